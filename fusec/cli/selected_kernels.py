@@ -19,9 +19,7 @@ from fusec.errors.base import FusecError
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
-    from fusec.compiler.pipeline import Source, Specialisation
-    from fusec.dispatch.axis_spec import Bound
-    from fusec.dispatch.planned_axis import AxisKernel
+    from fusec.dispatch.shown import Shown
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
     from fusec.kernels.reduction_function import Reduction
@@ -56,53 +54,17 @@ class Choice:
 
     def kernels(self, target: str) -> list[Kernel]:
         """The kernel of an elementwise definition, or all kernels of a reduction or a scan."""
-        from fusec.compiler import pipeline
-        from fusec.dispatch import explain_axis
-
-        shown = self._bound(target)
-        if shown is not None:
-            return explain_axis.kernels_of(*shown, target)
-        return [pipeline.generate(*self._definition(), target)]
+        return self._shown(target).kernels(target)
 
     def text(self, target: str) -> str:
         """The text by itself."""
-        from fusec.compiler import pipeline
-        from fusec.dispatch import explain_axis
+        return self._shown(target).text(target)
 
-        shown = self._bound(target)
-        if shown is not None:
-            return explain_axis.text_of(*shown, target)
-        return pipeline.text_of(*self._definition(), target)
+    def _shown(self, target: str) -> Shown:
+        from fusec.dispatch.shown import Showing
 
-    def _definition(self) -> tuple[Source, Specialisation]:
-        """What is compiled of an elementwise kernel, for which types and memory."""
-        from fusec.dispatch.planned_axis import AxisKernel
-        from fusec.kernels.reduction_function import Reduction
-
-        kernel = self.kernel
-        assert not isinstance(kernel, (AxisKernel, Reduction)), "kernels along axes are shown by their calls"
-        definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
-        return definition, spec if self.fp is None else replace(spec, fp=self.fp)
-
-    def _bound(self, target: str) -> tuple[AxisKernel, Bound] | None:
-        """The call that is shown, and its kernel, of functions that for its types; None of elementwise kernels."""
-        from fusec.dispatch import explain_axis
-        from fusec.dispatch.axis_spec import Along
-        from fusec.dispatch.planned_axis import AxisKernel
-        from fusec.kernels.reduction_function import Reduction
-
-        kernel = self.kernel
-        if isinstance(kernel, Reduction):
-            variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
-            return variant, explain_axis.in_mode(bound, self.fp)
-        if not isinstance(kernel, AxisKernel):
-            return None
-        found = kernel.last
-        if found is None or self.types or self.scalars or self.shape is not None or self.axis is not None:
-            shape = explain_axis.SHOWN if self.shape is None else self.shape
-            axis = -1 if self.axis is None and kernel.kind.keeps_shape else self.axis
-            found = explain_axis.canonical(kernel, self.types, shape, Along(axis), self.scalars, target)
-        return kernel, explain_axis.in_mode(found, self.fp)
+        asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis)
+        return self.kernel.shown(asked).in_mode(self.fp)
 
 
 def one_file(choices: list[Choice], target: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusec.base.records import dataclass
 from fusec.dispatch.axis_spec import Bound, Launch
-from fusec.kinds.reduction import Arguments
+from fusec.kinds.slots import Arguments
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel

@@ -19,7 +19,7 @@ from fusec.dispatch.axis_plan import Step
 from fusec.dispatch.axis_spec import AxisSpec, Bound
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import COUNT, NUMBER, STATE
-from fusec.kinds.reduction import Arguments
+from fusec.kinds.slots import Arguments
 from fusec.runtime.cpu import composites
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece, Job, Moving
 

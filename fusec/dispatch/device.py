@@ -22,7 +22,8 @@ from fusec.dispatch import device_plans, fast_path_device, host
 from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
-from fusec.kinds.elementwise import Arguments, Space, arrange, make_space
+from fusec.kinds.elementwise import Space, make_space
+from fusec.kinds.slots import Arguments, arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
@@ -161,9 +162,10 @@ def _launch(
     spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
     kernel.remember(spec)
     module = _module(kernel.definition, spec, cuda.device(device).arch)
-    arguments = arrange(module.kernel, space, kernel.params)
-    addresses = [0 if each is None else each.pointer for each in arrays]
-    words = arguments.fill(addresses, args, kernel.params, kernel.name)
+    arguments = arrange(module.kernel, space, space.extents, space.raw, {})
+    addresses = {param.name: each.pointer for param, each in _pairs(kernel, arrays) if each is not None}
+    values = {param.name: arg for param, arg in zip(kernel.params, args, strict=False)}
+    words = arguments.fill(addresses, values, kernel.name)
     present = [each for each in arrays if each is not None]
     cuda.acquire(present, stream, device)
     cleared = [] if given else [param.raw or param.name in module.kernel.fills for param in kernel.out_params]
@@ -201,12 +203,8 @@ def _remember(
     views = [None if each is None else _view(each) for each in arrays]
     written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
     ready = fast_path_device.Ready(
-        launcher=cuda.Launcher(done.module, done.space.size, device),
-        template=tuple(done.arguments.template),
-        pointers=done.arguments.pointers,
-        scalars=tuple(
-            (slot, argument, device_plans.encoder_of(dtype, half, kernel.params[argument].name, kernel.name))
-            for slot, argument, dtype, half in done.arguments.scalars
+        launch=device_plans.cached_launch(
+            kernel.signature, cuda.Launcher(done.module, done.space.size, device), done.arguments, {}
         ),
         makers=tuple(
             source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)

@@ -30,8 +30,9 @@ from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
-from fusec.kinds.reduction import Request, arrange
+from fusec.kinds.reduction import Request
 from fusec.kinds.scan import MANY_THREADS
+from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:

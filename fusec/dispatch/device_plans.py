@@ -7,15 +7,17 @@ on the stream that is current there, and nothing had to be copied, cleared or wa
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusec.arguments.layouts import View, bounds
 from fusec.arguments.scalars import SCALAR_TYPES, encode
+from fusec.arguments.signature import Signature
 from fusec.base import locks
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.base.recent import Recent
-from fusec.dispatch.fast_path_device import Encoder, Pair, Ready, entry_of
+from fusec.dispatch.fast_path_device import CachedLaunch, Encoder, Pair, Ready, entry_of
+from fusec.kinds.slots import Arguments
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ class Repeated:
         if found is None:  # forgotten meanwhile
             return
         kernel, ready, source, device = found
-        if not ready.launcher.only_device:  # which one is current must be looked at in every call
+        if not ready.launch.launcher.only_device:  # which one is current must be looked at in every call
             return
         returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"
         with locks.lock:
@@ -116,16 +118,35 @@ def _enqueue(ready: Ready, values: list[Any], stream: int) -> list[Any] | None:
             return None
         outputs.append(output)
         values.append(address)
-    words = list(ready.template)
-    for slot, argument, offset in ready.pointers:
+    launch = ready.launch
+    words = list(launch.template)
+    for slot, argument, offset in launch.pointers:
         words[slot] = values[argument] + offset
-    for slot, argument, encoder in ready.scalars:
+    for slot, argument, encoder in launch.scalars:
         words[slot] = encoder(values[argument])
-    ready.launcher(words, stream)
+    launch.launcher(words, stream)
     return outputs
 
 
 # --- making --------------------------------------------------------------------------------------------------------
+
+
+def cached_launch(
+    signature: Signature, launcher: cuda.Launcher, arguments: Arguments, between: Mapping[str, int]
+) -> CachedLaunch:
+    """A launch with positions of arguments for their names. between: where arrays lie that are no arguments."""
+    places = {param.name: number for number, param in enumerate(signature.params)}
+    pointers = arguments.pointers
+    return CachedLaunch(
+        launcher=launcher,
+        template=tuple(arguments.template),
+        pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
+        between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
+        scalars=tuple(
+            (slot, places[name], encoder_of(dtype, half, name, signature.name))
+            for slot, name, dtype, half in arguments.scalars
+        ),
+    )
 
 
 def pairs_of(

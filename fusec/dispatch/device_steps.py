@@ -8,7 +8,7 @@ from math import prod
 from fusec.arguments.layouts import Shape, View
 from fusec.base.dtypes import UINT8, DType
 from fusec.base.records import dataclass
-from fusec.kinds.reduction import Arguments
+from fusec.kinds.slots import Arguments
 from fusec.runtime import cuda
 from fusec.runtime.cuda import CompiledModule, DeviceArray
 

@@ -55,13 +55,13 @@ class Explanation:
 def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
     """Describe a call by its plan."""
     compiled = plan.executable.kernel
-    moved = sum(_bytes(kernel, plan))
+    moved = _bytes(kernel, plan)
     lines = [
         ("types", ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items())),
         ("by value", ", ".join(param.name for param in kernel.in_params if param.name in call.numbers) or "none"),
         ("iteration space", _space(plan.space, compiled.block)),
-        *((f"'{param.name}'", _walk(plan.space, param.name)) for param, _ in plan.space.operands),
-        *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
+        *((f"'{name}'", _walk(plan.space, name)) for name, *_ in plan.space.operands),
+        *((f"'{name}'", _raw(plan.space, name)) for name in plan.space.raw),
         ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
         ("code", _code(compiled)),
         ("fp", FP[compiled.fp]),
@@ -75,7 +75,7 @@ def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
 
 def _space(space: Space, block: int) -> str:
     """block: positions of a block if each element is one, else 0."""
-    shape, merged = space.shape, space.nest.extents
+    shape, merged = space.shape, space.extents
     if block:
         return f"{shape}, {counted(space.size, 'block')} of {counted(block, 'position')}"
     if shape == merged:
@@ -93,13 +93,11 @@ def _raw(space: Space, name: str) -> str:
     return f"raw, {counted(ndim, 'axis', 'axes')}, {'C-contiguous' if contiguous else 'strided'}"
 
 
-def _bytes(kernel: KernelSpec, plan: Plan) -> list[int]:
+def _bytes(kernel: KernelSpec, plan: Plan) -> int:
     """Bytes of every array, once; an output whose former content matters counts twice."""
-    counts = []
-    for param, view in (*plan.space.operands, *plan.space.raw):
-        twice = param in kernel.out_params and param.name in plan.executable.kernel.fills
-        counts.append(view.size * view.dtype.nbytes * (2 if twice else 1))
-    return counts
+    twice = {param.name for param in kernel.out_params}.intersection(plan.executable.kernel.fills)
+    views = plan.space.views.items()
+    return sum(view.size * view.dtype.nbytes * (2 if name in twice else 1) for name, view in views)
 
 
 def _per_element(moved: int, size: int) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
-from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import types_named
 from fusec.base.diagnostics import counted
-from fusec.base.kernel_abi import Kernel
+from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.kernel_abi import Step as Stride
-from fusec.base.records import replace
-from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
+from fusec.base.records import dataclass, replace
+from fusec.codegen import TARGETS, target_of
 from fusec.compiler import pipeline, reduction_pipeline, scan_pipeline, texts
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
 from fusec.dispatch.explain import FP, Explanation
 from fusec.dispatch.scans import planned
+from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownScalar
 from fusec.ir.loops import GROUP, Program
 from fusec.ir.reductions import ROUNDS
@@ -33,25 +33,19 @@ WHAT = {
 }  # fmt: skip
 
 
-def canonical(
-    kernel: AxisSpec,
-    types: Mapping[str, object] | None,
-    shape: Shape,
-    along: Along,
-    scalars: Sequence[str],
-    target: str = DEFAULT_TARGET,
-) -> Bound:
+def canonical(kernel: AxisSpec, asked: Showing) -> Bound:
     """The plan of a call with contiguous arrays of a shape; raw ones have one axis.
 
-    scalars: inputs passed by value. target: decides on how many kernels a scan has; one for a CPU, whatever its
-    threads. Raises TypesIncomplete, UnknownScalar, and what a call raises for its axes.
+    A scan for a CPU is one kernel, whatever its threads. Raises TypesIncomplete, UnknownScalar, and what a call raises
+    for its axes.
     """
     names = [param.name for param in kernel.in_params]
-    for name in scalars:
+    for name in asked.scalars:
         if name not in names:
             raise UnknownScalar(kernel.name, name, ", ".join(names)).at()
-    bound = kernel.signature.bind_names(types_named(types))
-    machine = MANY_THREADS if target_of(target).threads else ALONE
+    bound = kernel.signature.bind_names(types_named(asked.types))
+    shape = SHOWN if asked.shape is None else asked.shape
+    axis = -1 if asked.axis is None and kernel.kind.keeps_shape else asked.axis
 
     def shown(taken: tuple[str, ...]) -> Bound:
         inputs = {
@@ -59,9 +53,37 @@ def canonical(
             for param in kernel.in_params
             if param.name not in taken
         }
-        return kernel.kind.bind(kernel, Given(inputs, frozenset(taken), None, None, along), machine, bound)
+        given = Given(inputs, frozenset(taken), None, None, Along(axis, reverse=asked.reverse))
+        return kernel.kind.bind(kernel, given, machine_of(asked.target), bound)
 
-    return pipeline.by_value(names, scalars, shown)
+    return pipeline.by_value(names, asked.scalars, shown)
+
+
+def machine_of(target: str) -> Machine:
+    """What the kernels that are shown for a target keep busy."""
+    return MANY_THREADS if target_of(target).threads else ALONE
+
+
+@dataclass(frozen=True)
+class AlongAxes:
+    """The kernels of a call of a kernel along axes."""
+
+    kernel: AxisSpec
+    bound: Bound
+
+    def kernels(self, target: str) -> list[Kernel]:
+        """All, each with its own name."""
+        return kernels_of(self.kernel, self.bound, target)
+
+    def text(self, target: str) -> str:
+        """The text of all of them."""
+        return text_of(self.kernel, self.bound, target)
+
+    def in_mode(self, fp: Fp | None) -> AlongAxes:
+        """The same in another floating-point mode; None for its own."""
+        if fp is None:
+            return self
+        return replace(self, bound=replace(self.bound, request=replace(self.bound.request, fp=fp)))
 
 
 def text_of(kernel: AxisSpec, bound: Bound, target: str) -> str:
@@ -202,8 +224,3 @@ def _step(step: Launch, kernel: Kernel) -> str:
     extent = counted(step.extent, "total" if step.form.of_totals else "element")
     threads = f"; {counted(step.positions, 'thread')}" if TARGETS[kernel.target].threads else ""
     return f"{WHAT[step.form.role]} {extent}; {walks}{threads}"
-
-
-def in_mode(bound: Bound, fp: str | None) -> Bound:
-    """The same in another floating-point mode."""
-    return bound if fp is None else replace(bound, request=replace(bound.request, fp=pipeline.check_fp(fp)))

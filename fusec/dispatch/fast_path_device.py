@@ -27,23 +27,25 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class CachedLaunch:
+    """One kernel of a known kind of call; arguments go by their positions, outputs after the inputs."""
+
+    launcher: cuda.Launcher  # enqueues argument words on a stream
+    template: tuple[int, ...]  # those words, addresses and numbers still 0
+    pointers: tuple[tuple[int, int, int], ...]  # slot, argument, offset in bytes
+    between: tuple[tuple[int, int], ...]  # slot, offset in bytes in the memory between the kernels of a call
+    scalars: tuple[tuple[int, int, Encoder], ...]  # slot, argument, encoder
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
-    """A kind of call whose arguments only need to be filled in.
+    """A kind of call whose arguments only need to be filled in."""
 
-    launcher: enqueues argument words on a stream. template: those words, addresses and numbers still 0. pointers:
-    (slot, argument, offset in bytes). scalars: (slot, argument, encoder). makers: of the outputs that the call
-    allocates. written: positions of the outputs that the caller gives. pairs: arrays that must not meet.
-    specialisation: for KernelSpec.remember.
-    """
-
-    launcher: cuda.Launcher
-    template: tuple[int, ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    scalars: tuple[tuple[int, int, Encoder], ...]
-    makers: tuple[Callable[[], tuple[Any, int]], ...]
-    written: tuple[int, ...]
-    pairs: tuple[Pair, ...]
-    specialisation: Specialisation
+    launch: CachedLaunch
+    makers: tuple[Callable[[], tuple[Any, int]], ...]  # of the outputs that the call allocates
+    written: tuple[int, ...]  # positions of the outputs that the caller gives
+    pairs: tuple[Pair, ...]  # arrays that must not meet
+    specialisation: Specialisation  # for KernelSpec.remember
 
 
 def entry_of(
@@ -62,8 +64,9 @@ def entry_of(
     much is asked of an array is up to its source: see Source.facts.
     """
     names: dict[str, object] = {"other": other, "remember": remember, "spec": ready.specialisation, "device": device}
-    names |= {"stream": source.stream, "targets": ready.launcher.targets, "launch": ready.launcher.launch}
-    names |= {"config": ready.launcher.config, "kernel": ready.launcher.kernel, "again": ready.launcher}
+    launcher = ready.launch.launcher
+    names |= {"stream": source.stream, "targets": launcher.targets, "launch": launcher.launch}
+    names |= {"config": launcher.config, "kernel": launcher.kernel, "again": launcher}
     conditions, addresses = [], []
     for at, arg in enumerate(args):
         names[f"Kind{at}"] = type(arg)
@@ -74,7 +77,7 @@ def entry_of(
                 conditions.append(f"{expression.format(f'a{at}')} {sign} fact{at}_{number}")
             addresses.append(f"p{at} = {source.address.format(f'a{at}')}")
             names[f"rest{at}"] = eval(source.address.format("a"), {"a": arg}) % cuda.VECTOR_BYTES
-    lines = [*addresses, *_checks(ready, args, source), *_outputs(ready, args, names), *_launch(ready, names)]
+    lines = [*addresses, *_checks(ready, args, source), *_outputs(ready, args, names), *_launch(ready.launch, names)]
     given = [f"a{at}" for at in range(len(args))]
     made = [f"a{len(args) + at}" for at in range(len(ready.makers))]
     results = made or [f"a{at}" for at in sorted(ready.written)]
@@ -116,11 +119,11 @@ def _outputs(ready: Ready, args: tuple[Any, ...], names: dict[str, object]) -> l
     return lines
 
 
-def _launch(ready: Ready, names: dict[str, object]) -> list[str]:
-    words = [str(word) for word in ready.template]
-    for slot, argument, offset in ready.pointers:
+def _launch(launch: CachedLaunch, names: dict[str, object]) -> list[str]:
+    words = [str(word) for word in launch.template]
+    for slot, argument, offset in launch.pointers:
         words[slot] = f"p{argument} + {offset}" if offset else f"p{argument}"
-    for slot, argument, encoder in ready.scalars:
+    for slot, argument, encoder in launch.scalars:
         names[f"encode{slot}"] = encoder
         words[slot] = f"encode{slot}(a{argument})"
     listed = ", ".join(words)

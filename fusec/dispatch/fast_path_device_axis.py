@@ -12,31 +12,16 @@ from typing import Any
 from fusec.arguments.scalars import SCALAR_TYPES
 from fusec.base import locks
 from fusec.base.recent import Recent
-from fusec.base.records import dataclass
 from fusec.dispatch.axis_paths import Paths, choice_of
 from fusec.dispatch.axis_spec import AxisSpec
 from fusec.dispatch.device_axis import Call, Plan
-from fusec.dispatch.device_plans import encoder_of, pairs_of
-from fusec.dispatch.device_steps import Step, view_of
-from fusec.dispatch.fast_path_device import Encoder, Pair
+from fusec.dispatch.device_plans import cached_launch, pairs_of
+from fusec.dispatch.device_steps import view_of
+from fusec.dispatch.fast_path_device import Pair
 from fusec.runtime import cuda
 
 Callee = Callable[..., object]
 MAX_READY = 256  # kinds of call remembered for a choice of axes
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyLaunch:
-    """One kernel: its words, those that are addresses of arguments or in memory between, and numbers.
-
-    pointers: (slot, argument, offset in bytes), of `between` without the one in the middle; outputs follow the inputs.
-    """
-
-    launcher: cuda.Launcher
-    template: tuple[int, ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    between: tuple[tuple[int, int], ...]
-    numbers: tuple[tuple[int, int, Encoder], ...]
 
 
 class Ready:
@@ -58,7 +43,10 @@ class Ready:
         self.pairs = tuple((each.first, each.second, each.below, each.above) for each in _pairs(kernel, call))
         self.nbytes = plan.steps.nbytes
         self.allocators: dict[int, Callable[[], Any]] = {}  # by stream
-        self.launches = tuple(_launch(kernel, step) for step in plan.steps.order)
+        self.launches = tuple(
+            cached_launch(kernel.signature, each.launcher, each.arguments, dict(each.between))
+            for each in plan.steps.order
+        )
 
     def run(self, args: tuple[object, ...], values: list[Any]) -> object:
         """The output, or a tuple of several. values: addresses of arrays, and numbers. Raises if arrays meet."""
@@ -78,7 +66,7 @@ class Ready:
                 words[slot] = values[argument] + offset
             for slot, offset in launch.between:
                 words[slot] = start + offset
-            for slot, argument, encoder in launch.numbers:
+            for slot, argument, encoder in launch.scalars:
                 words[slot] = encoder(values[argument])
             launch.launcher(words, stream)
         self.note()
@@ -89,22 +77,6 @@ class Ready:
         if allocate is None:
             allocate = self.allocators[stream] = cuda.allocator(self.nbytes, self.device, stream)
         return allocate()
-
-
-def _launch(kernel: AxisSpec, step: Step) -> ReadyLaunch:
-    places = {param.name: number for number, param in enumerate(kernel.params)}
-    between = dict(step.between)
-    pointers = step.arguments.pointers
-    return ReadyLaunch(
-        launcher=step.launcher,
-        template=tuple(step.arguments.template),
-        pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
-        between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
-        numbers=tuple(
-            (slot, places[name], encoder_of(dtype, half, name, kernel.name))
-            for slot, name, dtype, half in step.arguments.scalars
-        ),
-    )
 
 
 class Repeated:

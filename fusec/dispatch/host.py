@@ -41,7 +41,8 @@ from fusec.errors.arguments import (
     SizeUndecided,
 )
 from fusec.errors.python import StencilShapes
-from fusec.kinds.elementwise import arrange, make_space
+from fusec.kinds.elementwise import make_space
+from fusec.kinds.slots import arrange
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
@@ -151,8 +152,8 @@ def make_plan(kernel: KernelSpec, call: Call) -> Plan:
         debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
     executable = pipeline.executable(kernel.definition, spec)
-    executable = engine.with_rows(executable, space.nest.extents[-1], space.size)
-    return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
+    executable = engine.with_rows(executable, space.extents[-1], space.size)
+    return Plan(executable, arrange(executable.kernel, space, space.extents, space.raw, {}), space, types, orders)
 
 
 def _views(
@@ -374,12 +375,10 @@ def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout |
     """The layout of a call's arrays, including outputs to allocate."""
     from fusec.runtime.cpu.fastcall import KnownLayout
 
-    space = plan.space
-    offsets = {param.name: offset for (param, _), offset in zip(space.operands, space.nest.offsets, strict=True)}
-    views = {param.name: view for param, view in (*space.operands, *space.raw)}
+    offsets = {name: offset for name, _, offset in plan.space.operands}
     places: list[KnownLayout | None] = []
     for param, given in zip(kernel.params, call.arrays, strict=True):
-        view = views.get(param.name)
+        view = plan.space.views.get(param.name)
         if view is None:
             places.append(None)
             continue

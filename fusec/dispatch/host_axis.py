@@ -39,7 +39,7 @@ from fusec.errors.reductions import WhereNotBool
 from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import AXIS
 from fusec.ir.scans import COUNT, NUMBER
-from fusec.kinds.reduction import arrange
+from fusec.kinds.slots import arrange
 
 
 @dataclass

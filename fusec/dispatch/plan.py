@@ -15,7 +15,8 @@ from fusec.base.records import dataclass
 if TYPE_CHECKING:
     from fusec.arguments.operands import Array
     from fusec.runtime.cpu.engine import Executable
-from fusec.kinds.elementwise import Arguments, Space
+from fusec.kinds.elementwise import Space
+from fusec.kinds.slots import Arguments
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Plan:
         self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str
     ) -> None:
         """Run on these arguments: arrays, and None where the value is a number."""
-        addresses = [0 if each is None else each.__array_interface__["data"][0] for each in arrays]
-        slots = self.arguments.fill(addresses, values, params, name)
+        pairs = zip(params, arrays, strict=True)
+        addresses = {each.name: array.__array_interface__["data"][0] for each, array in pairs if array is not None}
+        numbers = {each.name: value for each, value in zip(params, values, strict=False)}
+        slots = self.arguments.fill(addresses, numbers, name)
         self.executable.run(slots.buffer_info()[0], self.space.size)
 
 

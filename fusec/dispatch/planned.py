@@ -21,7 +21,9 @@ from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
+from fusec.dispatch.interception import present
 from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.shown import Elements, Showing, Shown
 from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors import FusecError
@@ -88,7 +90,28 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     return any(cuda.is_device_array(arg) for arg in foreign)
 
 
-class Planned(KernelSpec):
+class ShowsElements:
+    """The verb `source` of element-wise kernels."""
+
+    def shown(self, asked: Showing) -> Shown:
+        """What source() shows."""
+        raise NotImplementedError
+
+    @hide_internal_frames
+    def source(
+        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets.
+
+        types: placeholder, or parameter of a function -> dtype; not needed if all are declared, nor after a call, whose
+        memory layout is then shown too. scalars: parameters to pass by value, those of functions as Python floats
+        unless `types` or an annotation differs. Raises FusecTypeError if types are missing.
+        """
+        target_of(target)
+        return self.shown(Showing(target, types, scalars)).text(target)
+
+
+class Planned(ShowsElements, KernelSpec):
     """A kernel with a plan for every kind of call; the base of all element-wise kernels of users."""
 
     def __init__(
@@ -115,6 +138,9 @@ class Planned(KernelSpec):
 
         size: -1 where the arrays say it. stream, block_size: for arrays on a device.
         """
+        interceptor = present()
+        if interceptor is not None:
+            return interceptor.elementwise(self, args, size)
         if any(map(is_foreign, args)) and is_on_device(args, None, None):
             with locks.lock:
                 from fusec.dispatch import device
@@ -143,27 +169,13 @@ class Planned(KernelSpec):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @hide_internal_frames
-    def source(
-        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
-    ) -> str:
-        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets.
-
-        types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
-        shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
-        """
-        target_of(target)
-        return pipeline.text_of(*self.shown_as(types, scalars), target)
-
-    def shown_as(
-        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
-    ) -> tuple[Source, Specialisation]:
+    def shown(self, asked: Showing) -> Shown:
         """What source() shows: the definition, its types and its memory layout."""
-        return self.definition, self.specialisation(types, scalars)
+        return Elements(self.definition, self.specialisation(asked.types, asked.scalars))
 
     def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
         """What source() shows: the given types, or those of the last call."""
-        if types is None and self.last is not None:
+        if types is None and not scalars and self.last is not None:
             return self.last
         inputs = [param.name for param in self.in_params]
         for name in scalars:

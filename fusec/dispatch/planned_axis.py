@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING
 
 from fusec.arguments.containers import Door, adopted
+from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_contained, outputs_of, wrapper_of
 from fusec.arguments.signature import Signature, join
 from fusec.base import locks
@@ -15,16 +16,19 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler.reduction_pipeline import Source
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_paths import Paths, choice_of
 from fusec.dispatch.axis_plan import Plan
-from fusec.dispatch.axis_spec import Along, AxisKind, AxisSpec, Bound
+from fusec.dispatch.axis_spec import Along, Axis, AxisKind, AxisSpec, Bound
 from fusec.dispatch.checked import CHECKED
 from fusec.dispatch.fast_path_host import MAX_ENTRIES, Chain
 from fusec.dispatch.host_axis import Call
-from fusec.dispatch.planned import MAX_PLANS, is_on_device
+from fusec.dispatch.interception import present
+from fusec.dispatch.planned import MAX_PLANS, hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
+from fusec.dispatch.shown import Showing, Shown
 from fusec.environment import debug
 from fusec.errors.arguments import OutGivenTwice, WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.kinds.reduction import Request
@@ -33,6 +37,33 @@ if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.dispatch.device_axis import Call as DeviceCall
     from fusec.dispatch.device_axis import Plan as DevicePlan
+
+
+class ShowsTotals:
+    """The verb `source` of reductions."""
+
+    def shown(self, asked: Showing) -> Shown:
+        """What source() shows."""
+        raise NotImplementedError
+
+    @hide_internal_frames
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        axis: Axis = None,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
+
+        types: placeholder, or parameter of a function -> dtype. shape: of contiguous arguments, a million elements in a
+        row if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without
+        any of these, what the last call ran is shown. Raises FusecTypeError if types are missing.
+        """
+        target_of(target)
+        return self.shown(Showing(target, types, scalars, shape, axis)).text(target)
 
 
 class AxisKernel(AxisSpec):
@@ -90,6 +121,9 @@ class AxisKernel(AxisSpec):
 
     def _run(self, args: tuple[object, ...], out: object, along: Along, stream: object) -> tuple[object, ...]:
         """Run a call, on the device of its arrays if one of them is on one; all outputs."""
+        interceptor = present()
+        if interceptor is not None:
+            return interceptor.along_axes(self, args, out, along)
         given = args[self.nin :] if out is None else outputs_of(out)
         if is_on_device(args, out, along.where):
             return self._run_on_device(args[: self.nin], given, along, stream)
@@ -160,6 +194,14 @@ class AxisKernel(AxisSpec):
             from fusec.dispatch import checked_axis
 
         checked_axis.check(self, bound, args, along, stream)
+
+    def shown(self, asked: Showing) -> Shown:
+        """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
+        from fusec.dispatch import explain_axis
+
+        if asked.of_last and self.last is not None:
+            return explain_axis.AlongAxes(self, self.last)
+        return explain_axis.AlongAxes(self, explain_axis.canonical(self, asked))
 
     # --- plans -------------------------------------------------------------------------------------------------------
 

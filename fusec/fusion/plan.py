@@ -29,7 +29,7 @@ from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input
 from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
-from fusec.library.arguments import run
+from fusec.library.arguments import totals
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, signature_of
 
@@ -101,7 +101,7 @@ class KernelStep:
         if isinstance(kernel, MapKernel):
             found: Any = kernel(*inputs)
         else:
-            found = run(kernel, inputs, None, self.axis, True, scalars=False)
+            found = totals(kernel, inputs, None, self.axis, True)
         places, shapes = self.makes
         self.check((found,) if len(places) == 1 else found)
         if len(places) == 1:

@@ -21,14 +21,21 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field
-from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Source, Specialisation
+from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import checked
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import Call, Plan
-from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, hide_internal_frames, kernel_name
+from fusec.dispatch.planned import (
+    MAX_PLANS,
+    Planned,
+    ShowsElements,
+    block_size_of,
+    hide_internal_frames,
+    kernel_name,
+)
+from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
@@ -188,7 +195,7 @@ class Variant(Planned):
         return self.signature.bind(given) == dict(types)
 
 
-class Elementwise(Public, ShortWays):
+class Elementwise(Public, ShowsElements, ShortWays):
     """A function of scalars that runs for every element of its arguments; see `fusec.elementwise`.
 
     origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what
@@ -416,28 +423,16 @@ class Elementwise(Public, ShortWays):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @hide_internal_frames
-    def source(
-        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
-    ) -> str:
-        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets.
-
-        types: parameter -> dtype; not needed after a call, nor if annotations fix them. scalars: parameters to pass
-        by value, as Python floats unless `types` or an annotation differs. Raises FusecTypeError if one is missing.
-        """
-        target_of(target)
-        return pipeline.text_of(*self.shown_as(types, scalars), target)
-
-    def shown_as(
-        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
-    ) -> tuple[Source, Specialisation]:
+    def shown(self, asked: Showing) -> Shown:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
-        if types is None and self.last is not None and not scalars:
-            return (self.last.checked if self.checks else self.last).shown_as(None)
-        variant, given, by_value = self.shown(types, scalars)
-        return (variant.checked if self.checks else variant).shown_as(given, by_value)
+        if asked.of_last and self.last is not None:
+            variant = self.last
+        else:
+            variant, given, by_value = self.shown_variant(asked.types, asked.scalars)
+            asked = Showing(asked.target, given, by_value)
+        return (variant.checked if self.checks else variant).shown(asked)
 
-    def shown(
+    def shown_variant(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
         """What source() shows before any call: the variant, its types, and its parameters passed by value."""

@@ -18,12 +18,12 @@ from fusec.base.diagnostics import shown_number
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import checked
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
+from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.arguments import (
     BadSize,
     DefinitionNotText,
@@ -210,11 +210,9 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """Install the fast path of calls on devices before everything else."""
         self.repeat_calls(self, args, device, source, ready)
 
-    def shown_as(
-        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
-    ) -> tuple[Source, Specialisation]:
+    def shown(self, asked: Showing) -> Shown:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
-        return self._checked.shown_as(types, scalars) if self.checks else super().shown_as(types, scalars)
+        return self._checked.shown(asked) if self.checks else super().shown(asked)
 
     # --- looking inside ------------------------------------------------------------------------------------------
 

@@ -207,7 +207,7 @@ class Explicit(Elementwise):
         """How a parameter is passed before any call: with as many axes as it has indices."""
         return f"array {name_usage.indices(self.tree.body).get(name, 1)}"
 
-    def shown(
+    def shown_variant(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
         """What source() shows before any call; parameters that are not arrays are passed by value."""
@@ -216,7 +216,7 @@ class Explicit(Elementwise):
         given |= {name: dtype for name, dtype in self.declared().items() if dtype is not None and name not in given}
         numbers = [name for name in self.params if name not in self.arrays]
         by_value = [name for name in numbers if name in scalars or name in given or name not in defaults]
-        return super().shown(given, tuple(dict.fromkeys((*scalars, *by_value))))
+        return super().shown_variant(given, tuple(dict.fromkeys((*scalars, *by_value))))
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)

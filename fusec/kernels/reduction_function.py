@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FunctionType, NoneType
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,13 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import replace
-from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.axis_paths import Paths
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.planned import hide_internal_frames, kernel_name
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
+from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
 from fusec.frontends.capture.closure import Origin
@@ -32,9 +32,7 @@ from fusec.kernels.elementwise_function import dtype_named
 from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
-    from fusec.arguments.layouts import Shape
     from fusec.dispatch.axis_plan import Plan
-    from fusec.dispatch.axis_spec import Bound
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.host_axis import Call
     from fusec.frontends.python import syntax as s
@@ -81,7 +79,7 @@ class ReductionVariant(AxisKernel):
         return self.owner.run(args, {}, out, along)
 
 
-class Reduction(Public):
+class Reduction(Public, ShowsTotals):
     """A reduction made of functions, which runs along axes of its arguments; see `fusec.reduction`.
 
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
@@ -302,43 +300,13 @@ class Reduction(Public):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @hide_internal_frames
-    def source(
-        self,
-        target: str = DEFAULT_TARGET,
-        types: Mapping[str, object] | None = None,
-        *,
-        shape: Shape | None = None,
-        axis: Axis = None,
-        scalars: Sequence[str] = (),
-    ) -> str:
-        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
-
-        types: parameter -> dtype, where no annotation says. shape: of contiguous arguments, a million elements in a row
-        if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any
-        of these, what the last call ran is shown. Raises FusecTypeError if types are missing.
-        """
+    def shown(self, asked: Showing) -> Shown:
+        """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
         from fusec.dispatch import explain_axis
 
-        target_of(target)
-        return explain_axis.text_of(*self.shown(types, shape, axis, scalars), target)
-
-    def shown(
-        self, types: Mapping[str, object] | None, shape: Shape | None, axis: Axis, scalars: Sequence[str] = ()
-    ) -> tuple[ReductionVariant, Bound]:
-        """What source() shows: a variant, and the launches of a call."""
-        from fusec.dispatch import explain_axis
-
-        last = self._last
-        if (
-            types is None
-            and shape is None
-            and axis is None
-            and not scalars
-            and last is not None
-            and last.last is not None
-        ):
-            return last, last.last
+        if asked.of_last and self._last is not None and self._last.last is not None:
+            return self._last.shown(asked)
+        types, scalars = asked.types, asked.scalars
         given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
@@ -349,10 +317,8 @@ class Reduction(Public):
             forms[name] = "default" if dtype is None else f"array {dtype}"
             if name in scalars:
                 forms[name] = "Python float" if dtype is None else f"number {dtype}"
-        space = explain_axis.SHOWN if shape is None else shape
-        variant = self._variant(forms, len(space))
-        by_value = [name for name in scalars if name in self.params]
-        return variant, explain_axis.canonical(variant, {}, space, Along(axis), by_value)
+        variant = self._variant(forms, len(explain_axis.SHOWN if asked.shape is None else asked.shape))
+        return variant.shown(replace(asked, types={}))
 
     @hide_internal_frames
     def explain(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from numpy.typing import NDArray
@@ -13,27 +13,23 @@ from fusec.arguments.operands import is_number, outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
-from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
-from fusec.dispatch.planned_axis import AxisKernel
-from fusec.errors.arguments import (
-    UnknownKeyword,
-)
+from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
+from fusec.errors.arguments import UnknownKeyword
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 
 if TYPE_CHECKING:
-    from fusec.arguments.layouts import Shape
     from fusec.dispatch.explain import Explanation
 
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
-class ReductionKernel(Public, AxisKernel):
+class ReductionKernel(Public, AxisKernel, ShowsTotals):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -136,31 +132,6 @@ class ReductionKernel(Public, AxisKernel):
         self.check_counts(args, out)
         results = self.run(args, out, Along(axis, keepdims, where), stream)
         return results[0] if self.nout == 1 else results
-
-    @hide_internal_frames
-    def source(
-        self,
-        target: str = DEFAULT_TARGET,
-        types: Mapping[str, object] | None = None,
-        *,
-        shape: Shape | None = None,
-        axis: Axis = None,
-        scalars: Sequence[str] = (),
-    ) -> str:
-        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
-
-        types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
-        decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any of these, what the
-        last call ran is shown. Raises FusecTypeError if types are missing.
-        """
-        from fusec.dispatch import explain_axis
-
-        target_of(target)
-        if types is None and shape is None and axis is None and not scalars and self.last is not None:
-            return explain_axis.text_of(self, self.last, target)
-        shape = explain_axis.SHOWN if shape is None else shape
-        bound = explain_axis.canonical(self, types, shape, Along(axis), scalars)
-        return explain_axis.text_of(self, bound, target)
 
     @hide_internal_frames
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:

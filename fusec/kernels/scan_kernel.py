@@ -22,6 +22,7 @@ from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
+from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownKeyword
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.frontends.c.definition import ReductionDefinition
@@ -167,15 +168,8 @@ class ScanKernel(Public, AxisKernel):
         decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
         what the last call ran is shown. Raises FusecTypeError if types are missing.
         """
-        from fusec.dispatch import explain_axis
-
         target_of(target)
-        if types is None and shape is None and axis is None and not scalars and self.last is not None:
-            return explain_axis.text_of(self, self.last, target)
-        shape = explain_axis.SHOWN if shape is None else shape
-        along = Along(-1 if axis is None else axis, reverse=reverse)
-        bound = explain_axis.canonical(self, types, shape, along, scalars, target)
-        return explain_axis.text_of(self, bound, target)
+        return self.shown(Showing(target, types, scalars, shape, axis, reverse)).text(target)
 
     @hide_internal_frames
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:

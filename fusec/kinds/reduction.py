@@ -6,16 +6,13 @@ operations (`fusec.ir.reductions`) and must not depend on a target.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Protocol
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
-from fusec.arguments.scalars import encode
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp, Kernel, Layout, Slot
+from fusec.base.kernel_abi import Fp, Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import SHORT, Role, chunk_of
@@ -109,80 +106,6 @@ class Operand:
     view: View
     strides: Shape
     is_output: bool
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """How the slots of a phase's kernel are filled: constants once, addresses and numbers at every call.
-
-    template: all slots, with what no call changes in place. pointers: (slot, name, offset in bytes). scalars: (slot,
-    name, dtype, which half of a complex128).
-    """
-
-    template: array[int]
-    pointers: tuple[tuple[int, str, int], ...]
-    scalars: tuple[tuple[int, str, DType, int], ...]
-
-    def fill(self, addresses: Mapping[str, int], values: Mapping[str, object], kernel: str) -> array[int]:
-        """The slots of one call. Raises an error if a number does not fit its parameter."""
-        slots = self.template[:]
-        for slot, name, offset in self.pointers:
-            slots[slot] = addresses[name] + offset
-        for slot, name, dtype, half in self.scalars:
-            slots[slot] = encode(values[name], dtype, name, kernel)[half]
-        return slots
-
-
-class Walks(Protocol):
-    """A kernel's operands along its walk, as those of a `Phase`."""
-
-    @property
-    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
-        """Name, strides in bytes, offset in bytes."""
-
-
-def arrange(
-    kernel: Kernel, phase: Walks, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
-) -> Arguments:
-    """Match the slots of a phase's kernel with its walk.
-
-    extents: of the kernel's own space. raw: the arrays that the texts address. known: numbers that no call changes.
-    """
-    walks = {name: (strides, offset) for name, strides, offset in phase.operands}
-    template, pointers, scalars = array("q"), [], []
-    for position, slot in enumerate(kernel.slots):
-        template.append(_constant(slot, extents, walks, raw, known))
-        if slot.kind == "pointer":
-            pointers.append((position, slot.param, walks[slot.param][1] if slot.param in walks else 0))
-        elif slot.kind == "scalar" and slot.param not in known:
-            scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
-    return Arguments(template, tuple(pointers), tuple(scalars))
-
-
-def _constant(
-    slot: Slot,
-    extents: Shape,
-    walks: Mapping[str, tuple[Shape, int]],
-    raw: Mapping[str, View],
-    known: Mapping[str, int],
-) -> int:
-    match slot.kind:
-        case "size":
-            return prod(extents)
-        case "extent":
-            return extents[slot.axis]
-        case "stride":
-            return walks[slot.param][0][slot.axis]
-        case "raw_size":
-            return raw[slot.param].size
-        case "raw_extent":
-            return raw[slot.param].shape[slot.axis]
-        case "raw_stride":
-            return raw[slot.param].strides[slot.axis]
-        case "scalar":
-            return known.get(slot.param, 0)
-        case "pointer":
-            return 0
 
 
 @dataclass

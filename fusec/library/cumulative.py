@@ -7,7 +7,7 @@ float32, and every element is rounded once. A nan is the result from its place o
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy as np
 from fusec.arguments.annotations import Arrays
 from fusec.arguments.containers import Door, adopted, overrides
 from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import Array, is_contained, is_foreign, output_array, outputs_of, wrapper_of
+from fusec.arguments.operands import Array, is_contained, output_array, outputs_of, wrapper_of
 from fusec.base import locks
-from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type
+from fusec.base.dtypes import BOOL, FLOAT64, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised, plain_axis
 from fusec.dispatch.planned import is_on_device
@@ -26,10 +26,10 @@ from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
 from fusec.kernels.scan_kernel import ScanKernel
-from fusec.library.arguments import Dtype, dtype_of, named
+from fusec.library.arguments import Dtype, as_lent, wanted
 from fusec.library.dates import Dated, is_dated
-from fusec.library.documentation import built_in
-from fusec.library.dtype_rules import WIDE, Asked, Given, asked, ordered, row_of
+from fusec.library.documentation import family
+from fusec.library.dtype_rules import WIDE, Given, Wanted, ordered, result_types, row_of
 
 Scanning = ScanKernel | Dated
 
@@ -54,20 +54,22 @@ __device__ Powers single(REAL x) {
 """A sum of powers as ``sum * exp(anchor(top))``, whose greatest term is 1 unless it is 0 or infinite."""
 
 
-@built_in
-def cumsum(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
-    """The sums of all elements up to each one."""
-    return _total("cumsum", "+", 0, x, axis, dtype, out)
+RUNNING = {"cumsum": ("+", 0), "cumprod": ("*", 1), "cumulative_sum": ("+", 0), "cumulative_prod": ("*", 1)}
+"""The op of a running total, and what it starts from."""
 
 
-@built_in
-def cumprod(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
-    """The products of all elements up to each one."""
-    return _total("cumprod", "*", 1, x, axis, dtype, out)
+@family
+def _total(name: str, x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
+    return _scanned(name, lambda own: _running(name, own, wanted(dtype, out)), x, axis, out)
 
 
-@built_in
-def cumulative_sum(
+cumsum = _total("cumsum", "The sums of all elements up to each one.")
+cumprod = _total("cumprod", "The products of all elements up to each one.")
+
+
+@family
+def _standard(
+    name: str,
     x: Arrays,
     /,
     *,
@@ -76,40 +78,46 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """The Array API's `cumsum`: axis= may be left out for one dimension only."""
-    return _standard("cumulative_sum", "+", 0, x, axis, dtype, out, include_initial)
+    given, array = array_of(x, name)
+    if axis is None and array.ndim != 1:
+        raise AxisNeeded(name, "None", array.ndim).at()
+    kernel = _running(name, array.dtype, wanted(dtype, out))
+    if not include_initial:
+        return kernel(as_lent(x, given), axis=_along(axis), out=out)
+    (along,) = normalised(name, _along(axis), array.shape)
+    if isinstance(kernel, Dated):
+        return kernel.with_initial(array, along, out)
+    _, start = RUNNING[name]
+    if is_on_device((given,), out, True):
+        with locks.lock:
+            from fusec.library import cumulative_on_device
+
+        return cumulative_on_device.with_initial(kernel, given, along, start, out)
+    made = _output(kernel, (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :]), out)
+    lead = (slice(None),) * along
+    kernel(given, axis=along, out=made[(*lead, slice(1, None))])
+    made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are
+    if out is not None:
+        return out
+    wrap = wrapper_of((given,))
+    return made if wrap is None else wrap(made)
 
 
-@built_in
-def cumulative_prod(
-    x: Arrays,
-    /,
-    *,
-    axis: SupportsIndex | None = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Any:
-    """The Array API's `cumprod`: axis= may be left out for one dimension only."""
-    return _standard("cumulative_prod", "*", 1, x, axis, dtype, out, include_initial)
+AS_STANDARD = "axis= may be left out for one dimension only."
+cumulative_sum = _standard("cumulative_sum", f"The Array API's `cumsum`: {AS_STANDARD}")
+cumulative_prod = _standard("cumulative_prod", f"The Array API's `cumprod`: {AS_STANDARD}")
 
 
-@built_in
-def cummax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
-    """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``."""
-    return _scanned("cummax", lambda dtype: _extreme("cummax", dtype), x, axis, out)
+@family
+def _along_axis(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
+    return _scanned(name, partial(_powers if name == "logcumsumexp" else _extreme, name), x, axis, out)
 
 
-@built_in
-def cummin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
-    """The least of all elements up to each one."""
-    return _scanned("cummin", lambda dtype: _extreme("cummin", dtype), x, axis, out)
-
-
-@built_in
-def logcumsumexp(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
-    """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
-    return _scanned("logcumsumexp", _powers, x, axis, out)
+cummax = _along_axis("cummax", "The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``.")
+cummin = _along_axis("cummin", "The least of all elements up to each one.")
+logcumsumexp = _along_axis(
+    "logcumsumexp", "The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."
+)
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
@@ -120,7 +128,7 @@ def _scanned(name: str, made: Callable[[Any], Scanning], x: object, axis: Suppor
     given, array = array_of(x, name)
     kernel, along = made(array.dtype), _along(axis)
     if axis is not None or array.ndim == 1:
-        return kernel(x if given is not x and is_foreign(x) else given, axis=along, out=out)
+        return kernel(as_lent(x, given), axis=along, out=out)
     line = _along_one(given, array)
     if not is_contained(x) or overrides(x):  # labels of several axes say nothing about one
         return kernel(line, axis=along, out=out)
@@ -166,82 +174,34 @@ def _output(kernel: ScanKernel, shape: Shape, out: object) -> Array:
     return view
 
 
-def _total(name: str, op: str, start: int, x: object, axis: SupportsIndex | None, dtype: Dtype, out: object) -> object:
-    return _scanned(name, lambda own: _running(name, op, start, own, named(dtype), dtype_of(out)), x, axis, out)
-
-
-def _standard(
-    name: str,
-    op: str,
-    start: int,
-    x: object,
-    axis: SupportsIndex | None,
-    dtype: Dtype,
-    out: object,
-    include_initial: bool,
-) -> object:
-    given, array = array_of(x, name)
-    if axis is None and array.ndim != 1:
-        raise AxisNeeded(name, "None", array.ndim).at()
-    kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
-    if not include_initial:
-        return kernel(x if given is not x and is_foreign(x) else given, axis=_along(axis), out=out)
-    (along,) = normalised(name, _along(axis), array.shape)
-    if isinstance(kernel, Dated):
-        return kernel.with_initial(array, along, out)
-    if is_on_device((given,), out, True):
-        with locks.lock:
-            from fusec.library import cumulative_on_device
-
-        return cumulative_on_device.with_initial(kernel, given, array.shape, along, start, out)
-    shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
-    made = _output(kernel, shape, out)
-    lead = (slice(None),) * along
-    kernel(given, axis=along, out=made[(*lead, slice(1, None))])
-    made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are
-    if out is not None:
-        return out
-    wrap = wrapper_of((given,))
-    return made if wrap is None else wrap(made)
-
-
 # --- kernels -------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(1024)
-def _running(name: str, op: str, start: int, given: Given, dtype: Asked, out: Asked) -> ScanKernel | Dated:
-    if is_dated(given) and dtype is None:
+def _running(name: str, given: Given, wanted: Wanted) -> Scanning:
+    if is_dated(given) and wanted[0] is None:
         return Dated(name, given)
-    row = row_of(given, name)
-    default = WIDE.get(row.kind, row)
-    result = asked(name, default, dtype, out)
-    held = compute_type(default if dtype is None else result)
-    return _kernel(name, row, result, "x", f"a {op} b", held, start)
+    row, (op, start) = row_of(given, name), RUNNING[name]
+    result, held = result_types(name, WIDE.get(row.kind, row), wanted)
+    return ScanKernel(f"{row} x", f"{result} y", "x", f"a {op} b", "y = a", start, name, held.name)
 
 
 @lru_cache(1024)
-def _extreme(name: str, given: Given) -> ScanKernel | Dated:
+def _extreme(name: str, given: Given) -> Scanning:
     if is_dated(given):
         return Dated(name, given)
-    row = ordered(given, name)
-    if row == BOOL:
-        return _kernel(name, row, row, "x", "a || b" if name == "cummax" else "a && b", row)
-    word = "maximum" if name == "cummax" else "minimum"
-    return _kernel(name, row, row, "x", f"{word}(a, b)", compute_type(row))
+    row, upwards = ordered(given, name), name == "cummax"
+    both = f"{'maximum' if upwards else 'minimum'}(a, b)" if row != BOOL else "a || b" if upwards else "a && b"
+    held = compute_type(row) if row != BOOL else row
+    return ScanKernel(f"{row} x", f"{row} y", "x", both, "y = a", None, name, held.name)
 
 
 @lru_cache(1024)
-def _powers(given: Given) -> ScanKernel:
-    row = ordered(given, "logcumsumexp")
+def _powers(name: str, given: Given) -> ScanKernel:
+    row = ordered(given, name)
     floating = row if row.is_float else FLOAT64
     real = compute_type(floating).name
     return ScanKernel(
         f"{row} x", f"{floating} y", f"single(({real})x)", "joined(a, b)", "y = log(a.sum) + anchor(a.top)", None,
-        "logcumsumexp", "Powers", POWERS.replace("REAL", real),
+        name, "Powers", POWERS.replace("REAL", real),
     )  # fmt: skip
-
-
-def _kernel(
-    name: str, row: DType, result: DType, mapped: str, combined: str, held: DType, start: int | None = None
-) -> ScanKernel:
-    return ScanKernel(f"{row} x", f"{result} y", mapped, combined, "y = a", start, name, held.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fusec.arguments.layouts import Shape
 from fusec.dispatch import device as device_calls
 from fusec.dispatch.spec import KernelSpec
 from fusec.errors.arguments import OutShapeMismatch
@@ -30,18 +29,18 @@ def flat(x: object) -> object:
     return made.ravel()
 
 
-def with_initial(kernel: ScanKernel, x: object, shape: Shape, axis: int, start: int, out: object) -> object:
-    """A scan with one more element along the axis, the first, which is `start`. shape: of x.
+def with_initial(kernel: ScanKernel, x: object, axis: int, start: int, out: object) -> object:
+    """A scan with one more element along the axis, the first, which is `start`.
 
     Raises OutShapeMismatch, and what `run` raises.
     """
     (param,) = kernel.out_params
     assert param.dtype is not None, "a built-in scan declares its output"
-    shape = (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
     stream, made = cuda.stream_for((x, out)), out
+    found = cuda.describe(x, stream)
+    shape = (*found.shape[:axis], found.shape[axis] + 1, *found.shape[axis + 1 :])
     if out is None:
-        device = cuda.same_device([cuda.describe(x, stream)])
-        made = cuda.allocate(x, shape, param.dtype, device=device, stream=stream)
+        made = cuda.allocate(x, shape, param.dtype, device=cuda.same_device([found]), stream=stream)
     elif (given := cuda.describe(out, stream)).shape != shape:
         raise OutShapeMismatch(kernel.name, param.name, given.shape, shape).at()
     kernel(x, axis=axis, out=_part(made, axis, 1, shape[axis]))

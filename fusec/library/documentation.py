@@ -1,12 +1,15 @@
-"""What docstrings of built-in functions have in common: arguments, results, errors; and an example of each."""
+"""What built-in functions have in common: docstrings, each with an example, and errors of wrong calls."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fusec.dispatch.planned import hide_internal_frames
+from fusec.dispatch.planned import brief
+from fusec.errors import FusecError
+from fusec.errors.arguments import UnknownKeyword
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,13 +78,61 @@ EXAMPLES = {
 
 
 def built_in(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise errors from here, and tell in the docstring what its own text leaves out, with an example."""
-    name, own = function.__name__, inspect.cleandoc(function.__doc__ or "")
-    totals = "keepdims" in function.__code__.co_varnames
-    known = ARGUMENTS | (POSITION if "arg" in name else {} if totals or "softmax" in name else RUNNING)
-    params = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    shape = TOTALS if totals else ALONG if known.get("axis") == RUNNING["axis"] else ELEMENTS
+    """Make a function public: see `_public`."""
+    return _public(function, function, function.__name__, inspect.cleandoc(function.__doc__ or ""))
+
+
+def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], Callable[P, R]]:
+    """From a function that takes its name before its arguments to a maker of public ones, by name and docstring."""
+
+    def member(name: str, text: str) -> Callable[P, R]:
+        bound: Any = partial(function, name)
+        bound.__globals__ = function.__globals__  # in which type hints are looked up
+        made = _public(bound, function, name, text)
+        made.__annotations__ = {key: hint for key, hint in function.__annotations__.items() if key != "name"}
+        return made
+
+    return member
+
+
+def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: str) -> Callable[P, R]:
+    """A function that raises errors from here, and whose docstring tells what its own text leaves out, with an example.
+
+    origin: the function that has the code.
+    """
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (FusecError, ImportError) as error:  # as `hide_internal_frames` does
+            raise brief(error) from error.__cause__
+        except TypeError as problem:
+            if problem.__traceback__ is None or problem.__traceback__.tb_next is not None:
+                raise
+            raise _misused(call, args, kwargs) from None
+
+    update_wrapper(call, origin).__wrapped__ = function  # whose signature is what users see
+    code = origin.__code__
+    params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = ARGUMENTS | (POSITION if "arg" in name else {} if "keepdims" in params or "softmax" in name else RUNNING)
+    shape = TOTALS if "keepdims" in params else ALONG if known["axis"] == RUNNING["axis"] else ELEMENTS
     told = [known[each] for each in params if each in known and f"{each}:" not in own]
-    call, result = EXAMPLES[name]
-    function.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {call}", result])
-    return hide_internal_frames(function)
+    example, result = EXAMPLES[name]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {example}", result])
+    return call
+
+
+def _misused(function: Callable[..., Any], args: Any, options: Any) -> TypeError:
+    """The error for arguments that a function has no parameters for."""
+    signature, name = inspect.signature(function), function.__name__
+    unknown = [each for each in options if each not in signature.parameters]
+    if unknown:
+        *takes, last = [f"{each.name}=" for each in signature.parameters.values() if each.default is not each.empty]
+        found: Any = brief(UnknownKeyword(name, unknown[0], f"a call takes {', '.join(takes)} and {last}").at())
+        return found  # type: ignore[no-any-return]
+    try:
+        signature.bind(*args, **options)
+    except TypeError as problem:
+        return TypeError(f"{name}(): {problem}")
+    raise AssertionError("the arguments did not fit")

@@ -21,6 +21,7 @@ from fusec.library.rules import RULES
 
 Given = np.dtype[Any]  # of an argument
 Asked = np.dtype[Any] | None  # of the result, as dtype= or out= say
+Wanted = tuple[Asked, Asked]  # what dtype= says, and the dtype of out=
 
 KINDS = ("bool", "unsigned", "signed", "float", "complex")
 WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}  # what integers are summed in
@@ -29,22 +30,19 @@ CACHE = 1024  # kernels that are remembered
 
 
 @lru_cache(CACHE)
-def total(
-    name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
-) -> AxisKernel | Dated:
+def total(name: str, given: Given, wanted: Wanted, *, starts: bool, masked: bool) -> AxisKernel | Dated:
     """A sum or product."""
-    if is_dated(given) and dtype is None:
+    if is_dated(given) and wanted[0] is None:
         return Dated(name, given, masked=masked, starts=starts)
-    row = row_of(given, name)
-    default = WIDE.get(row.kind, row)
-    result = asked(name, default, dtype, out)
-    held = compute_type(default if dtype is None else result)
+    row, rule = row_of(given, name), name.removeprefix("nan")
+    result, held = result_types(name, WIDE.get(row.kind, row), wanted)
     numbers = (("initial", held),) if starts else ()
-    return _watched(_kernel(Formula(name, RULES[rule], (row,), held, (("z", result),), numbers, masked, skips_nan)))
+    outputs = (("z", result),)
+    return _watched(_kernel(Formula(name, RULES[rule], (row,), held, outputs, numbers, masked, rule != name)))
 
 
 @lru_cache(CACHE)
-def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> AxisKernel:
+def product(name: str, left: Given, right: Given, wanted: Wanted) -> AxisKernel:
     """A sum of products."""
     rows = (row_of(left, name), row_of(right, name))
     default = dtypes.promote(*rows)
@@ -52,8 +50,7 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> A
         raise NotReducible(name, f"{rows[0]} with {rows[1]}", "convert one of them").at()
     if name == "mulsum":
         default = WIDE.get(default.kind, default)
-    result = asked(name, default, dtype, out)
-    held = compute_type(default if dtype is None else result)
+    result, held = result_types(name, default, wanted)
     return _watched(_kernel(Formula(name, RULES[name], rows, INT64 if held == BOOL else held, (("z", result),))))
 
 
@@ -63,76 +60,61 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool) -> AxisKernel | 
     if is_dated(given):
         return Dated(name, given, masked=masked)
     kind = INT64 if name == "count_nonzero" else BOOL
-    result = asked(name, kind, None, out)
+    result = asked(name, kind, (None, out))
     return _kernel(Formula(name, RULES[name], (row_of(given, name),), kind, (("z", result),), (), masked))
 
 
 @lru_cache(CACHE)
-def extreme(
-    name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
-) -> AxisKernel | Dated:
+def extreme(name: str, given: Given, out: Asked, *, starts: bool, masked: bool) -> AxisKernel | Dated:
     """The minimum, the maximum, both, or their difference."""
     if is_dated(given):
         return Dated(name, given, masked=masked, starts=starts)
-    row = ordered(given, name)
+    row, rule = ordered(given, name), name.removeprefix("nan")
     if rule == "ptp" and row == BOOL:
         raise NotReducible("ptp", "bool", "bools cannot be subtracted; compare any() with all()").at()
     held = compute_type(row)
     numbers = (("initial", held),) if starts else ()
-    result = asked(name, row, None, out)
+    result = asked(name, row, (None, out))
     outputs = (("low", result), ("high", result)) if rule == "minmax" else (("z", result),)
-    return _kernel(Formula(name, RULES[rule], (row,), held, outputs, numbers, masked, skips_nan))
+    return _kernel(Formula(name, RULES[rule], (row,), held, outputs, numbers, masked, rule != name))
 
 
 @lru_cache(CACHE)
-def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> AxisKernel | Dated:
+def place(name: str, given: Given, out: Asked = None, *, short: bool) -> AxisKernel | Dated:
     """The position of an extreme element. short: int32 holds all positions."""
     if is_dated(given):
-        return Dated(f"nan{name}" if skips_nan else name, given)
-    row = ordered(given, f"nan{name}" if skips_nan else name)
+        return Dated(name, given)
+    row, rule = ordered(given, name), name.removeprefix("nan")
     held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
-    outputs = (("z", _place_held(out)),)
-    return _kernel(Formula(name, RULES[name], (row,), held, outputs, (), False, skips_nan and row.is_float, index))
+    outputs, skips_nan = (("z", _place_held(out)),), rule != name and row.is_float
+    return _kernel(Formula(rule, RULES[rule], (row,), held, outputs, (), False, skips_nan, index))
 
 
 @lru_cache(CACHE)
-def moments(
-    outputs: tuple[str, ...],
-    given: Given,
-    dtype: Asked,
-    out: Asked,
-    *,
-    masked: bool,
-    skips_nan: bool,
-    about: Asked = None,
-) -> AxisKernel | Dated:
+def moments(name: str, given: Given, wanted: Wanted, *, masked: bool, about: Asked = None) -> AxisKernel | Dated:
     """Means and variances; about: the dtype of the means, if they are known."""
-    name = ("nan" if skips_nan else "") + "_".join(outputs)
-    if is_dated(given) and dtype is None and about is None:
+    if is_dated(given) and wanted[0] is None and about is None:
         return Dated(name, given, masked=masked)
     row, known = row_of(given, name), () if about is None else (row_of(about, name, "mean"),)
     default = row if row.kind in ("float", "complex") else FLOAT64
     for each in known:
         default = dtypes.promote(default, each) or default
-    result = _floating(name, asked(name, default, dtype, out))
-    held = compute_type(default if dtype is None else result)
+    result, held = result_types(name, default, wanted, floating=True)
+    outputs = name.removeprefix("nan").split("_")
     stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
-    rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
-    rule = "about" if known else rule
+    rule, numbers = ("mean", ()) if outputs == ["mean"] else ("spread", (("correction", real_type(held)),))
+    rule, skips_nan = "about" if known else rule, name.startswith("nan")
     return _kernel(Formula(name, RULES[rule], (row, *known), held, stored, numbers, masked, skips_nan))
 
 
 @lru_cache(CACHE)
-def norm(order: float, given: Given, dtype: Asked, out: Asked) -> AxisKernel:
+def norm(order: float, given: Given, wanted: Wanted) -> AxisKernel:
     """A norm; one whose order has no rule of its own takes the order as a number."""
     row = row_of(given, "norm")
     default = row if row.kind in ("float", "complex") else FLOAT64
-    result = _floating("norm", asked("norm", default, dtype, out))
-    held = real_type(compute_type(default if dtype is None else result))
+    result, held = map(real_type, result_types("norm", default, wanted, floating=True))
     numbers = () if order in NORMS else (("p", held),)
-    return _kernel(
-        Formula("norm", RULES[NORMS.get(order, "norm_p")], (row,), held, (("z", real_type(result)),), numbers)
-    )
+    return _kernel(Formula("norm", RULES[NORMS.get(order, "norm_p")], (row,), held, (("z", result),), numbers))
 
 
 @lru_cache(CACHE)
@@ -140,7 +122,7 @@ def logsumexp(given: Given, out: Asked = None) -> AxisKernel:
     """The logarithm of a sum of exponentials."""
     row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
-    result = asked("logsumexp", floating, None, out)
+    result = asked("logsumexp", floating, (None, out))
     return _kernel(Formula("logsumexp", RULES["logsumexp"], (row,), compute_type(floating), (("z", result),)))
 
 
@@ -173,8 +155,9 @@ def ordered(given: Given, name: str) -> DType:
     return row
 
 
-def asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
+def asked(name: str, default: DType, wanted: Wanted) -> DType:
     """The dtype of the result: the requested one; that of `out` if it can hold the default; or the default."""
+    dtype, out = wanted
     if dtype is not None:
         found = row_of(dtype, name, "dtype")
         if default.is_complex and not found.is_complex:
@@ -192,7 +175,9 @@ def _place_held(out: Asked) -> DType:
     return found if found is not None and found.is_integer else INT64
 
 
-def _floating(name: str, result: DType) -> DType:
-    if result.kind not in ("float", "complex"):
+def result_types(name: str, default: DType, wanted: Wanted, *, floating: bool = False) -> tuple[DType, DType]:
+    """The dtype of a result, and that of its accumulator. floating: an integer result raises NotReducible."""
+    result = asked(name, default, wanted)
+    if floating and result.kind not in ("float", "complex"):
         raise NotReducible(name, result.name, "the result is a floating-point number; pass a float dtype").at()
-    return result
+    return result, compute_type(default if wanted[0] is None else result)

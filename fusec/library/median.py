@@ -59,7 +59,7 @@ def _output(out: object, result: DType) -> Array:
     """The array for the results. Raises what a kernel raises for one that cannot hold them."""
     target = output_array(out, "out", "median")
     row = row_of(target.dtype, "median", "out")
-    if asked("median", result, None, target.dtype) != row:
+    if asked("median", result, (None, target.dtype)) != row:
         reason, cure = f"the medians are {result}", f"pass an array of {result}, or one of complex numbers"
         raise TypeMismatch("median", "out", row.name, result.name, reason, cure).at()
     return target

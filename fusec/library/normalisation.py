@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fusec.arguments.annotations import Arrays, Axes
-from fusec.arguments.operands import cure_for, is_foreign, is_number
+from fusec.arguments.operands import cure_for, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
 from fusec.dispatch.arguments import array_of
@@ -16,7 +16,8 @@ from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, Unsupporte
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.library.documentation import built_in
+from fusec.library.arguments import as_lent
+from fusec.library.documentation import built_in, family
 from fusec.library.graph_kernel import GraphKernel
 from fusec.math.value import Value, sqrt, unary
 
@@ -25,18 +26,18 @@ __all__ = ["layer_norm", "log_softmax", "softmax"]
 Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an array, a number, or nothing
 
 
-@built_in
-def softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
-    """Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64."""
-    given, array = array_of(x, "softmax")
-    return softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
+@family
+def _relative(name: str, x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
+    given, array = array_of(x, name)
+    kernel = (softmax_kernel if name == "softmax" else log_softmax_kernel)(array.dtype)
+    return kernel(as_lent(x, given), axis=axis, out=out)
 
 
-@built_in
-def log_softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
-    """The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x."""
-    given, array = array_of(x, "log_softmax")
-    return log_softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
+softmax = _relative(
+    "softmax",
+    "Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64.",
+)
+log_softmax = _relative("log_softmax", "The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x.")
 
 
 @built_in
@@ -57,7 +58,7 @@ def layer_norm(
     given, array = array_of(x, "layer_norm")
     kernel = layer_norm_kernel(array.dtype, _scale_of(weight, "weight"), _scale_of(bias, "bias"))
     further = tuple(each for each in (weight, bias) if each is not None)
-    return kernel(x if given is not x and is_foreign(x) else given, *further, eps, axis=axis, out=out)
+    return kernel(as_lent(x, given), *further, eps, axis=axis, out=out)
 
 
 # --- graphs --------------------------------------------------------------------------------------------------------

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import is_number
 from fusec.dispatch.arguments import array_of
-from fusec.errors.reductions import UnknownOrder
+from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.reductions import UFUNCS
+from fusec.errors.reductions import NoPosition, NotOneAxis, OnlyNan, UnknownOrder, WhereWithoutInitial
 from fusec.library import arguments, dtype_rules
-from fusec.library.arguments import Dtype, Number
-from fusec.library.documentation import built_in
-
-# --- sums and products ---------------------------------------------------------------------------------------------
+from fusec.library.arguments import Dtype, Number, dtype_of, masked, number, numbers, wanted
+from fusec.library.documentation import built_in, family
 
 __all__ = [
     "all",
@@ -51,8 +53,12 @@ __all__ = [
 ]
 
 
-@built_in
-def sum(  # noqa: A001 - NumPy's name
+# --- sums and products ---------------------------------------------------------------------------------------------
+
+
+@family
+def _total(
+    name: str,
     x: Arrays,
     axis: Axes = None,
     dtype: Dtype = None,
@@ -62,53 +68,18 @@ def sum(  # noqa: A001 - NumPy's name
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The sum of elements."""
-    return arguments.total("sum", "sum", x, axis, dtype, out, keepdims, initial, where)
+    initial = number(initial, name, "initial")
+    given, array = array_of(x, name)
+    mask = masked(where, array, name)
+    starts, asked = initial is not None, wanted(dtype, out)
+    kernel = dtype_rules.total(name, array.dtype, asked, starts=starts, masked=len(mask) > 0)
+    return arguments.run(kernel, (given, *mask, *numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
 
-@built_in
-def prod(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The product of elements."""
-    return arguments.total("prod", "prod", x, axis, dtype, out, keepdims, initial, where)
-
-
-@built_in
-def nansum(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The sum of elements that are not nan."""
-    return arguments.total("nansum", "sum", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
-
-
-@built_in
-def nanprod(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The product of elements that are not nan."""
-    return arguments.total("nanprod", "prod", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
+sum = _total("sum", "The sum of elements.")  # noqa: A001 - NumPy's name
+prod = _total("prod", "The product of elements.")
+nansum = _total("nansum", "The sum of elements that are not nan.")
+nanprod = _total("nanprod", "The product of elements that are not nan.")
 
 
 @built_in
@@ -116,41 +87,51 @@ def mulsum(
     x: Arrays, y: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, keepdims: bool = False
 ) -> Any:
     """The sum of x * y, in one pass."""
-    return arguments.product("mulsum", x, y, axis, dtype, out, keepdims)
+    (given, left), (other, right) = array_of(x, "mulsum"), array_of(y, "mulsum", "y")
+    kernel = dtype_rules.product("mulsum", left.dtype, right.dtype, wanted(dtype, out))
+    return arguments.run(kernel, (given, other), out, axis, keepdims)
 
 
 @built_in
 def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, keepdims: bool = False) -> Any:
     """The dot product along an axis, of the conjugate of x if that is complex, in the dtype of both together."""
-    return arguments.product("vecdot", x, y, axis, None, out, keepdims)
-
-
-@built_in
-def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """How many elements are not zero, int64; nan is not."""
-    return arguments.truth("count_nonzero", x, axis, out, keepdims, True)
+    (given, left), (other, right) = array_of(x, "vecdot"), array_of(y, "vecdot", "y")
+    along = arguments.contracted("vecdot", left.shape, right.shape, axis)
+    kernel = dtype_rules.product("vecdot", left.dtype, right.dtype, wanted(None, out))
+    return arguments.run(kernel, (given, other), out, along, keepdims)
 
 
 # --- truth ---------------------------------------------------------------------------------------------------------
 
 
-@built_in
-def any(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
-    """Whether any element is not zero."""
-    return arguments.truth("any", x, axis, out, keepdims, where)
+@family
+def _truth(
+    name: str, x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True
+) -> Any:
+    given, array = array_of(x, name)
+    mask = masked(where, array, name)
+    kernel = dtype_rules.truth(name, array.dtype, dtype_of(out), masked=len(mask) > 0)
+    return arguments.run(kernel, (given, *mask), out, axis, keepdims)
+
+
+any = _truth("any", "Whether any element is not zero.")  # noqa: A001
+all = _truth("all", "Whether no element is zero.")  # noqa: A001
 
 
 @built_in
-def all(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
-    """Whether no element is zero."""
-    return arguments.truth("all", x, axis, out, keepdims, where)
+def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    """How many elements are not zero, int64; nan is not."""
+    given, array = array_of(x, "count_nonzero")
+    kernel = dtype_rules.truth("count_nonzero", array.dtype, dtype_of(out), masked=False)
+    return arguments.run(kernel, (given,), out, axis, keepdims)
 
 
 # --- extremes ------------------------------------------------------------------------------------------------------
 
 
-@built_in
-def min(  # noqa: A001
+@family
+def _extreme(
+    name: str,
     x: Arrays,
     axis: Axes = None,
     out: Any = None,
@@ -159,101 +140,103 @@ def min(  # noqa: A001
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The least element; -0.0 is less than 0.0. initial: takes part in every total; needed for `where`."""
-    return arguments.extreme("min", "min", x, axis, out, keepdims, initial, where)
+    given, array = array_of(x, name)
+    mask = masked(where, array, name)
+    initial = number(initial, name, "initial")
+    if mask and initial is None:
+        raise WhereWithoutInitial({"nanmin": "fmin", "nanmax": "fmax"}.get(name) or UFUNCS[name]).at()
+    kernel = dtype_rules.extreme(name, array.dtype, dtype_of(out), starts=initial is not None, masked=len(mask) > 0)
+    return arguments.run(kernel, (given, *mask, *numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
 
-@built_in
-def max(  # noqa: A001
-    x: Arrays,
-    axis: Axes = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The greatest element; 0.0 is greater than -0.0. initial: takes part in every total; needed for `where`."""
-    return arguments.extreme("max", "max", x, axis, out, keepdims, initial, where)
-
-
-@built_in
-def nanmin(
-    x: Arrays,
-    axis: Axes = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The least element that is not nan."""
-    return arguments.extreme("nanmin", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
-
-
-@built_in
-def nanmax(
-    x: Arrays,
-    axis: Axes = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
-    """The greatest element that is not nan."""
-    return arguments.extreme("nanmax", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
+NEEDED = "initial: takes part in every total; needed for `where`."
+min = _extreme("min", f"The least element; -0.0 is less than 0.0. {NEEDED}")  # noqa: A001
+max = _extreme("max", f"The greatest element; 0.0 is greater than -0.0. {NEEDED}")  # noqa: A001
+nanmin = _extreme("nanmin", "The least element that is not nan.")
+nanmax = _extreme("nanmax", "The greatest element that is not nan.")
 
 
 @built_in
 def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> tuple[Any, Any]:
     """The least and the greatest element, in one pass."""
-    found = arguments.extreme("minmax", "minmax", x, axis, out, keepdims, None, True)
-    assert isinstance(found, tuple), "two outputs"
-    return found
+    given, array = array_of(x, "minmax")
+    kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out), starts=False, masked=False)
+    low, high = arguments.run(kernel, (given,), out, axis, keepdims)
+    return low, high
 
 
 @built_in
 def ptp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The greatest element less the least, in one pass; integers wrap."""
-    return arguments.extreme("ptp", "ptp", x, axis, out, keepdims, None, True)
+    given, array = array_of(x, "ptp")
+    kernel = dtype_rules.extreme("ptp", array.dtype, dtype_of(out), starts=False, masked=False)
+    return arguments.run(kernel, (given,), out, axis, keepdims)
 
 
-@built_in
-def argmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The place of the least element, of the first among equals, int64; nan counts as less than all numbers."""
-    return arguments.place("argmin", x, axis, out, keepdims, skips_nan=False)
+@family
+def _place(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    given, array = array_of(x, name)
+    one = plain_axis(axis)
+    if isinstance(one, tuple):
+        raise NotOneAxis(name, repr(axis)).at()
+    keepdims = arguments.plain_keepdims(keepdims, name)
+    if one is None and given is array and array.flags.c_contiguous and not keepdims:
+        given = array = array.reshape(-1)  # one axis to walk in place of several that positions keep apart
+    extent = arguments.extent_of(array, one)
+    if extent == 0 and array.size == 0 and (one is None or 0 not in np.delete(array.shape, one)):
+        raise NoPosition(name, array.shape).at()
+    kernel = dtype_rules.place(name, array.dtype, dtype_of(out), short=extent < arguments.SHORT_INDEX)
+    found = arguments.run(kernel, (given,), out, one, keepdims)
+    if name.startswith("nan") and isinstance(found, (np.ndarray, np.generic)) and np.less(found, 0).any():
+        raise OnlyNan(name).at()
+    return found
 
 
-@built_in
-def argmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers."""
-    return arguments.place("argmax", x, axis, out, keepdims, skips_nan=False)
+argmin = _place(
+    "argmin", "The place of the least element, of the first among equals, int64; nan counts as less than all numbers."
+)
+argmax = _place(
+    "argmax",
+    "The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers.",
+)
+NO_NUMBER = """int64; raises OnlyNan (a ValueError) where there is none.
 
-
-@built_in
-def nanargmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none.
-
-    On a device, where no call waits for its result, the place is -1 instead.
-    """
-    return arguments.place("argmin", x, axis, out, keepdims, skips_nan=True)
-
-
-@built_in
-def nanargmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none.
-
-    On a device, where no call waits for its result, the place is -1 instead.
-    """
-    return arguments.place("argmax", x, axis, out, keepdims, skips_nan=True)
+On a device, where no call waits for its result, the place is -1 instead."""
+nanargmin = _place("nanargmin", f"The place of the least number, {NO_NUMBER}")
+nanargmax = _place("nanargmax", f"The place of the greatest number, {NO_NUMBER}")
 
 
 # --- moments -------------------------------------------------------------------------------------------------------
 
 
-@built_in
-def mean(
+def _moments(
+    name: str,
+    x: Arrays,
+    axis: Axes,
+    dtype: Dtype,
+    out: Any,
+    keepdims: bool,
+    where: Arrays,
+    correction: float | None = None,
+    mean: Arrays | None = None,
+) -> Any:
+    """Means and variances. mean: a mean that is already known."""
+    given, array = array_of(x, name)
+    mask, about = masked(where, array, name), None
+    means: tuple[object, ...] = ()
+    if mean is not None:
+        if is_number(mean) and not isinstance(mean, np.generic):  # adapts to x, as Python's numbers do
+            mean = np.asarray(mean, np.result_type(array.dtype, mean, 0.0))  # type: ignore[arg-type]
+        known, seen = array_of(mean, name, "mean")
+        means, about = (known,), seen.dtype
+    kernel = dtype_rules.moments(name, array.dtype, wanted(dtype, out), masked=len(mask) > 0, about=about)
+    further = numbers(kernel, array, "correction", correction)
+    return arguments.run(kernel, (given, *means, *mask, *further), out, axis, keepdims)
+
+
+@family
+def _mean(
+    name: str,
     x: Arrays,
     axis: Axes = None,
     dtype: Dtype = None,
@@ -262,26 +245,16 @@ def mean(
     keepdims: bool = False,
     where: Arrays = True,
 ) -> Any:
-    """The arithmetic mean; of integers and bools in float64."""
-    return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None)
+    return _moments(name, x, axis, dtype, out, keepdims, where)
 
 
-@built_in
-def nanmean(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    where: Arrays = True,
-) -> Any:
-    """The mean of elements that are not nan."""
-    return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None, skips_nan=True)
+mean = _mean("mean", "The arithmetic mean; of integers and bools in float64.")
+nanmean = _mean("nanmean", "The mean of elements that are not nan.")
 
 
-@built_in
-def var(
+@family
+def _spread(
+    name: str,
     x: Arrays,
     axis: Axes = None,
     dtype: Dtype = None,
@@ -292,68 +265,18 @@ def var(
     where: Arrays = True,
     ddof: float | None = None,
     mean: Arrays | None = None,
-    **unknown: object,
 ) -> Any:
-    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`."""
-    correction = arguments.corrected("var", correction, ddof, unknown)
-    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
+    correction = arguments.corrected(name, correction, ddof)
+    return _moments(name, x, axis, dtype, out, keepdims, where, correction, mean)
 
 
-@built_in
-def std(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    correction: float = 0,
-    keepdims: bool = False,
-    where: Arrays = True,
-    ddof: float | None = None,
-    mean: Arrays | None = None,
-    **unknown: object,
-) -> Any:
-    """The standard deviation, the root of `var`."""
-    correction = arguments.corrected("std", correction, ddof, unknown)
-    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
-
-
-@built_in
-def nanvar(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    correction: float = 0,
-    keepdims: bool = False,
-    where: Arrays = True,
-    ddof: float | None = None,
-    mean: Arrays | None = None,
-    **unknown: object,
-) -> Any:
-    """The variance of elements that are not nan."""
-    correction = arguments.corrected("nanvar", correction, ddof, unknown)
-    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
-
-
-@built_in
-def nanstd(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    correction: float = 0,
-    keepdims: bool = False,
-    where: Arrays = True,
-    ddof: float | None = None,
-    mean: Arrays | None = None,
-    **unknown: object,
-) -> Any:
-    """The standard deviation of elements that are not nan."""
-    correction = arguments.corrected("nanstd", correction, ddof, unknown)
-    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
+var = _spread(
+    "var",
+    "The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.",
+)
+std = _spread("std", "The standard deviation, the root of `var`.")
+nanvar = _spread("nanvar", "The variance of elements that are not nan.")
+nanstd = _spread("nanstd", "The standard deviation of elements that are not nan.")
 
 
 @built_in
@@ -367,13 +290,11 @@ def mean_var(
     keepdims: bool = False,
     where: Arrays = True,
     ddof: float | None = None,
-    **unknown: object,
 ) -> tuple[Any, Any]:
     """Mean and variance in one pass; `out` is a tuple of two arrays."""
-    correction = arguments.corrected("mean_var", correction, ddof, unknown)
-    found = arguments.moments(("mean", "var"), x, axis, dtype, out, keepdims, where, correction)
-    assert isinstance(found, tuple), "two outputs"
-    return found
+    correction = arguments.corrected("mean_var", correction, ddof)
+    middle, spread = _moments("mean_var", x, axis, dtype, out, keepdims, where, correction)
+    return middle, spread
 
 
 # --- norms and logarithms ------------------------------------------------------------------------------------------
@@ -397,13 +318,12 @@ def norm(
     if isinstance(ord, complex) or not is_number(ord):
         raise UnknownOrder(repr(ord)).at()
     given, array = array_of(x, "norm")
-    kernel = dtype_rules.norm(ord, array.dtype, arguments.named(dtype), arguments.dtype_of(out))
-    numbers = () if ord in dtype_rules.NORMS else (ord,)
-    return arguments.run(kernel, (given, *numbers), out, axis, keepdims)
+    kernel = dtype_rules.norm(ord, array.dtype, wanted(dtype, out))
+    return arguments.run(kernel, (given, *(() if ord in dtype_rules.NORMS else (ord,))), out, axis, keepdims)
 
 
 @built_in
 def logsumexp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
     given, array = array_of(x, "logsumexp")
-    return arguments.run(dtype_rules.logsumexp(array.dtype, arguments.dtype_of(out)), (given,), out, axis, keepdims)
+    return arguments.run(dtype_rules.logsumexp(array.dtype, dtype_of(out)), (given,), out, axis, keepdims)

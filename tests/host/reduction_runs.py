@@ -24,8 +24,9 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
-from fusec.kinds.reduction import Operand, Phase, arrange, phases
+from fusec.kinds.reduction import Operand, Phase, phases
 from fusec.kinds.scan import MANY_THREADS
+from fusec.kinds.slots import arrange
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
 

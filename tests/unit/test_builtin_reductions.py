@@ -348,12 +348,12 @@ def test_the_walk_decides_not_the_axes_it_goes_by() -> None:
 
 F32 = np.dtype("f4")
 KERNELS = {
-    "sum": dtype_rules.total("sum", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
-    "mean": dtype_rules.moments(("mean",), F32, None, None, masked=False, skips_nan=False),
-    "nanvar": dtype_rules.moments(("var",), F32, None, None, masked=False, skips_nan=True),
-    "var": dtype_rules.moments(("var",), F32, None, None, masked=False, skips_nan=False),
+    "sum": dtype_rules.total("sum", F32, (None, None), starts=False, masked=False),
+    "mean": dtype_rules.moments("mean", F32, (None, None), masked=False),
+    "nanvar": dtype_rules.moments("nanvar", F32, (None, None), masked=False),
+    "var": dtype_rules.moments("var", F32, (None, None), masked=False),
     "logsumexp": dtype_rules.logsumexp(F32),
-    "argmax": dtype_rules.place("argmax", F32, short=True, skips_nan=False),
+    "argmax": dtype_rules.place("argmax", F32, short=True),
 }
 
 

@@ -32,7 +32,7 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Call Pair Plan Ready Repeated Source Step Value
+    Call Pair Plan Ready Repeated Source Step Value
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
@@ -51,7 +51,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.dispatch.checked": "fault_of",
     "fusec.dispatch.device": "_allocate _launch",
     "fusec.dispatch.exact_totals": "_compare check_running",
-    "fusec.dispatch.explain_axis": "canonical",
     "fusec.dispatch.fast_path_device": "entry_of",
     "fusec.dispatch.host": "placed_entry",
     "fusec.dispatch.planned": "__init__",
@@ -71,10 +70,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.kinds.elementwise": "make_space",
     "fusec.kinds.reduction": "_after _phase phases",
     "fusec.kinds.scan": "_step _steps steps_of",
-    "fusec.library.arguments": "extreme moments place product run total truth",
-    "fusec.library.cumulative": "_kernel _running _standard _total",
-    "fusec.library.cumulative_on_device": "with_initial",
-    "fusec.library.dtype_rules": "extreme moments total",
     "fusec.passes.serialise_threads": "__init__",
     "fusec.runtime.cpu.composites": "_composite",
     "fusec.runtime.cpu.fastcall": "make",
@@ -93,6 +88,7 @@ LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's
     "fusec.kernels.reduction_kernel",
     "fusec.kernels.scan_kernel",
     "fusec.kernels.vectorize",
+    "fusec.library.cumulative",
     "fusec.library.normalisation",
     "fusec.library.reductions",
 }

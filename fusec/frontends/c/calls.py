@@ -15,12 +15,14 @@ from fusec.errors.language import (
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, dtype_of
 from fusec.frontends.c.c_types import VECTORS, CType, PointerTo, RawOf, show
-from fusec.frontends.c.context import Record, Template
-from fusec.frontends.c.effects import ATOMICS, THROUGH_POINTERS
+from fusec.frontends.c.context import CallOperand, Record, Template
+from fusec.frontends.c.effects import ATOMICS, THROUGH_POINTERS, Effects
 from fusec.frontends.c.folding import fold
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.functions import BUILTINS
-from fusec.frontends.c.overloads import CallOperand, Candidate, Functions, Overloads
-from fusec.frontends.c.storage import why_constant
+from fusec.frontends.c.lvalues import LvalueLowering
+from fusec.frontends.c.overloads import Functions, Overloads
+from fusec.frontends.c.storage import target_type, why_constant
 from fusec.frontends.c.symbols import Address, FieldPlace, Indexer, Place, RawArray, StructAddress, Variable
 from fusec.frontends.c.unknown_names import unknown_function
 from fusec.frontends.lowering import CallSite
@@ -36,10 +38,13 @@ SHAPES = dict.fromkeys(
 )
 
 
-class CallLowering(Overloads):
-    """Lowers calls. member: the struct that the function is a member of, and where it is."""
+class CallLowering:
+    """Lowers calls."""
 
-    member: tuple[Record, Place] | None = None
+    def __init__(self, frame: FunctionFrame, lvalues: LvalueLowering) -> None:
+        self.frame, self.lvalues, self.storage, self.types = frame, lvalues, lvalues.storage, lvalues.types
+        self.effects, self.overloads = Effects(frame, lvalues), Overloads(frame, lvalues)
+        frame.call, frame.implicit = self.call, self.implicit
 
     def call(self, node: s.CallExpr, wanted: bool = True) -> Expr | None:
         """A call; None if it returns nothing. wanted: the result is used."""
@@ -49,64 +54,66 @@ class CallLowering(Overloads):
             case s.Identifier(name=name) | s.TemplateId(name=name):
                 return self._named_call(name, node, wanted)
             case s.Trait() as trait if not node.args:
-                return self.trait(trait)
+                return self.types.trait(trait)
             case _:
                 raise NotAValue("this", "only functions are called").at(node.callee.span)
 
     def _named_call(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
-        if self.member is not None and name in self.member[0].methods:
-            return self._member_call(*self.member, node, wanted)
-        functions = (self.member[0].statics.get(name) if self.member else None) or self.unit.functions.get(name)
+        if self.frame.member is not None and name in self.frame.member[0].methods:
+            return self._member_call(*self.frame.member, node, wanted)
+        functions = (
+            self.frame.member[0].statics.get(name) if self.frame.member else None
+        ) or self.frame.unit.functions.get(name)
         if functions:
-            operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args)]
+            operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args)]
             return self._device(name, node, operands, functions, wanted)
-        found = self.find(name)
+        found = self.frame.find(name)
         if found is not None:
             raise NotAValue(f"calling '{name}'", f"'{name}' is not a function").at(node.callee.span)
         if name in ATOMICS:
-            return self.atomic(name, node, wanted)
+            return self.effects.atomic(name, node, wanted)
         if name in THROUGH_POINTERS or (name.endswith("f") and name.removesuffix("f") in THROUGH_POINTERS):
-            return self.through_pointers(name, node)
+            return self.effects.through_pointers(name, node)
         return self._builtin(name, node)
 
     def _builtin(self, name: str, node: s.CallExpr) -> Expr:
         if name in ("nan", "nanf"):
             return const(float("nan"), FLOAT64 if name == "nan" else FLOAT32)
         if name == "__ldg" and len(node.args) == 1:
-            return self.load(self.address(node.args[0]))
+            return self.storage.load(self.lvalues.address(node.args[0]))
         if name.startswith("make_") and name[5:] in VECTORS:
             return self._vector(name, node)
         found = BUILTINS.get(name)
         if found is None:
-            raise unknown_function(name, {*ATOMICS, *self.unit.functions}, node.callee.span)
+            raise unknown_function(name, {*ATOMICS, *self.frame.unit.functions}, node.callee.span)
         if len(node.args) != found.arity:
             raise ArgumentCount(name, str(found.arity), len(node.args)).at(node.span)
-        args = [self.value(arg) for arg in node.args]
+        args = [self.frame.value(arg) for arg in node.args]
         if isinstance(node.callee, s.TemplateId) and node.callee.args:
             kind = node.callee.args[0]
             if isinstance(kind, s.Qualified):
-                args = [convert(arg, self.scalar(kind), node.span) for arg in args]
-        return self.bounded(found.make(CallSite(name, node.span), args))
+                args = [convert(arg, self.types.scalar(kind), node.span) for arg in args]
+        return self.frame.bounded(found.make(CallSite(name, node.span), args))
 
     def _vector(self, name: str, node: s.CallExpr) -> Expr:
         """CUDA's ``make_float4(x, y, z, w)``, of its own type or the preamble's of that name."""
-        found = self.unit.types.get(name[5:], VECTORS[name[5:]])
+        found = self.frame.unit.types.get(name[5:], VECTORS[name[5:]])
         if not isinstance(found, Struct) or len(found.fields) != len(VECTORS[name[5:]].fields):
             found = VECTORS[name[5:]]
         if len(node.args) != len(found.fields):
             raise ArgumentCount(name, str(len(found.fields)), len(node.args)).at(node.span)
-        values = [self.value(arg) for arg in node.args]
+        values = [self.frame.value(arg) for arg in node.args]
         pairs = zip(values, found.fields, node.args, strict=True)
         return Make(tuple(convert(value, dtype, arg.span) for value, (_, dtype), arg in pairs), found)
 
     # --- methods ---
 
     def _method(self, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
-        place = self.owner(callee)
+        place = self.storage.owner(callee)
         if place is not None:
             return self._struct_method(place, callee, node, wanted)
         if isinstance(callee.value, s.Identifier):
-            match self.lookup(callee.value):
+            match self.frame.lookup(callee.value):
                 case RawArray() as array:
                     return self._array_method(array.name, callee, node, ("size", "shape", "strides"))
                 case Indexer(size=size):
@@ -115,9 +122,9 @@ class CallLowering(Overloads):
         if callee.name in ("real", "imag") and len(node.args) == 1:
             self._set_part(callee, node)
             return None
-        value = self.value(callee.value)
+        value = self.frame.value(callee.value)
         if isinstance(type_of(value), Struct):
-            local = self.temporary(value)
+            local = self.frame.temporary(value)
             assert isinstance(local.type, Struct), "it has the type of its value"
             return self._struct_method(Variable(local.name, local.type), callee, node, wanted)
         given = dtype_of(value, callee.value.span, f".{callee.name}()")
@@ -129,11 +136,11 @@ class CallLowering(Overloads):
     def _struct_method(self, place: Place, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
         assert isinstance(place, (Variable, FieldPlace, StructAddress)), "structs have methods"
         assert isinstance(place.type, Struct), "structs have methods"
-        record = self.record(place.type)
+        record = self.frame.unit.record(place.type)
         if callee.name in record.methods:
             return self._member_call(record, place, node, wanted)
         if functions := record.statics.get(callee.name):
-            operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args)]
+            operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args)]
             return self._device(callee.name, node, operands, functions, wanted)
         known = ", ".join(f"{name}()" for name in (*record.methods, *record.statics)) or "no functions"
         raise UnknownMember(f"struct '{record.struct.name}'", f"{callee.name}()", f"it has {known}").at(callee.span)
@@ -142,7 +149,7 @@ class CallLowering(Overloads):
         assert isinstance(node.callee, (s.MemberExpr, s.Identifier, s.TemplateId)), "methods have names"
         name = node.callee.name
         functions = record.methods[name]
-        operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
+        operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
         return self._device(name, node, [CallOperand(place, False, node.span), *operands], functions, wanted)
 
     def _array_method(self, array: str, callee: s.MemberExpr, node: s.CallExpr, methods: tuple[str, ...]) -> Expr:
@@ -162,13 +169,13 @@ class CallLowering(Overloads):
         """``x.shape()[d]``, ``x.strides()[d]`` and ``_ind.get()[d]``; None if the node is something else."""
         match node.value:
             case s.CallExpr(callee=s.MemberExpr(value=s.Identifier() as owner, name=name), args=()):
-                found = self.find(owner.name)
+                found = self.frame.find(owner.name)
             case _:
                 return None
         if isinstance(found, RawArray) and name in ("shape", "strides"):
-            return Query(found.name, "shape" if name == "shape" else "stride", self.index(node.index), INT64)
+            return Query(found.name, "shape" if name == "shape" else "stride", self.lvalues.index(node.index), INT64)
         if isinstance(found, Indexer) and name in ("get", "shape"):
-            axis = self.index(node.index)
+            axis = self.lvalues.index(node.index)
             if found.axes is not None:
                 axis = self._own_axis(found.axes, owner.name, axis, node.index.span)
             return Query("", "coordinate" if name == "get" else "shape", axis, INT64)
@@ -184,46 +191,42 @@ class CallLowering(Overloads):
 
     def _set_part(self, callee: s.MemberExpr, node: s.CallExpr) -> None:
         """``z.real(x)`` and ``z.imag(x)``."""
-        place = self.place(callee.value, f"'.{callee.name}(...)'")
-        old = self.load(place)
+        place = self.lvalues.place(callee.value, f"'.{callee.name}(...)'")
+        old = self.storage.load(place)
         given = dtype_of(old, callee.value.span, callee.name)
         if not given.is_complex:
             raise UnknownMember(f"a {given} value", f"{callee.name}()", "only complex values have parts").at(
                 callee.span
             )
-        part = convert(self.value(node.args[0]), real_type(given), node.args[0].span)
+        part = convert(self.frame.value(node.args[0]), real_type(given), node.args[0].span)
         real, imag = (part, apply("imag", old)) if callee.name == "real" else (apply("real", old), part)
-        self.store(place, apply("complex", real, imag), node.span, wanted=False)
+        self.storage.store(place, apply("complex", real, imag), node.span, wanted=False)
 
     # --- device functions ---
 
     def _device(
         self, name: str, node: s.CNode, operands: list[CallOperand], functions: Functions, wanted: bool
     ) -> Expr | None:
-        chosen = self.choose(name, node, operands, functions)
+        chosen = self.overloads.choose(name, node, operands, functions)
         if any(isinstance(param, RawOf) for param in chosen.params):
-            return self.inlined(chosen, operands, node.span)
+            return self.frame.inline(chosen, operands, node.span)
         copies: list[Copy] = []
         args = tuple(self.argument(*pair, copies) for pair in zip(chosen.params, operands, strict=True))
         types = tuple(tuple(type_of(part) for part in arg) for arg in args)
-        instance = self.instance(chosen, types, node.span)
+        instance = self.overloads.instance(chosen, types, node.span)
         flat = tuple(part for arg in args for part in arg)
         call = Call(instance.function.name, flat, instance.function.result or INT32)
         return self._emit_call(call, instance, copies, wanted)
 
-    def inlined(self, chosen: Candidate, operands: list[CallOperand], span: Span) -> Expr | None:
-        """The inlined text of a function that has raw arrays; the lowering of statements writes it."""
-        raise NotImplementedError
-
     def _emit_call(self, call: Call, instance: Template, copies: list[Copy], wanted: bool) -> Expr | None:
         result = instance.function.result
         if not instance.impure:
-            return self.bounded(call) if result is not None else None
-        self.impure = self.impure or any(
+            return self.frame.bounded(call) if result is not None else None
+        self.frame.impure = self.frame.impure or any(
             isinstance(type_of(arg), Pointer) and not isinstance(arg, LocalArray) for arg in call.args
         )
-        kept = self.variable(result) if result is not None and wanted else None
-        self.emit(CallStatement(call, kept.name if kept else "", line=self.line))
+        kept = self.frame.variable(result) if result is not None and wanted else None
+        self.frame.emit(CallStatement(call, kept.name if kept else "", line=self.frame.line))
         self.copy_back(copies)
         return kept if wanted or result is None else call
 
@@ -232,7 +235,7 @@ class CallLowering(Overloads):
         for place, memory in copies:
             found = tuple(Load(each, each.type.element) for each in memory)
             value = Make(found, place.type) if isinstance(place.type, Struct) else found[0]
-            self.store(place, value, Span(self.unit.source, 0, 0), wanted=False)
+            self.storage.store(place, value, Span(self.frame.unit.source, 0, 0), wanted=False)
 
     def argument(self, param: CType, operand: CallOperand, copies: list[Copy]) -> tuple[Expr, ...]:
         """The IR arguments for a parameter. Raises CannotConvert or BadArgument."""
@@ -240,9 +243,9 @@ class CallLowering(Overloads):
             case DType() | Struct(), Address() | Variable() | FieldPlace() | StructAddress() as place:
                 if operand.pointer:
                     raise CannotConvert("a pointer", show(param), "read what it points to: *p").at(operand.span)
-                return (self.converted(self.load(place), param, operand.span),)
+                return (self.storage.converted(self.storage.load(place), param, operand.span),)
             case DType() | Struct(), Expr() as value:
-                return (self.converted(value, param, operand.span),)
+                return (self.storage.converted(value, param, operand.span),)
             case PointerTo(element=DType()), Address() as address:
                 return (self._checked(address, param, operand.span),)
             case PointerTo(element=element), StructAddress(type=type_) as address if type_ == element:
@@ -265,7 +268,7 @@ class CallLowering(Overloads):
                 raise AssertionError(f"parameters have types, not {param}")
 
     def _checked(self, address: Address, param: PointerTo, span: Span) -> Expr:
-        if address.element != param.element or self.stored(address) != address.element:
+        if address.element != param.element or target_type(address.pointer) != address.element:
             raise CannotConvert(f"a pointer to {address.element}", show(param)).at(span)
         if address.const and not param.const:
             cure = "declare the parameter const, or pass an output"
@@ -284,10 +287,10 @@ class CallLowering(Overloads):
             raise CannotConvert(f"the address of {reason}", "a pointer to be written", "copy it first").at(span)
         name = place.name if isinstance(place, Variable) else place.variable.name
         found: list[LocalArray] = []
-        for part in parts_of(self.load(place)):
+        for part in parts_of(self.storage.load(place)):
             dtype = scalar_type(part)
-            found.append(LocalArray(self.fresh(f"{name}_ref"), Pointer(dtype, "local")))
-            self.emit(DeclareArray(found[-1].name, dtype, 1, (part,), line=self.line))
+            found.append(LocalArray(self.frame.fresh(f"{name}_ref"), Pointer(dtype, "local")))
+            self.frame.emit(DeclareArray(found[-1].name, dtype, 1, (part,), line=self.frame.line))
         if not reason:
             copies.append((place, tuple(found)))
         return tuple(found)
@@ -296,39 +299,26 @@ class CallLowering(Overloads):
 
     def constructed(self, struct: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
         """The struct that a constructor creates from arguments. Raises ArgumentCount or TemplateMismatch."""
-        functions = self.record(struct).constructors
+        functions = self.frame.unit.record(struct).constructors
         operands: list[CallOperand] = []
         for at, arg in enumerate(args):
             if isinstance(arg, s.Braced):
                 cure = "name the type of an argument in braces: P{a, b}"
                 raise NotSupported("a braced argument of a constructor is", cure).at(arg.span)
-            operands.append(self.operand(functions, at, arg))
+            operands.append(self.overloads.operand(functions, at, arg))
         if len(operands) == 1 and operands[0].type == struct and not operands[0].pointer:
             return self.argument(struct, operands[0], [])[0]  # a copy
         return self._made(struct, operands, span)
 
     def _made(self, struct: Struct, operands: list[CallOperand], span: Span) -> Expr:
-        found = self._device(struct.name, s.CNode(span), operands, self.record(struct).constructors, wanted=True)
+        found = self._device(
+            struct.name, s.CNode(span), operands, self.frame.unit.record(struct).constructors, wanted=True
+        )
         assert found is not None, "constructors give structs"
         return found
 
     def implicit(self, value: Expr, struct: Struct, span: Span) -> Expr | None:
         """The struct that a constructor creates from one value, None if there is none."""
-        if isinstance(type_of(value), Struct) or not self.converting(struct):
+        if isinstance(type_of(value), Struct) or not self.overloads.converting(struct):
             return None
         return self._made(struct, [CallOperand(value, False, span)], span)
-
-    def returns_pointer(self, node: s.CallExpr) -> bool:
-        """True for a call of a device function whose result is written with a star."""
-        match node.callee:
-            case s.Identifier(name=name) | s.TemplateId(name=name):
-                return any("*" in function.result.marks for function in self.unit.functions.get(name, ()))
-        return False
-
-    def pointer_call(self, node: s.CallExpr) -> Address:
-        """The address that a device function returns."""
-        found = self.call(node)
-        assert found is not None, "the function returns a pointer"
-        type_ = type_of(found)
-        assert isinstance(type_, Pointer), "the function returns a pointer"
-        return Address(found, type_.element, "the target of a const pointer" if type_.const else "")

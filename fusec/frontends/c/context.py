@@ -6,15 +6,16 @@ from collections import Counter
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
-from fusec.base.source import SourceFile
+from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.frontends.c import syntax as s
-from fusec.frontends.c.c_types import CType
-from fusec.frontends.c.symbols import Symbol
+from fusec.frontends.c.c_types import CType, RawOf
+from fusec.frontends.c.symbols import Address, FieldPlace, Place, RawArray, StructAddress, Symbol, Variable
 from fusec.frontends.lowering import fresh
-from fusec.ir.expr import Const, Struct
+from fusec.ir.expr import Const, Expr, Struct, Type, type_of
 from fusec.ir.loops import Function
 
+Bindings = dict[str, CType | Const]  # template parameters
 MAX_FUNCTIONS = 500  # instantiations in one kernel
 
 
@@ -45,7 +46,7 @@ class Record:
     statics: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
     template: str = ""
     args: tuple[CType | Const, ...] = ()
-    bindings: dict[str, CType | Const] = field(default_factory=dict)
+    bindings: Bindings = field(default_factory=dict)
 
 
 @dataclass
@@ -54,6 +55,38 @@ class Template:
 
     function: Function
     impure: bool
+
+
+@dataclass(frozen=True)
+class CallOperand:
+    """An argument: a value, a raw array, or a place that is passed by address (`pointer`) or by reference."""
+
+    value: Expr | Place | RawArray
+    pointer: bool
+    span: Span
+
+    @property
+    def type(self) -> Type | RawOf:
+        """The type of the value, or of the contents of the place."""
+        match self.value:
+            case Address(element=element):
+                return element
+            case Variable(type=type_) | FieldPlace(type=type_) | StructAddress(type=type_):
+                return type_
+            case RawArray(name=name):
+                return RawOf(name)
+            case value:
+                return type_of(value)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate overload: its template parameters, its parameter types and its distance from the call."""
+
+    function: s.FunctionDef
+    bindings: Bindings
+    params: tuple[CType, ...]
+    cost: int
 
 
 @dataclass
@@ -86,6 +119,12 @@ class TranslationUnit:
     def emitted(self) -> tuple[Function, ...]:
         """The instantiated functions, callees before callers."""
         return tuple(instance.function for instance in self.instances.values())
+
+    def record(self, struct: Struct) -> Record:
+        """The facts about a struct beside its fields; CUDA's vector types have no others."""
+        if struct not in self.records:
+            self.records[struct] = Record(struct, {name: Member(name, dtype, (name,)) for name, dtype in struct.fields})
+        return self.records[struct]
 
     def fresh(self, name: str) -> str:
         """A function name that is not yet taken."""

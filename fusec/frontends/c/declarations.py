@@ -8,6 +8,7 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import Auto, CType, PointerTo, RawOf, Void, show
 from fusec.frontends.c.expressions import BracedValues, ExpressionLowering
 from fusec.frontends.c.folding import fold
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.symbols import (
     Address,
     GlobalArray,
@@ -18,14 +19,24 @@ from fusec.frontends.c.symbols import (
     Symbol,
     Variable,
 )
+from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
 
 MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
 
 
-class Declarations(ExpressionLowering):
+class Declarations:
     """Lowers declarations."""
+
+    def __init__(self, frame: FunctionFrame) -> None:
+        self.frame, self.expressions = frame, ExpressionLowering(frame)
+        self.lvalues, self.storage, self.types = (
+            self.expressions.lvalues,
+            self.expressions.storage,
+            self.expressions.types,
+        )
+        frame.array_of = self.array_of
 
     def declaration(self, node: s.Declaration) -> None:
         """A declaration statement. Raises BadDeclaration, Redeclared or NotSupported."""
@@ -39,14 +50,14 @@ class Declarations(ExpressionLowering):
             self._declare(node, each)
 
     def _declare(self, node: s.Declaration, each: s.Declarator) -> None:
-        kind = self.resolve(s.Qualified(node.type.span, node.type.base, node.type.qualifiers, each.marks))
+        kind = self.types.resolve(s.Qualified(node.type.span, node.type.base, node.type.qualifiers, each.marks))
         const_reason = f"constant '{each.name}'" if node.type.const else ""
         if each.arrays:
-            self.bind(each.name, self._array(node, each, kind, const_reason), each.span)
+            self.frame.bind(each.name, self.declare_array(node, each, kind, const_reason), each.span)
             return
         match kind:
             case PointerTo(reference=True):
-                self.bind(each.name, self._reference(each, kind), each.span)
+                self.frame.bind(each.name, self._reference(each, kind), each.span)
             case PointerTo(element=Struct(name=name)):
                 cure = "use the struct itself; a function may take its address"
                 raise NotSupported(f"a variable that points to struct {name} is", cure).at(each.span)
@@ -58,33 +69,34 @@ class Declarations(ExpressionLowering):
                 shown = f"'{each.name}' cannot be {show(kind)}"
                 raise BadDeclaration(shown, "name a type with values").at(node.type.span)
             case _:
-                self._variable(each, kind, self._initial(each, kind), const_reason)
+                self.declare_variable(each, kind, self._initial(each, kind), const_reason)
 
     def _initial(self, each: s.Declarator, kind: DType | Struct) -> Expr | None:
         """The initial value, converted; None if the declaration gives none."""
         if each.args is not None:
-            return self.made(kind, each.args, each.span)
+            return self.expressions.made(kind, each.args, each.span)
         match each.value:
             case None:
-                return self.initially(kind, each.span)
+                return self.expressions.initially(kind, each.span)
             case s.Braced() as braced:
-                return self.braced(braced, kind)
+                return self.expressions.braced(braced, kind)
             case value:
-                return self.converted(self.value(value), kind, value.span)
+                return self.storage.converted(self.expressions.value(value), kind, value.span)
 
-    def _variable(self, each: s.Declarator, kind: DType | Struct, value: Expr | None, reason: str) -> None:
-        name = self.fresh(each.name)
-        if each.name in self.unit.addressed and isinstance(kind, DType):
-            self.bind(each.name, self.in_memory(name, kind, value, reason), each.span)
+    def declare_variable(self, each: s.Declarator, kind: DType | Struct, value: Expr | None, reason: str) -> None:
+        """A variable with an initial value. reason: why it may not be assigned."""
+        name = self.frame.fresh(each.name)
+        if each.name in self.frame.unit.addressed and isinstance(kind, DType):
+            self.frame.bind(each.name, self.in_memory(name, kind, value, reason), each.span)
             return
-        if reason and value is not None and (known := fold(value, self.known)) is not None:
-            self.known[name] = known
-        self.bind(each.name, Variable(name, kind, reason), each.span)
-        self.emit(Declare(name, kind, value, line=self.line))
+        if reason and value is not None and (known := fold(value, self.frame.known)) is not None:
+            self.frame.known[name] = known
+        self.frame.bind(each.name, Variable(name, kind, reason), each.span)
+        self.frame.emit(Declare(name, kind, value, line=self.frame.line))
 
     def in_memory(self, name: str, kind: DType, value: Expr | None, reason: str) -> Address:
         """A variable whose address is taken: an array of one element."""
-        self.emit(DeclareArray(name, kind, 1, () if value is None else (value,), line=self.line))
+        self.frame.emit(DeclareArray(name, kind, 1, () if value is None else (value,), line=self.frame.line))
         return Address(LocalArray(name, Pointer(kind, "local")), kind, reason)
 
     def _auto(self, each: s.Declarator, reason: str) -> None:
@@ -94,52 +106,53 @@ class Declarations(ExpressionLowering):
             )
         names_place = isinstance(each.value, (s.Identifier, s.Subscript)) or not reason
         if "&" in each.marks and names_place:
-            found = self.frozen(self.place(each.value, "a reference"), each.name)
-            self.bind(each.name, _constant(found) if reason else found, each.span)
-        elif self.is_pointer(each.value):
-            address = self.address(each.value)
+            found = self.lvalues.frozen(self.lvalues.place(each.value, "a reference"), each.name)
+            self.frame.bind(each.name, _constant(found) if reason else found, each.span)
+        elif self.lvalues.is_pointer(each.value):
+            address = self.lvalues.address(each.value)
             self._pointer_variable(each, address.element, address.const)
         else:
-            value = self.value(each.value)
+            value = self.expressions.value(each.value)
             kind = type_of(value)
             assert isinstance(kind, (DType, Struct)), "values are scalars or structs"
-            self._variable(each, kind, value, reason)
+            self.declare_variable(each, kind, value, reason)
 
     def _reference(self, each: s.Declarator, kind: PointerTo) -> Symbol:
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
         if kind.const and not isinstance(each.value, (s.Identifier, s.Subscript)):  # a constant one keeps a value alive
-            value = self.converted(self.value(each.value), kind.element, each.value.span)
-            return Variable(self.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
-        place = self.place(each.value, "a reference")
+            value = self.storage.converted(self.expressions.value(each.value), kind.element, each.value.span)
+            return Variable(self.frame.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
+        place = self.lvalues.place(each.value, "a reference")
         element = place.element if isinstance(place, Address) else place.type
         if element != kind.element:
             shown = f"reference '{each.name}' to {kind.element.name} cannot refer to {show(element)}"
             raise BadDeclaration(shown, "declare it with the type of its target").at(each.span)
-        found = self.frozen(place, each.name)
+        found = self.lvalues.frozen(place, each.name)
         return _constant(found) if kind.const else found
 
     def _pointer_variable(self, each: s.Declarator, element: DType, reason: str) -> None:
-        variable = PointerVariable(self.fresh(each.name), element, reason)
+        variable = PointerVariable(self.frame.fresh(each.name), element, reason)
         if each.value is None or _is_null(each.value):
-            self.emit(Declare(variable.name, Pointer(element, "global", bool(reason)), line=self.line))
-            variable.declared = (self.blocks[-1], len(self.blocks[-1]) - 1)
+            self.frame.emit(Declare(variable.name, Pointer(element, "global", bool(reason)), line=self.frame.line))
+            variable.declared = (self.frame.blocks[-1], len(self.frame.blocks[-1]) - 1)
         elif isinstance(each.value, s.Braced):
             raise BadDeclaration(f"pointer '{each.name}' needs an address", "write T* p = &x[0]").at(each.value.span)
         else:
-            address = self.address(each.value)
-            with self.block() as assigned:
-                self.point(variable, address, each.value.span)
+            address = self.lvalues.address(each.value)
+            with self.frame.block() as assigned:
+                self.expressions.point(variable, address, each.value.span)
             *before, last = assigned
             assert isinstance(last, Assign), "pointing somewhere is an assignment"
             assert variable.type is not None, "pointing somewhere settles the type"
-            self.blocks[-1].extend(before)
-            self.emit(Declare(variable.name, variable.type, last.value, line=self.line))
-        self.bind(each.name, variable, each.span)
+            self.frame.blocks[-1].extend(before)
+            self.frame.emit(Declare(variable.name, variable.type, last.value, line=self.frame.line))
+        self.frame.bind(each.name, variable, each.span)
 
     # --- arrays ---
 
-    def _array(self, node: s.Declaration, each: s.Declarator, kind: CType, reason: str) -> LocalArrayOf:
+    def declare_array(self, node: s.Declaration, each: s.Declarator, kind: CType, reason: str) -> LocalArrayOf:
+        """A local array with its values. reason: why it may not be assigned."""
         if not isinstance(kind, DType):
             cure = "declare one array for every field" if isinstance(kind, Struct) else "arrays hold scalars"
             raise NotSupported(f"an array of {show(kind)} is", cure).at(node.type.span)
@@ -157,15 +170,15 @@ class Declarations(ExpressionLowering):
         if total > MAX_ARRAY:
             shown = f"array '{each.name}' has {total} elements, more than {MAX_ARRAY}"
             raise BadDeclaration(shown, "pass a raw array for scratch memory").at(each.span)
-        name = self.fresh(each.name)
-        self.emit(DeclareArray(name, kind, total, tuple(values), line=self.line))
+        name = self.frame.fresh(each.name)
+        self.frame.emit(DeclareArray(name, kind, total, tuple(values), line=self.frame.line))
         return LocalArrayOf(name, kind, lengths, reason)
 
     def _lengths(self, each: s.Declarator) -> tuple[int, ...]:
         lengths: list[int] = []
         for at, length in enumerate(each.arrays):
             if length is not None:
-                value = int(self.constant(length, f"the length of '{each.name}'").value)
+                value = int(self.types.constant(length, f"the length of '{each.name}'").value)
             elif at == 0 and isinstance(each.value, s.Braced) and each.value.elements:
                 value = len(each.value.elements)
             else:
@@ -197,20 +210,22 @@ class Declarations(ExpressionLowering):
                 self._flatten(element, lengths[1:], kind, values)
                 values += [const(0, kind)] * (start + row - len(values))
             else:
-                self.append(values, element, kind)
+                self.expressions.append(values, element, kind)
 
     def array_of(self, node: s.Identifier) -> Symbol:
         """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
-        found = self.lookup(node)
+        found = self.frame.lookup(node)
         if not isinstance(found, GlobalArray):
             return found
-        line, self.line = self.line, 0
-        with self.block() as declared:
-            kind = self.resolve(found.declaration.type)
-            array = self._array(found.declaration, found.declarator, kind, f"array '{node.name}' of the preamble")
-        self.prologue += declared
-        self.line = line
-        self.symbols[0][node.name] = array
+        line, self.frame.line = self.frame.line, 0
+        with self.frame.block() as declared:
+            kind = self.types.resolve(found.declaration.type)
+            array = self.declare_array(
+                found.declaration, found.declarator, kind, f"array '{node.name}' of the preamble"
+            )
+        self.frame.prologue += declared
+        self.frame.line = line
+        self.frame.symbols[0][node.name] = array
         return array
 
     # --- preambles ---
@@ -220,22 +235,22 @@ class Declarations(ExpressionLowering):
         for item in items:
             match item:
                 case s.FunctionDef():
-                    self.unit.declare_function(item)
+                    self.frame.unit.declare_function(item)
                 case s.StructDef():
-                    self.declare_struct(item)
+                    self.types.declare_struct(item)
                 case s.EnumDef():
                     self._global_enumeration(item)
                 case s.Alias(name=name, type=kind):
-                    self.unit.types[name] = self.resolve(kind)
+                    self.frame.unit.types[name] = self.types.resolve(kind)
                 case s.Declaration():
                     self._global(item)
                 case s.Empty():
                     pass
 
     def _global_enumeration(self, item: s.EnumDef) -> None:
-        frame = self.within({})
-        self.unit.globals.update({name: NamedConstant(value) for name, value in frame.enumeration(item).items()})
-        self.unit.types.update(frame.types[0])
+        types = TypeResolver(self.frame.within({}))
+        self.frame.unit.globals.update({name: NamedConstant(value) for name, value in types.enumeration(item).items()})
+        self.frame.unit.types.update(types.frame.types[0])
 
     def _global(self, item: s.Declaration) -> None:
         for each in item.declarators:
@@ -243,15 +258,15 @@ class Declarations(ExpressionLowering):
                 cure = "declare it const or constexpr; elements share memory through raw arguments alone"
                 raise NotSupported(f"the variable '{each.name}' of the preamble is", cure).at(each.span)
             if each.arrays:
-                self.unit.globals[each.name] = GlobalArray(item, each)
+                self.frame.unit.globals[each.name] = GlobalArray(item, each)
                 continue
-            kind = self.resolve(s.Qualified(item.type.span, item.type.base, item.type.qualifiers, each.marks))
-            self.unit.globals[each.name] = NamedConstant(self._global_value(each, kind))
+            kind = self.types.resolve(s.Qualified(item.type.span, item.type.base, item.type.qualifiers, each.marks))
+            self.frame.unit.globals[each.name] = NamedConstant(self._global_value(each, kind))
 
     def _global_value(self, each: s.Declarator, kind: CType) -> Expr:
-        with self.block() as effects:
+        with self.frame.block() as effects:
             if isinstance(kind, Auto) and each.value is not None and not isinstance(each.value, s.Braced):
-                value: Expr | None = self.value(each.value)
+                value: Expr | None = self.expressions.value(each.value)
             elif isinstance(kind, (DType, Struct)):
                 value = self._initial(each, kind)
             else:

@@ -6,11 +6,13 @@ from fusec.base.dtypes import BOOL, DType, c_common
 from fusec.errors.language import ArgumentCount, BadArgument, NotSupported
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, to
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.functions import floating
 from fusec.frontends.c.lvalues import LvalueLowering
+from fusec.frontends.c.storage import target_type
 from fusec.frontends.c.symbols import Address, Place, RawArray, Variable
 from fusec.frontends.lowering import CallSite
-from fusec.ir.expr import Expr, apply, scalar_type, type_of
+from fusec.ir.expr import Expr, apply, scalar_type
 from fusec.ir.loops import Atomic, AtomicOp, If, Local
 
 ATOMICS: dict[str, AtomicOp] = {
@@ -25,8 +27,11 @@ _PLAIN = {
 THROUGH_POINTERS = {"sincos": 3, "sincospi": 3, "modf": 2, "frexp": 2}
 
 
-class Effects(LvalueLowering):
+class Effects:
     """Lowers calls of built-in functions that have effects."""
+
+    def __init__(self, frame: FunctionFrame, lvalues: LvalueLowering) -> None:
+        self.frame, self.lvalues, self.storage = frame, lvalues, lvalues.storage
 
     def atomic(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
         """An atomic function; the old value if it is needed. Raises ArgumentCount or BadArgument."""
@@ -38,7 +43,7 @@ class Effects(LvalueLowering):
         dtype = target.element if isinstance(target, Address) else target.type
         assert isinstance(dtype, DType), "only scalars are targets of atomics"
         self._check_atomic(name, op, dtype, node)
-        values = tuple(convert(self.value(arg), dtype, arg.span) for arg in node.args[1:])
+        values = tuple(convert(self.frame.value(arg), dtype, arg.span) for arg in node.args[1:])
         if isinstance(target, Address):
             return self._atomic_in_memory(op, target, values, node, wanted)
         return self._atomic_in_register(op, target, values, node)
@@ -47,13 +52,13 @@ class Effects(LvalueLowering):
         """What an atomic works on: ``&x[i]``, a pointer, or the address of a variable of this element alone."""
         match node:
             case s.UnaryOp(op="&", operand=operand):
-                found = self.place(operand, "'&'")
+                found = self.lvalues.place(operand, "'&'")
                 if isinstance(found, (Address, Variable)):
                     return found
-            case s.Identifier() if isinstance(raw := self.find(node.name), RawArray):
-                raise self.not_a_value(raw, node)
-            case _ if self.is_pointer(node):
-                return self.address(node)
+            case s.Identifier() if isinstance(raw := self.frame.find(node.name), RawArray):
+                raise self.lvalues.not_a_value(raw, node)
+            case _ if self.lvalues.is_pointer(node):
+                return self.lvalues.address(node)
         raise BadArgument(name, "this as its first argument", "pass the address of an element: &x[i]").at(node.span)
 
     def _check_atomic(self, name: str, op: AtomicOp, dtype: DType, node: s.CallExpr) -> None:
@@ -66,39 +71,32 @@ class Effects(LvalueLowering):
     def _atomic_in_memory(
         self, op: AtomicOp, target: Address, values: tuple[Expr, ...], node: s.CallExpr, wanted: bool
     ) -> Expr | None:
-        real = scalar_type(self.load(Address(target.pointer, self.stored(target))))
+        real = target_type(target.pointer)
         if real != target.element and op in ("minimum", "maximum"):
             raise NotSupported("an ordered atomic through a pointer of other sign is", "use an array of that type").at(
                 node.span
             )
         if target.const:
-            self.store(target, values[0], node.span)  # raises: the element may not be written
-        self.touch(target.pointer)
-        result = self.variable(real, "_old") if wanted else None
+            self.storage.store(target, values[0], node.span)  # raises: the element may not be written
+        self.storage.touch(target.pointer)
+        result = self.frame.variable(real, "_old") if wanted else None
         given = tuple(to(value, real) for value in values)
-        self.emit(Atomic(op, target.pointer, given, result.name if result else "", line=self.line))
+        self.frame.emit(Atomic(op, target.pointer, given, result.name if result else "", line=self.frame.line))
         return to(result, target.element) if result else None
-
-    def stored(self, address: Address) -> DType:
-        """The dtype that is stored at an address."""
-        found = type_of(address.pointer)
-        element = getattr(found, "element", None)
-        assert isinstance(element, DType), "only pointers have targets"
-        return element
 
     def _atomic_in_register(self, op: AtomicOp, target: Place, values: tuple[Expr, ...], node: s.CallExpr) -> Expr:
         """The same on a variable that no other element sees: plain operations do."""
-        old = self.temporary(self.load(target), "_old")
+        old = self.frame.temporary(self.storage.load(target), "_old")
         match op:
             case "exchange":
-                self.store(target, values[0], node.span)
+                self.storage.store(target, values[0], node.span)
             case "compare_exchange":
-                with self.block() as then:
-                    self.store(target, values[1], node.span)
-                self.emit(If(apply("equal", old, values[0]), tuple(then), line=self.line))
+                with self.frame.block() as then:
+                    self.storage.store(target, values[1], node.span)
+                self.frame.emit(If(apply("equal", old, values[0]), tuple(then), line=self.frame.line))
             case _:
                 common = c_common(scalar_type(old), scalar_type(values[0]))
-                self.store(target, apply(_PLAIN[op], to(old, common), to(values[0], common)), node.span)
+                self.storage.store(target, apply(_PLAIN[op], to(old, common), to(values[0], common)), node.span)
         return old
 
     # --- results through pointers ---
@@ -109,30 +107,30 @@ class Effects(LvalueLowering):
         if len(node.args) != THROUGH_POINTERS[plain]:
             raise ArgumentCount(name, str(THROUGH_POINTERS[plain]), len(node.args)).at(node.span)
         site = CallSite(name, node.span)
-        (x,) = floating(site, [self.value(node.args[0])], single=name != plain)
-        value = x if isinstance(x, Local) else self.temporary(x)
+        (x,) = floating(site, [self.frame.value(node.args[0])], single=name != plain)
+        value = x if isinstance(x, Local) else self.frame.temporary(x)
         match plain:
             case "sincos" | "sincospi":
                 suffix = plain.removeprefix("sincos")
                 sine, cosine = (
-                    self.temporary(apply(f"sin{suffix}", value)),
-                    self.temporary(apply(f"cos{suffix}", value)),
+                    self.frame.temporary(apply(f"sin{suffix}", value)),
+                    self.frame.temporary(apply(f"cos{suffix}", value)),
                 )
                 self._put(node.args[1], sine)
                 self._put(node.args[2], cosine)
                 return None
             case "modf":
-                rest = self.temporary(apply("modf_fraction", value))  # before the store, which may go to x itself
+                rest = self.frame.temporary(apply("modf_fraction", value))  # before the store, which may go to x itself
                 self._put(node.args[1], apply("trunc", value))
                 return rest
             case _:
-                rest = self.temporary(apply("frexp_mantissa", value))
+                rest = self.frame.temporary(apply("frexp_mantissa", value))
                 self._put(node.args[1], apply("frexp_exponent", value))
                 return rest
 
     def _put(self, node: s.Expression, value: Expr) -> None:
         """Store through a pointer argument: ``&variable``, ``&x[i]`` or a pointer."""
         if isinstance(node, s.UnaryOp) and node.op == "&":
-            self.store(self.place(node.operand, "'&'"), value, node.span, wanted=False)
+            self.storage.store(self.lvalues.place(node.operand, "'&'"), value, node.span, wanted=False)
         else:
-            self.store(self.address(node), value, node.span, wanted=False)
+            self.storage.store(self.lvalues.address(node), value, node.span, wanted=False)

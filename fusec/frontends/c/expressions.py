@@ -10,7 +10,8 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, Void, show
 from fusec.frontends.c.calls import SHAPES, CallLowering
-from fusec.frontends.c.lvalues import ADDRESSES
+from fusec.frontends.c.frame import FunctionFrame
+from fusec.frontends.c.lvalues import ADDRESSES, LvalueLowering
 from fusec.frontends.c.sequencing import changes
 from fusec.frontends.c.storage import why_constant
 from fusec.frontends.c.symbols import (
@@ -37,14 +38,20 @@ class BracedValues(list[Expr]):
     settled = 0
 
 
-class ExpressionLowering(CallLowering):
+class ExpressionLowering:
     """Lowers expressions."""
+
+    def __init__(self, frame: FunctionFrame) -> None:
+        self.frame, self.lvalues = frame, LvalueLowering(frame)
+        self.storage, self.types = self.lvalues.storage, self.lvalues.types
+        self.calls = CallLowering(frame, self.lvalues)
+        frame.value, frame.effect = self.value, self.effect
 
     # --- values ---
 
     def value(self, node: s.Expression) -> Expr:
         """The value of an expression, a scalar or a struct. Raises the errors of names and types."""
-        with self.nested(node.span):
+        with self.frame.nested(node.span):
             return self._value(node)
 
     def _value(self, node: s.Expression) -> Expr:
@@ -52,7 +59,7 @@ class ExpressionLowering(CallLowering):
             case s.Identifier():
                 return self._name(node)
             case s.Numeral():
-                return literals.number(node, self.unit.single)
+                return literals.number(node, self.frame.unit.single)
             case s.BinaryOp() | s.Comma():
                 return self._spine(node)
             case s.UnaryOp():
@@ -62,9 +69,9 @@ class ExpressionLowering(CallLowering):
             case s.Assignment():
                 return self.assign(node, wanted=True)
             case s.Subscript():
-                return self.quantity(node) or self.load(self.element(node))
+                return self.calls.quantity(node) or self.storage.load(self.lvalues.element(node))
             case s.CallExpr():
-                found = self.call(node)
+                found = self.calls.call(node)
                 if found is None:
                     raise NotAValue("this call", "the function returns nothing").at(node.span)
                 return found
@@ -88,9 +95,9 @@ class ExpressionLowering(CallLowering):
             case s.Word():
                 return literals.word(node)
             case s.Sizeof():
-                return self.sizeof(node)
+                return self.types.sizeof(node)
             case s.Trait():
-                return self.trait(node)
+                return self.types.trait(node)
             case s.StringLit():
                 raise NotSupported("a string is", "kernels compute with numbers").at(node.span)
             case s.TemplateId():
@@ -99,14 +106,14 @@ class ExpressionLowering(CallLowering):
                 raise AssertionError(f"{type(node).__name__} is handled elsewhere")
 
     def _name(self, node: s.Identifier) -> Expr:
-        found = self.lookup(node)
+        found = self.frame.lookup(node)
         match found:
             case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
-                return self.load(found)
+                return self.storage.load(found)
             case NamedConstant(value=value):
                 return value
             case _:
-                raise self.not_a_value(found, node)
+                raise self.lvalues.not_a_value(found, node)
 
     def _spine(self, node: s.BinaryOp | s.Comma) -> Expr:
         """A chain of operators that leans to the left, as long sums do, without recursion along it."""
@@ -124,7 +131,7 @@ class ExpressionLowering(CallLowering):
         for at in range(len(chain) - 1, -1, -1):
             each = chain[at]
             if isinstance(each, s.BinaryOp):
-                value = self.bounded(self._joined(each, value))
+                value = self.frame.bounded(self._joined(each, value))
             elif at and isinstance(chain[at - 1], s.Comma):
                 self.effect(each.second)
             else:
@@ -135,32 +142,34 @@ class ExpressionLowering(CallLowering):
         """Raises BadOperands for addresses that are compared or subtracted."""
         for each in chain:
             match each:
-                case s.BinaryOp(op=op, left=a, right=right, op_span=span) if op in COMPARING and self.is_pointer(a):
-                    if op != "-" or self.is_pointer(right):
+                case s.BinaryOp(op=op, left=a, right=right, op_span=span) if (
+                    op in COMPARING and self.lvalues.is_pointer(a)
+                ):
+                    if op != "-" or self.lvalues.is_pointer(right):
                         raise BadOperands(op, "pointers", ADDRESSES).at(span)
 
     def _joined(self, node: s.BinaryOp, left: Expr) -> Expr:
         if node.op in ("&&", "||"):
             return self._logical(node, left)
-        if is_power(node) and isinstance(node.right, s.UnaryOp) and not self.is_pointer(node.right.operand):
+        if is_power(node) and isinstance(node.right, s.UnaryOp) and not self.lvalues.is_pointer(node.right.operand):
             raise power(node)
-        if self.is_pointer(node.right):
+        if self.lvalues.is_pointer(node.right):
             raise BadOperands(node.op, "pointers", ADDRESSES).at(node.op_span)
-        mark = self.mark
+        mark = self.frame.mark
         right = self.value(node.right)
-        (left,) = self.kept([left], mark)
+        (left,) = self.frame.kept([left], mark)
         return binary(node.op, left, right, node.op_span)
 
     def _logical(self, node: s.BinaryOp, left: Expr) -> Expr:
         """``&&`` and ``||``: the right side is evaluated on demand, as an If where it has effects."""
         test = self._test(left, node.left.span)
-        with self.block() as effects:
+        with self.frame.block() as effects:
             right = self._test(self.value(node.right), node.right.span)
         if not effects:
             return apply("logical_and" if node.op == "&&" else "logical_or", test, right)
-        kept = self.temporary(test)
+        kept = self.frame.temporary(test)
         condition = kept if node.op == "&&" else apply("logical_not", kept)
-        self.emit(If(condition, (*effects, Assign(kept.name, right, line=self.line)), line=self.line))
+        self.frame.emit(If(condition, (*effects, Assign(kept.name, right, line=self.frame.line)), line=self.frame.line))
         return kept
 
     def condition(self, node: s.Expression) -> Expr:
@@ -174,9 +183,9 @@ class ExpressionLowering(CallLowering):
 
     def _choice(self, node: s.Ternary) -> Expr:
         condition = self.condition(node.condition)
-        with self.block() as then:
+        with self.frame.block() as then:
             a = self.value(node.then)
-        with self.block() as orelse:
+        with self.frame.block() as orelse:
             b = self.value(node.orelse)
         left, right = type_of(a), type_of(b)
         if isinstance(left, DType) and isinstance(right, DType):
@@ -184,14 +193,14 @@ class ExpressionLowering(CallLowering):
             assert isinstance(common, DType), "scalars meet in a scalar"
             a, b = to(a, common), to(b, common)
             if not then and not orelse:
-                return self.bounded(apply("where", condition, a, b))
+                return self.frame.bounded(apply("where", condition, a, b))
         elif left == right and isinstance(left, Struct):
             common = left
         else:
             raise CannotConvert(show(right), show(left), "both sides of ':' need one type").at(node.orelse.span)
-        kept = self.variable(common)
-        assigned = Assign(kept.name, a, line=self.line), Assign(kept.name, b, line=self.line)
-        self.emit(If(condition, (*then, assigned[0]), (*orelse, assigned[1]), line=self.line))
+        kept = self.frame.variable(common)
+        assigned = Assign(kept.name, a, line=self.frame.line), Assign(kept.name, b, line=self.frame.line)
+        self.frame.emit(If(condition, (*then, assigned[0]), (*orelse, assigned[1]), line=self.frame.line))
         return kept
 
     def _prefix(self, node: s.UnaryOp) -> Expr:
@@ -199,56 +208,56 @@ class ExpressionLowering(CallLowering):
             case "++" | "--":
                 return self._step(node, wanted=True)
             case "*":
-                return self.load(self.struct_place(node) or self.address(node.operand))
+                return self.storage.load(self.storage.struct_place(node) or self.lvalues.address(node.operand))
             case "&":
                 raise NotAValue("an address", "assign it to a pointer, or pass it to a function").at(node.span)
             case op:
-                return self.bounded(prefix(op, self.value(node.operand), node.span))
+                return self.frame.bounded(prefix(op, self.value(node.operand), node.span))
 
     def _step(self, node: s.UnaryOp | s.Postfix, wanted: bool) -> Expr:
         """``++`` and ``--``: the new value before the operand, the old one after it."""
         if isinstance(node, s.UnaryOp):
-            return self.stepped(node, wanted)[1]
-        place = self.place(node.operand, f"'{node.op}'")
-        old = self.load(place)
+            return self.lvalues.stepped(node, wanted)[1]
+        place = self.lvalues.place(node.operand, f"'{node.op}'")
+        old = self.storage.load(place)
         if wanted:
-            old = self.temporary(old)
-        self.store(place, step(old, node.op, node.span), node.span, wanted=False)
+            old = self.frame.temporary(old)
+        self.storage.store(place, step(old, node.op, node.span), node.span, wanted=False)
         return old
 
     # --- assignment and effects ---
 
     def assign(self, node: s.Assignment, wanted: bool) -> Expr:
         """An assignment; its value is the new value of the target, which is found after the right side's value."""
-        if self.is_pointer(node.target):
+        if self.lvalues.is_pointer(node.target):
             if wanted:
                 raise NotAValue("a pointer assignment", "make it a statement of its own").at(node.span)
             self._assign_pointer(node)
             return const(0, BOOL)
-        with self.block() as found:
-            place = self.place(node.target, "'='")
+        with self.frame.block() as found:
+            place = self.lvalues.place(node.target, "'='")
         if isinstance(node.value, s.Braced):
             value = self.braced(node.value, place.element if isinstance(place, Address) else place.type)
         else:
             value = self.value(node.value)
-        mark = self.mark
-        self.blocks[-1].extend(found)
-        (value,) = self.kept([value], mark)
+        mark = self.frame.mark
+        self.frame.blocks[-1].extend(found)
+        (value,) = self.frame.kept([value], mark)
         if node.op:
-            value = self.bounded(binary(node.op, self.load(place), value, node.span))
-        return self.store(place, value, node.target.span if why_constant(place) else node.value.span, wanted)
+            value = self.frame.bounded(binary(node.op, self.storage.load(place), value, node.span))
+        return self.storage.store(place, value, node.target.span if why_constant(place) else node.value.span, wanted)
 
     def _assign_pointer(self, node: s.Assignment) -> None:
-        target = self.lookup(node.target) if isinstance(node.target, s.Identifier) else None
+        target = self.frame.lookup(node.target) if isinstance(node.target, s.Identifier) else None
         if not isinstance(target, PointerVariable) or isinstance(node.value, s.Braced):
             raise NotAValue("this", "only pointer variables take addresses").at(node.target.span)
         if node.op:
             moved = s.BinaryOp(node.span, node.op, node.target, node.value, node.span)
             if node.op not in ("+", "-"):
                 raise BadOperands(f"{node.op}=", "pointers", "only += and -= move pointers").at(node.span)
-            self.emit(Assign(target.name, self.address(moved).pointer, line=self.line))
+            self.frame.emit(Assign(target.name, self.lvalues.address(moved).pointer, line=self.frame.line))
             return
-        self.point(target, self.address(node.value), node.value.span)
+        self.point(target, self.lvalues.address(node.value), node.value.span)
 
     def point(self, target: PointerVariable, address: Address, span: Span) -> None:
         """Make a pointer variable point somewhere. Raises CannotConvert."""
@@ -269,29 +278,29 @@ class ExpressionLowering(CallLowering):
             raise CannotConvert(f"an address in {given.space} memory", f"one in {target.type.space} memory", cure).at(
                 span
             )
-        pointer = self.unbytes(address).pointer if address.offset is not None else address.pointer
-        self.emit(Assign(target.name, pointer, line=self.line))
+        pointer = self.lvalues.unbytes(address).pointer if address.offset is not None else address.pointer
+        self.frame.emit(Assign(target.name, pointer, line=self.frame.line))
 
     def effect(self, node: s.Expression) -> None:
         """Lower an expression for its effect alone."""
-        with self.nested(node.span):
+        with self.frame.nested(node.span):
             match node:
                 case s.Assignment():
                     self.assign(node, wanted=False)
-                case s.Postfix() | s.UnaryOp(op="++" | "--") if self.is_pointer(node):
-                    self.address(node)
+                case s.Postfix() | s.UnaryOp(op="++" | "--") if self.lvalues.is_pointer(node):
+                    self.lvalues.address(node)
                 case s.Postfix() | s.UnaryOp(op="++" | "--"):
                     self._step(node, wanted=False)
                 case s.CallExpr():
-                    self.call(node, wanted=False)
+                    self.calls.call(node, wanted=False)
                 case s.Comma():
                     self._effects(node)
                 case s.Ternary():
                     self._choice_effect(node)
-                case s.Cast(type=kind, value=value) if isinstance(self.resolve(kind), Void):
+                case s.Cast(type=kind, value=value) if isinstance(self.types.resolve(kind), Void):
                     self.effect(value)
-                case _ if self.is_pointer(node):
-                    self.address(node)
+                case _ if self.lvalues.is_pointer(node):
+                    self.lvalues.address(node)
                 case _:
                     self.value(node)
 
@@ -306,49 +315,49 @@ class ExpressionLowering(CallLowering):
 
     def _choice_effect(self, node: s.Ternary) -> None:
         condition = self.condition(node.condition)
-        with self.block() as then:
+        with self.frame.block() as then:
             self.effect(node.then)
-        with self.block() as orelse:
+        with self.frame.block() as orelse:
             self.effect(node.orelse)
         if then or orelse:
-            self.emit(If(condition, tuple(then), tuple(orelse), line=self.line))
+            self.frame.emit(If(condition, tuple(then), tuple(orelse), line=self.frame.line))
 
     # --- members, casts and made values ---
 
     def _attribute(self, node: s.MemberExpr) -> Expr:
         if isinstance(node.value, s.Identifier):
-            match self.lookup(node.value):
+            match self.frame.lookup(node.value):
                 case RawArray(name=name) if node.name == "ndim":
                     return Query(name, "ndim", None, INT64)
                 case Indexer(axes=axes) if node.name == "ndim":
                     return Query("", "ndim", None, INT64) if axes is None else const(len(axes), INT64)
                 case RawArray() | Indexer():
                     raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
-        owner = self.owner(node)
+        owner = self.storage.owner(node)
         if owner is not None:
-            return self.load(self.select(owner, node))
+            return self.storage.load(self.storage.select(owner, node))
         value = self.value(node.value)
         struct = type_of(value)
         if isinstance(struct, Struct):
-            return self.field_of(value, node)
+            return self.storage.field_of(value, node)
         cure = f"{show(struct)} has no fields"
         if node.name in ("real", "imag") and isinstance(struct, DType) and struct.is_complex:
             cure = f"call it: {node.value.span.text}.{node.name}()"
         raise NotAValue(f"'.{node.name}'", SHAPES.get(node.name, cure)).at(node.span)
 
     def _cast(self, kind: s.Qualified, inner: s.Expression, span: Span) -> Expr:
-        wanted = self.resolve(kind)
+        wanted = self.types.resolve(kind)
         if isinstance(wanted, (PointerTo, Void)):
             raise NotAValue(f"a cast to {show(wanted)}", "read what it points to").at(span)
-        if self.is_pointer(inner):
+        if self.lvalues.is_pointer(inner):
             raise NotSupported(f"an address as {show(wanted)} is", ADDRESSES).at(span)
         value = self.value(inner)
         if isinstance(wanted, (DType, Struct)):
-            return self.bounded(self.converted(value, wanted, span))
+            return self.frame.bounded(self.storage.converted(value, wanted, span))
         raise NotAValue("a cast to auto", "name the type").at(span)
 
     def _construct(self, node: s.Construct) -> Expr:
-        wanted = self.resolve(s.Qualified(node.type.span, node.type, frozenset()))
+        wanted = self.types.resolve(s.Qualified(node.type.span, node.type, frozenset()))
         if isinstance(wanted, (DType, Struct)):
             return self.made(wanted, node.args, node.span)
         raise NotAValue(f"a value of type {show(wanted)}", "name a scalar type or a struct").at(node.span)
@@ -368,24 +377,24 @@ class ExpressionLowering(CallLowering):
         parts = BracedValues()
         for arg in args:
             self.append(parts, arg, part)
-        return self.bounded(apply("complex", *parts))
+        return self.frame.bounded(apply("complex", *parts))
 
     def _scalar(self, node: s.Expression, wanted: DType) -> Expr:
-        if self.is_pointer(node):
+        if self.lvalues.is_pointer(node):
             raise NotSupported(f"an address as {wanted} is", ADDRESSES).at(node.span)
-        return self.bounded(convert(self.value(node), wanted, node.span))
+        return self.frame.bounded(convert(self.value(node), wanted, node.span))
 
     def _struct(self, wanted: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
-        record = self.record(wanted)
+        record = self.frame.unit.record(wanted)
         if record.constructors:
-            return self.constructed(wanted, args, span)
+            return self.calls.constructed(wanted, args, span)
         given = BracedValues()
         if len(args) == 1 and not isinstance(args[0], s.Braced) and len(record.members) > 1:
             value = self.value(args[0])
             if type_of(value) == wanted:
                 return value
             (first, *_), args = record.members.values(), ()
-            given.append(self.converted(value, first.type, span))
+            given.append(self.storage.converted(value, first.type, span))
         if len(args) > len(record.members):
             raise ArgumentCount(f"struct {wanted.name}", f"up to {len(record.members)}", len(args)).at(span)
         members = list(record.members.values())
@@ -399,21 +408,21 @@ class ExpressionLowering(CallLowering):
         """The value of a variable without an initialiser: None for zeros. Raises ArgumentCount."""
         if isinstance(kind, DType):
             return None
-        record = self.record(kind)
+        record = self.frame.unit.record(kind)
         starts = [member.default or self.initially(member.type, span) for member in record.members.values()]
         return self.made(kind, (), span) if record.constructors or any(starts) else None
 
     def append(self, values: BracedValues, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
         """Evaluate the next element of a list; the values before it do not change."""
-        mark = self.mark
+        mark = self.frame.mark
         if isinstance(node, s.Braced):
             value = self.braced(node, wanted)
         elif isinstance(wanted, Struct):
-            value = self.converted(self.value(node), wanted, node.span)
+            value = self.storage.converted(self.value(node), wanted, node.span)
         else:
             value = self._scalar(node, wanted)
-        if self.mark > mark and changes(self.blocks[-1][mark:]):
-            values[values.settled :] = self.kept(values[values.settled :], mark, for_good=True)
+        if self.frame.mark > mark and changes(self.frame.blocks[-1][mark:]):
+            values[values.settled :] = self.frame.kept(values[values.settled :], mark, for_good=True)
             values.settled = len(values)
         values.append(value)
 

@@ -12,6 +12,7 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.bodies import TRUE
 from fusec.frontends.c.context import TranslationUnit
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
@@ -104,10 +105,11 @@ class _KernelLowering:
         self.kernel, self.types, self.scalars = kernel, types, scalars
         placeholders = {param.type_name: types[param.name] for param in kernel.params if param.dtype is None}
         self.unit = TranslationUnit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
-        StatementLowering(self.unit, set()).preamble(kernel.declarations)
+        StatementLowering(FunctionFrame(self.unit, set())).declarations.preamble(kernel.declarations)
         taken = {param.name for param in kernel.params} | set(self.unit.functions) | set(self.unit.globals)
         self.unit.names |= {param.name for param in kernel.params} | set(self.unit.globals) | {kernel.name}
-        self.frame = StatementLowering(self.unit, taken)
+        self.frame = FunctionFrame(self.unit, taken)
+        self.lowering = StatementLowering(self.frame)
         self.outputs = {param.name for param in kernel.outputs}
         self.raw: dict[str, RawArray] = {}
         self.written = [
@@ -130,7 +132,7 @@ class _KernelLowering:
             return array
         if param.name in self.unit.addressed and not reason:
             with self.frame.block():  # the declaration itself comes with the final body
-                return self.frame.in_memory(param.name, dtype, None, "")
+                return self.lowering.declarations.in_memory(param.name, dtype, None, "")
         return Variable(param.name, dtype, reason)
 
     def program(self) -> ir.Program:
@@ -170,7 +172,7 @@ class _KernelLowering:
     def _current(self, param: ParamDecl) -> Expr:
         found = self.frame.symbols[0][param.name]
         assert isinstance(found, (Variable, Address)), "outputs are variables"
-        return self.frame.load(found)
+        return self.lowering.storage.load(found)
 
     def _assembled(self, body: tuple[ir.Stmt, ...]) -> ir.Program:
         read = used(body)
@@ -184,7 +186,7 @@ class _KernelLowering:
             value = ir.Load(self._element(param), dtype) if loads else None
             if isinstance(found, Address):
                 with self.frame.block() as declared:
-                    self.frame.in_memory(param.name, dtype, value, "")
+                    self.lowering.declarations.in_memory(param.name, dtype, value, "")
                 head += [replace(each, line=0) for each in declared]
             else:
                 head.append(ir.Declare(param.name, dtype, value))

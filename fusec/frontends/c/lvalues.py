@@ -17,7 +17,8 @@ from fusec.errors.language import (
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import dtype_of, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, show
-from fusec.frontends.c.storage import PlaceAccess, target
+from fusec.frontends.c.frame import FunctionFrame
+from fusec.frontends.c.storage import PlaceAccess, target_type
 from fusec.frontends.c.symbols import (
     Address,
     FieldPlace,
@@ -32,6 +33,7 @@ from fusec.frontends.c.symbols import (
     Symbol,
     Variable,
 )
+from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.frontends.c.warnings import comma_index
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Assign, At, Declare, If, Local, LocalArray, Offset, Query
@@ -42,8 +44,11 @@ ADDRESSES = (
 )
 
 
-class LvalueLowering(PlaceAccess):
+class LvalueLowering:
     """Lowers places and addresses."""
+
+    def __init__(self, frame: FunctionFrame) -> None:
+        self.frame, self.storage, self.types = frame, PlaceAccess(frame), TypeResolver(frame)
 
     # --- places ---
 
@@ -51,11 +56,11 @@ class LvalueLowering(PlaceAccess):
         """The place an expression names. Raises NotAPlace and the errors of names and indices."""
         match node:
             case s.Identifier():
-                return self._named(self.lookup(node), node)
+                return self._named(self.frame.lookup(node), node)
             case s.Subscript():
                 return self.element(node)
             case s.UnaryOp(op="*", operand=operand):
-                return self.struct_place(node) or self.address(operand)
+                return self.storage.struct_place(node) or self.address(operand)
             case s.UnaryOp(op="++" | "--", operand=operand) if not self.is_pointer(operand):
                 return self.stepped(node)[0]
             case s.MemberExpr():
@@ -68,7 +73,7 @@ class LvalueLowering(PlaceAccess):
         place = self.place(node.operand, f"'{node.op}'")
         if wanted:
             place = self.frozen(place, "_t")
-        return place, self.store(place, step(self.load(place), node.op, node.span), node.span, wanted)
+        return place, self.storage.store(place, step(self.storage.load(place), node.op, node.span), node.span, wanted)
 
     def _named(self, found: Symbol, node: s.Identifier) -> Place:
         match found:
@@ -98,13 +103,13 @@ class LvalueLowering(PlaceAccess):
                 raise AssertionError(f"{found} is a value")
 
     def _field(self, node: s.MemberExpr) -> Place:
-        owner = self.owner(node)
+        owner = self.storage.owner(node)
         if owner is None and not isinstance(node.value, s.Identifier):
             raise NotAPlace(f"'.{node.name}'").at(node.span)
         if owner is None:
-            self.lookup(node.value)  # type: ignore[arg-type]
+            self.frame.lookup(node.value)  # type: ignore[arg-type]
             raise UnknownMember(f"'{node.value.span.text}'", node.name, "only structs have fields").at(node.span)
-        return self.select(owner, node)
+        return self.storage.select(owner, node)
 
     # --- indexing ---
 
@@ -112,9 +117,9 @@ class LvalueLowering(PlaceAccess):
         """The element that an index expression names."""
         base, indices = _indices(node)
         if isinstance(node.index, s.Comma):
-            raise comma_index(node, isinstance(base, s.Identifier) and isinstance(self.find(base.name), RawArray))
+            raise comma_index(node, isinstance(base, s.Identifier) and isinstance(self.frame.find(base.name), RawArray))
         if isinstance(base, s.Identifier):
-            found = self.array_of(base)
+            found = self.frame.array_of(base)
             match found:
                 case RawArray():
                     if len(indices) > 1:
@@ -132,11 +137,11 @@ class LvalueLowering(PlaceAccess):
 
     def _further(self, address: Address, index: s.Expression, op: str = "+") -> Address:
         """An address moved by an index that is evaluated after it."""
-        mark = self.mark
+        mark = self.frame.mark
         distance = self.index(index)
-        (pointer,) = self.kept([address.pointer], mark)
+        (pointer,) = self.frame.kept([address.pointer], mark)
         if address.offset is not None:
-            (offset,) = self.kept([address.offset], mark)
+            (offset,) = self.frame.kept([address.offset], mark)
             address = replace(address, offset=offset)
         if op == "-":
             distance = apply("negative", distance)
@@ -147,16 +152,12 @@ class LvalueLowering(PlaceAccess):
         if address.offset is not None:
             start = address.offset
             offset = distance if isinstance(start, Const) and start.bits == 0 else apply("add", start, distance)
-            return replace(address, offset=self.bounded(offset))
-        return replace(address, pointer=self.bounded(self.moved(address.pointer, distance)))
-
-    def array_of(self, node: s.Identifier) -> Symbol:
-        """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
-        return self.lookup(node)
+            return replace(address, offset=self.frame.bounded(offset))
+        return replace(address, pointer=self.frame.bounded(self.moved(address.pointer, distance)))
 
     def index(self, node: s.Expression) -> Expr:
         """An index as int64. Raises BadIndex if it is no integer."""
-        value = self.value(node)
+        value = self.frame.value(node)
         given = dtype_of(value, node.span, "[]")
         if not given.is_integer and given.kind != "bool":
             raise BadIndex(f"an index must be an integer, not {given}", "convert it: (int)x, or floor it first").at(
@@ -166,8 +167,10 @@ class LvalueLowering(PlaceAccess):
 
     def _raw(self, array: RawArray, index: s.Expression, node: s.Subscript) -> Address:
         pointer = Pointer(array.dtype, "global", bool(array.const))
-        if isinstance(index, s.Identifier) and isinstance(found := self.find(index.name), LocalArrayOf):
-            axes = tuple(to(self.load(self._local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0]))
+        if isinstance(index, s.Identifier) and isinstance(found := self.frame.find(index.name), LocalArrayOf):
+            axes = tuple(
+                to(self.storage.load(self.local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0])
+            )
             return Address(At(array.name, self._axes(array, axes, node), pointer), array.dtype, array.const)
         if _is_coordinates(index):
             axes = tuple(Query("", "coordinate", const(k, INT64), INT64) for k in range(array.ndim or 1))
@@ -182,7 +185,8 @@ class LvalueLowering(PlaceAccess):
         cure = "give the index array one element for every axis"
         raise BadIndex(f"'{array.name}' has {array.ndim} axes, the index {len(axes)}", cure).at(node.span)
 
-    def _local_at(self, array: LocalArrayOf, flat: Expr) -> Address:
+    def local_at(self, array: LocalArrayOf, flat: Expr) -> Address:
+        """The element of a local array at a flat index."""
         start = LocalArray(array.name, Pointer(array.element, "local"))
         return Address(self.moved(start, flat), array.element, array.const)
 
@@ -192,15 +196,15 @@ class LvalueLowering(PlaceAccess):
             raise BadIndex(shown, "index every dimension").at(node.span)
         flat: Expr = const(0, INT64)
         for length, index in zip(array.lengths, indices, strict=True):
-            mark = self.mark
+            mark = self.frame.mark
             at = self.index(index)
-            (flat,) = self.kept([flat], mark)
+            (flat,) = self.frame.kept([flat], mark)
             if isinstance(at, Const) and not 0 <= int(at.value) < length:
                 raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(
                     index.span
                 )
             flat = self._row(flat, length, at)
-        return self._local_at(array, self.bounded(flat))
+        return self.local_at(array, self.frame.bounded(flat))
 
     def _row(self, flat: Expr, length: int, at: Expr) -> Expr:
         if isinstance(flat, Const) and flat.bits == 0:
@@ -225,14 +229,14 @@ class LvalueLowering(PlaceAccess):
             node = node.left
         match node:
             case s.Identifier():
-                found = self.find(node.name)
+                found = self.frame.find(node.name)
                 return isinstance(found, (PointerVariable, LocalArrayOf, GlobalArray)) or is_struct_pointer(found)
             case s.UnaryOp(op="&"):
                 return True
             case s.UnaryOp(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
                 return self.is_pointer(operand)
             case s.Cast(type=kind):
-                return "*" in kind.marks or isinstance(self.resolve(kind), PointerTo)
+                return "*" in kind.marks or isinstance(self.types.resolve(kind), PointerTo)
             case s.Ternary(then=then, orelse=orelse):
                 return self.is_pointer(then) or self.is_pointer(orelse)
             case s.Assignment(target=target):
@@ -247,15 +251,18 @@ class LvalueLowering(PlaceAccess):
                 return False
 
     def returns_pointer(self, node: s.CallExpr) -> bool:
-        """True for a call of a device function that returns an address; the layer of calls knows."""
-        raise NotImplementedError
+        """True for a call of a device function whose result is written with a star."""
+        match node.callee:
+            case s.Identifier(name=name) | s.TemplateId(name=name):
+                return any("*" in function.result.marks for function in self.frame.unit.functions.get(name, ()))
+        return False
 
     def address(self, node: s.Expression) -> Address:
         """The address that an expression is. Raises NotAValue or NotAPlace."""
-        with self.nested(node.span):
+        with self.frame.nested(node.span):
             match node:
                 case s.Identifier():
-                    return self._pointer(self.array_of(node), node)
+                    return self._pointer(self.frame.array_of(node), node)
                 case s.UnaryOp(op="&", operand=operand):
                     return self._address_of(operand, node.span)
                 case s.BinaryOp(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
@@ -270,23 +277,23 @@ class LvalueLowering(PlaceAccess):
                 case s.Ternary():
                     return self._chosen(node)
                 case s.Comma(first=first, second=second):
-                    self.effect(first)
+                    self.frame.effect(first)
                     return self.address(second)
                 case s.Assignment(target=target):
-                    self.effect(node)
+                    self.frame.effect(node)
                     return self.address(target)
                 case s.CallExpr() if self.returns_pointer(node):
-                    return self.pointer_call(node)
+                    return self._pointer_call(node)
                 case _:
                     raise NotAValue("this", "a pointer is needed here: &x[0], or a local array").at(node.span)
 
-    def pointer_call(self, node: s.CallExpr) -> Address:
-        """The address that a device function returns; the layer of calls knows."""
-        raise NotImplementedError
-
-    def effect(self, node: s.Expression) -> None:
-        """Lower an expression for its effect alone; the layer of expressions knows."""
-        raise NotImplementedError
+    def _pointer_call(self, node: s.CallExpr) -> Address:
+        """The address that a device function returns."""
+        found = self.frame.call(node)
+        assert found is not None, "the function returns a pointer"
+        type_ = type_of(found)
+        assert isinstance(type_, Pointer), "the function returns a pointer"
+        return Address(found, type_.element, "the target of a const pointer" if type_.const else "")
 
     def _pointer(self, found: Symbol, node: s.Identifier) -> Address:
         match found:
@@ -306,7 +313,7 @@ class LvalueLowering(PlaceAccess):
 
     def _address_of(self, node: s.Expression, span: Span) -> Address:
         if isinstance(node, s.Identifier):
-            found = self.array_of(node)
+            found = self.frame.array_of(node)
             if isinstance(found, LocalArrayOf):
                 return self._pointer(found, node)
             if isinstance(found, Variable) and found.const:
@@ -320,11 +327,11 @@ class LvalueLowering(PlaceAccess):
         return found_place
 
     def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> Address:
-        wanted = self.resolve(kind)
+        wanted = self.types.resolve(kind)
         if not isinstance(wanted, PointerTo):
             raise NotSupported(f"an address as {show(wanted)} is", ADDRESSES).at(span)
         given = self.address(value)
-        real = target(given.pointer)
+        real = target_type(given.pointer)
         if given.offset is not None and wanted.element == real:
             return self.unbytes(given)
         if isinstance(wanted.element, Struct):
@@ -341,33 +348,33 @@ class LvalueLowering(PlaceAccess):
 
     def unbytes(self, address: Address) -> Address:
         """An address of bytes as one of the elements stored there, whose size must divide it."""
-        real = target(address.pointer)
+        real = target_type(address.pointer)
         assert address.offset is not None, "only addresses of bytes have offsets"
         size = const(real.nbytes, INT64)
         elements = const(0, INT64) if isinstance(address.offset, Const) and not address.offset.bits else None
         moved = self.moved(address.pointer, elements or apply("quotient", address.offset, size))
-        return Address(self.bounded(moved), real, address.const)
+        return Address(self.frame.bounded(moved), real, address.const)
 
     def _stepped(self, target: s.Identifier, op: str, after: bool) -> Address:
         found = self.address(target)
         if not isinstance(found.pointer, Local) or found.offset is not None:
             raise NotAPlace(f"'{op}'").at(target.span)
-        old = self.temporary(found.pointer) if after else found.pointer
+        old = self.frame.temporary(found.pointer) if after else found.pointer
         moved = self.moved(found.pointer, const(1 if op == "++" else -1, INT64))
-        self.emit(Assign(found.pointer.name, moved, line=self.line))
+        self.frame.emit(Assign(found.pointer.name, moved, line=self.frame.line))
         return Address(old, found.element, found.const)
 
     def _chosen(self, node: s.Ternary) -> Address:
-        condition = truth(self.value(node.condition))
-        with self.block() as then:
+        condition = truth(self.frame.value(node.condition))
+        with self.frame.block() as then:
             a = self.address(node.then)
-        with self.block() as orelse:
+        with self.frame.block() as orelse:
             b = self.address(node.orelse)
         if a.element != b.element:
             raise CannotConvert(f"a pointer to {b.element}", f"a pointer to {a.element}").at(node.span)
-        kept = self.variable(self._pointer_type(a, b, node.span))
+        kept = self.frame.variable(self._pointer_type(a, b, node.span))
         branches = (*then, Assign(kept.name, a.pointer)), (*orelse, Assign(kept.name, b.pointer))
-        self.emit(If(condition, *branches, line=self.line))
+        self.frame.emit(If(condition, *branches, line=self.frame.line))
         return Address(kept, a.element, a.const or b.const)
 
     def _pointer_type(self, a: Address, b: Address, span: Span) -> Pointer:
@@ -384,11 +391,11 @@ class LvalueLowering(PlaceAccess):
 
     def frozen(self, place: Place, name: str) -> Place:
         """A place for a reference, which later assignments to its index do not move."""
-        self._refuse_bytes(place)
+        self.storage.refuse_bytes(place)
         match place:
             case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
                 fixed = tuple(
-                    at if isinstance(at, (Const, Query)) else self.temporary(at, f"{name}_index") for at in index
+                    at if isinstance(at, (Const, Query)) else self.frame.temporary(at, f"{name}_index") for at in index
                 )
                 return Address(At(param, fixed, type_), element, reason)
             case Address(pointer=Offset() as pointer, element=element, const=reason):
@@ -401,8 +408,8 @@ class LvalueLowering(PlaceAccess):
                 return place
 
     def _pointer_temporary(self, pointer: Expr, name: str) -> Local:
-        local = Local(self.fresh(f"{name}_at"), type_of(pointer))
-        self.emit(Declare(local.name, local.type, pointer, line=self.line))
+        local = Local(self.frame.fresh(f"{name}_at"), type_of(pointer))
+        self.frame.emit(Declare(local.name, local.type, pointer, line=self.frame.line))
         return local
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from fusec.base.dtypes import DType, real_type
-from fusec.base.records import dataclass
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import ArgumentCount, Recursion, TemplateMismatch, TooLarge
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import CType, PointerTo, RawOf, show
-from fusec.frontends.c.context import MAX_FUNCTIONS, Record, Template, TranslationUnit
-from fusec.frontends.c.effects import Effects
-from fusec.frontends.c.frame import SubstitutionError
-from fusec.frontends.c.structs import Bindings, without_void
-from fusec.frontends.c.symbols import Address, FieldPlace, Place, RawArray, StructAddress, Variable
-from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, const, type_of
+from fusec.frontends.c.context import MAX_FUNCTIONS, Bindings, CallOperand, Candidate, Record, Template, TranslationUnit
+from fusec.frontends.c.frame import FunctionFrame, SubstitutionError
+from fusec.frontends.c.lvalues import LvalueLowering
+from fusec.frontends.c.symbols import Address, FieldPlace, RawArray, StructAddress, Variable
+from fusec.frontends.c.type_resolution import TypeResolver, without_void
+from fusec.ir.expr import Const, Pointer, Struct, Type, const, type_of
 
 Functions = list[s.FunctionDef]
 
@@ -25,72 +22,44 @@ class DeductionError(Exception):
     """Template parameters that do not follow from a call; the text gives the reason."""
 
 
-@dataclass(frozen=True)
-class CallOperand:
-    """An argument: a value, a raw array, or a place that is passed by address (`pointer`) or by reference."""
-
-    value: Expr | Place | RawArray
-    pointer: bool
-    span: Span
-
-    @property
-    def type(self) -> Type | RawOf:
-        """The type of the value, or of the contents of the place."""
-        match self.value:
-            case Address(element=element):
-                return element
-            case Variable(type=type_) | FieldPlace(type=type_) | StructAddress(type=type_):
-                return type_
-            case RawArray(name=name):
-                return RawOf(name)
-            case value:
-                return type_of(value)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A candidate overload: its template parameters, its parameter types and its distance from the call."""
-
-    function: s.FunctionDef
-    bindings: Bindings
-    params: tuple[CType, ...]
-    cost: int
-
-
-class Overloads(Effects):
+class Overloads:
     """Finds and instantiates device functions."""
+
+    def __init__(self, frame: FunctionFrame, lvalues: LvalueLowering) -> None:
+        self.frame, self.lvalues = frame, lvalues
+        self.storage, self.types = lvalues.storage, lvalues.types
 
     def operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
         """An argument, lowered once, before the overload is known: a value, an address, or a place for a reference."""
-        if isinstance(node, s.Identifier) and isinstance(array := self.find(node.name), RawArray):
+        if isinstance(node, s.Identifier) and isinstance(array := self.frame.find(node.name), RawArray):
             return CallOperand(array, False, node.span)
         params = [param for function in functions for param in _params(function)[at : at + 1]]
-        takes_address = any("*" in param.type.marks for param in params) and self.is_pointer(node)
+        takes_address = any("*" in param.type.marks for param in params) and self.lvalues.is_pointer(node)
         if any("&" in param.type.marks and not param.type.const for param in params) and not takes_address:
-            return CallOperand(self.place(node, "a reference parameter"), False, node.span)
+            return CallOperand(self.lvalues.place(node, "a reference parameter"), False, node.span)
         watched = any(
             _writes(function) and _refers(param) for function in functions for param in _params(function)[at : at + 1]
         )
         if watched and self._names_place(node):
-            return CallOperand(self.place(node), False, node.span)
-        if not self.is_pointer(node):
-            return CallOperand(self.value(node), False, node.span)
+            return CallOperand(self.lvalues.place(node), False, node.span)
+        if not self.lvalues.is_pointer(node):
+            return CallOperand(self.frame.value(node), False, node.span)
         match node:
             case s.UnaryOp(op="&", operand=s.Identifier() | s.MemberExpr() as operand):
-                found = self.struct_place(operand) or (
-                    self.place(operand) if isinstance(operand, s.MemberExpr) else self.find(operand.name)
+                found = self.storage.struct_place(operand) or (
+                    self.lvalues.place(operand) if isinstance(operand, s.MemberExpr) else self.frame.find(operand.name)
                 )
                 if isinstance(found, (Variable, FieldPlace, StructAddress)):
                     return CallOperand(found, True, node.span)
-            case s.Identifier() if (place := self.pointed(node)) is not None:
+            case s.Identifier() if (place := self.storage.pointed(node)) is not None:
                 return CallOperand(place, True, node.span)
-        return CallOperand(self.address(node), True, node.span)
+        return CallOperand(self.lvalues.address(node), True, node.span)
 
     def _names_place(self, node: s.Expression) -> bool:
         """True for an expression that is a place already, so that a reference to a constant can refer to it."""
         match node:
             case s.Identifier():
-                return isinstance(self.find(node.name), (Variable, Address, FieldPlace, StructAddress))
+                return isinstance(self.frame.find(node.name), (Variable, Address, FieldPlace, StructAddress))
             case s.Subscript(value=base):
                 return not isinstance(base, s.CallExpr)
             case s.UnaryOp(op="*"):
@@ -104,7 +73,7 @@ class Overloads(Effects):
             counts = " or ".join(str(count) for count in sorted({len(_params(function)) for function in functions}))
             raise ArgumentCount(name, counts, len(operands), "device functions have no default arguments").at(node.span)
         written = node.callee.args if isinstance(node, s.CallExpr) and isinstance(node.callee, s.TemplateId) else ()
-        explicit = [self.type_argument(arg) for arg in written]
+        explicit = [self.types.type_argument(arg) for arg in written]
         found: list[Candidate] = []
         problem: FusecError | None = None
         for function in fitting:
@@ -118,11 +87,6 @@ class Overloads(Effects):
             raise problem or TemplateMismatch(name, "no overload takes these types").at(node.span)
         return min(found, key=lambda candidate: candidate.cost)
 
-    def inside(self, function: s.FunctionDef, bindings: Bindings) -> Self:
-        """A frame for a function, which sees what its struct declares if it is a member."""
-        owner = self.unit.owners.get(id(function))
-        return self.within(bindings if owner is None else {**owner.bindings, **bindings}, owner)
-
     def _candidate(self, function: s.FunctionDef, explicit: list[CType | Const], given: list[CallOperand]) -> Candidate:
         templates = function.templates or ()
         if len(explicit) > len(templates):
@@ -132,21 +96,25 @@ class Overloads(Effects):
             bindings[template.name] = self._template_argument(template, written, bindings)
         free = {param.name for param in templates if param.name not in bindings}
         for parameter, arg in zip(_params(function), given, strict=True):
-            _deduce(parameter.type, arg, free, bindings, self.unit)
+            _deduce(parameter.type, arg, free, bindings, self.frame.unit)
         for param in templates:
             if param.name not in bindings:
                 if param.default is None:
                     raise DeductionError(f"no argument determines '{param.name}'")
-                default = self.inside(function, bindings).type_argument(param.default)
+                default = self._types_of(function, bindings).type_argument(param.default)
                 bindings[param.name] = self._template_argument(param, default, bindings)
-        frame = self.inside(function, bindings)
+        types = self._types_of(function, bindings)
         params = tuple(
-            frame.parameter(parameter, _aliased(arg, given) if _writes(function) else None)
+            _parameter(types, parameter, _aliased(arg, given) if _writes(function) else None)
             for parameter, arg in zip(_params(function), given, strict=True)
         )
-        frame.resolve(function.result)  # a result that does not exist takes the overload out
+        types.resolve(function.result)  # a result that does not exist takes the overload out
         cost = sum(self._mismatch(param, arg) for param, arg in zip(params, given, strict=True))
         return Candidate(function, bindings, params, 2 * cost + bool(templates))
+
+    def _types_of(self, function: s.FunctionDef, bindings: Bindings) -> TypeResolver:
+        """The types that a function sees."""
+        return TypeResolver(self.frame.within(bindings, function))
 
     def _mismatch(self, param: CType, given: CallOperand) -> int:
         """How far an argument is off a parameter: below 100 it can be converted."""
@@ -168,7 +136,7 @@ class Overloads(Effects):
 
     def converting(self, struct: Struct) -> Functions:
         """The constructors that create a struct from one value."""
-        return [function for function in self.record(struct).constructors if len(_params(function)) == 1]
+        return [function for function in self.frame.unit.record(struct).constructors if len(_params(function)) == 1]
 
     def _template_argument(self, param: s.TemplateParam, arg: CType | Const, bindings: Bindings) -> CType | Const:
         """An argument for a template parameter; a value gets the declared type. Raises DeductionError."""
@@ -176,18 +144,8 @@ class Overloads(Effects):
             raise DeductionError(f"'{param.name}' is a {'type' if param.type is None else 'value'}")
         if param.type is None or not isinstance(arg, Const):
             return arg
-        kind = self.within(bindings).resolve(param.type)
+        kind = TypeResolver(self.frame.within(bindings)).resolve(param.type)
         return const(arg.value.item(), arg.type if not isinstance(kind, DType) else kind)
-
-    def parameter(self, parameter: s.FunctionParam, watched: DType | Struct | None) -> CType:
-        """The type of a parameter; a reference to a constant is as good as a value.
-
-        watched: the type of an argument that the function might change by another way; then the reference stays one.
-        """
-        found = self.resolve(parameter.type)
-        if isinstance(found, PointerTo) and found.reference and found.const and found.element != watched:
-            return found.element
-        return found
 
     def instance(self, chosen: Candidate, types: tuple[tuple[Type, ...], ...], span: Span) -> Template:
         """The function for these types, lowered at its first use. Raises Recursion or TooLarge.
@@ -196,26 +154,31 @@ class Overloads(Effects):
         """
         function = chosen.function
         key = (id(function), tuple(chosen.bindings.items()), types)
-        found = self.unit.instances.get(key)
+        found = self.frame.unit.instances.get(key)
         if found is not None:
             return found
-        if key in self.unit.active:
+        if key in self.frame.unit.active:
             raise Recursion(function.name).at(span)
-        if len(self.unit.instances) + len(self.unit.active) >= MAX_FUNCTIONS:
+        if len(self.frame.unit.instances) + len(self.frame.unit.active) >= MAX_FUNCTIONS:
             raise TooLarge(MAX_FUNCTIONS, "functions").at(span)
-        self.unit.active.append(key)
+        self.frame.unit.active.append(key)
         suffix = "".join(f"_{_shown(arg)}" for arg in chosen.bindings.values())
-        name = self.unit.fresh(f"{function.name}{suffix}".replace(" ", "_").replace("-", "m"))
-        found = self.inside(function, chosen.bindings).function(function, name, chosen.params, types)
-        self.unit.active.pop()
-        self.unit.instances[key] = found
+        name = self.frame.unit.fresh(f"{function.name}{suffix}".replace(" ", "_").replace("-", "m"))
+        found = self.frame.within(chosen.bindings, function).instantiate(chosen, name, types)
+        self.frame.unit.active.pop()
+        self.frame.unit.instances[key] = found
         return found
 
-    def function(
-        self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[tuple[Type, ...], ...]
-    ) -> Template:
-        """Lower a function for the types of its arguments; the layer of statements does."""
-        raise NotImplementedError
+
+def _parameter(types: TypeResolver, parameter: s.FunctionParam, watched: DType | Struct | None) -> CType:
+    """The type of a parameter; a reference to a constant is as good as a value.
+
+    watched: the type of an argument that the function might change by another way; then the reference stays one.
+    """
+    found = types.resolve(parameter.type)
+    if isinstance(found, PointerTo) and found.reference and found.const and found.element != watched:
+        return found.element
+    return found
 
 
 def _params(function: s.FunctionDef) -> tuple[s.FunctionParam, ...]:
@@ -289,6 +252,3 @@ def _template_arguments(
 def _shown(arg: CType | Const) -> str:
     """A template argument in the words of an error message."""
     return str(arg.value) if isinstance(arg, Const) else show(arg)
-
-
-__all__ = ["Bindings", "CallOperand", "Candidate", "Overloads"]

@@ -13,11 +13,14 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.c_types import show
 from fusec.frontends.c.context import TranslationUnit
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
 from fusec.frontends.c.statements import StatementLowering
+from fusec.frontends.c.storage import PlaceAccess
 from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
+from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
@@ -212,7 +215,7 @@ class _ReductionLowering:
         self.kept = tuple(axis for axis in range(ndim) if axis not in self.reduced)
         placeholders = {param.type_name: types[param.name] for param in text.params if param.dtype is None}
         self.unit = TranslationUnit(text.source, text.single, dict(placeholders), addressed=text.addressed)
-        StatementLowering(self.unit, set()).preamble(text.declarations)
+        StatementLowering(FunctionFrame(self.unit, set())).declarations.preamble(text.declarations)
         self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
         self.type = self._reduce_type()
         self.unit.types["_type_reduce"] = self.type
@@ -224,16 +227,18 @@ class _ReductionLowering:
                 raise BadDeclaration("there is no output", "declare one, e.g. out_params='T y'").at()
             first = self.types[self.text.outputs[0].name]
             return SUMMED_WIDE.get(first, first)
-        found = self._frame().resolve(self.text.reduce_type)
+        found = TypeResolver(self._frame()).resolve(self.text.reduce_type)
         if isinstance(found, (DType, Struct)):
             return found
         raise BadDeclaration(f"reduce_type is {show(found)}", "name a scalar type, or a struct of the preamble").at(
             self.text.reduce_type.span
         )
 
-    def _frame(self) -> StatementLowering:
+    def _frame(self) -> FunctionFrame:
         taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
-        return StatementLowering(self.unit, taken | {TOTAL, WHOLE, PART})
+        frame = FunctionFrame(self.unit, taken | {TOTAL, WHOLE, PART})
+        StatementLowering(frame)
+        return frame
 
     def reduction(self) -> tuple[ReductionIR, ir.Program]:
         """All parts together."""
@@ -276,7 +281,7 @@ class _ReductionLowering:
         if isinstance(kind, Struct) and self.text.reduce_type is None:
             cure = f"pass reduce_type='{kind.name}'"
             raise CannotConvert(f"struct {kind.name}", str(self.type), cure).at(self.text.mapped.span)
-        value = frame.converted(value, self.type, self.text.mapped.span)
+        value = PlaceAccess(frame).converted(value, self.type, self.text.mapped.span)
         body = (*frame.prologue, *frame.blocks[0])
         wanted = used((*body, ir.Return(value)))
         loads: list[ir.Stmt] = []
@@ -309,7 +314,7 @@ class _ReductionLowering:
         names = frame.fresh("a"), frame.fresh("b")
         for side, name in zip("ab", names, strict=True):
             frame.symbols[0][side] = Variable(name, self.type)
-        value = frame.converted(frame.value(self.text.reduced), self.type, self.text.reduced.span)
+        value = PlaceAccess(frame).converted(frame.value(self.text.reduced), self.type, self.text.reduced.span)
         body = (*frame.prologue, *frame.blocks[0], ir.Return(value))
         params = tuple((name, self.type) for name in names)
         return ir.Function(self.unit.fresh(f"{self.text.name}_combine"), params, self.type, body)
@@ -342,13 +347,13 @@ class _ReductionLowering:
             head.append(ir.Declare(name, dtype, ir.Load(place, dtype) if name in self.read else None))
         return (*head, *body)
 
-    def _see_numbers(self, frame: StatementLowering, hidden: Set[str] = frozenset()) -> None:
+    def _see_numbers(self, frame: FunctionFrame, hidden: Set[str] = frozenset()) -> None:
         """Let a part that has no element use the inputs that are numbers."""
         for param in self.text.inputs:
             if param.name in self.scalars and param.name not in hidden:
                 frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
 
-    def _statements(self, frame: StatementLowering) -> None:
+    def _statements(self, frame: FunctionFrame) -> None:
         """The statements of post_map_expr. Raises UnknownName for an input that is an array."""
         try:
             frame.statements(self.text.post)
@@ -366,8 +371,7 @@ class _ReductionLowering:
             return ()
         frame = self._frame()
         self._see_numbers(frame)
-        value = frame.value(self.text.identity)
-        value = frame.converted(value, self.type, self.text.identity.span)
+        value = PlaceAccess(frame).converted(frame.value(self.text.identity), self.type, self.text.identity.span)
         names = zip(_locals(TOTAL, self.type), parts_of(value), strict=True)
         declared = tuple(ir.Declare(local.name, local.type, part) for local, part in names)
         return (*frame.prologue, *frame.blocks[0], *declared, *finish)

@@ -13,8 +13,9 @@ from fusec.errors.language import (
 )
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import binary
-from fusec.frontends.c.bodies import FALSE, TRUE, Bodies, Context
+from fusec.frontends.c.bodies import FALSE, TRUE, FunctionLowering
 from fusec.frontends.c.c_types import Auto, PointerTo, Void, show
+from fusec.frontends.c.frame import BreakTarget, FunctionFrame
 from fusec.frontends.c.symbols import LocalArrayOf
 from fusec.frontends.c.warnings import check_effect
 from fusec.frontends.lowering import MAX_STATEMENTS
@@ -27,12 +28,14 @@ MAX_CHAIN, CHAIN_PIECE = 40, 16  # links of ``else if`` that become nested ifs; 
 Lowered = tuple[list[s.Case], tuple[ir.Stmt, ...]]
 
 
-class StatementLowering(Bodies):
+class StatementLowering:
     """Lowers statements."""
 
-    exits: tuple[ir.Stmt, ...] = ()  # the kernel's stores at the end of an element's work
-    resumes = False  # an `after_loop` follows, to which `continue` goes
-    left_early = False  # such a `continue` was met
+    def __init__(self, frame: FunctionFrame) -> None:
+        self.frame, self.bodies = frame, FunctionLowering(frame)
+        self.declarations, self.expressions = self.bodies.declarations, self.bodies.expressions
+        self.lvalues, self.storage, self.types = self.expressions.lvalues, self.bodies.storage, self.bodies.types
+        frame.equip, frame.statements = StatementLowering, self.statements
 
     def statements(self, body: tuple[s.Statement, ...]) -> None:
         """Lower statements in the current scope."""
@@ -42,24 +45,24 @@ class StatementLowering(Bodies):
     def statement(self, node: s.Statement) -> None:
         """Lower one statement."""
         if not isinstance(node, (s.Empty, s.BlockStmt)):
-            self.line, self.span = self.at(node), node.span
-        with self.nested(node.span, "statements", MAX_STATEMENTS):
+            self.frame.line, self.frame.span = self.frame.at(node), node.span
+        with self.frame.nested(node.span, "statements", MAX_STATEMENTS):
             match node:
                 case s.ExprStmt(value=value):
-                    check_effect(value, self.unit.functions)
-                    self.effect(value)
+                    check_effect(value, self.frame.unit.functions)
+                    self.expressions.effect(value)
                 case s.Declaration():
-                    self.declaration(node)
+                    self.declarations.declaration(node)
                 case s.BlockStmt(body=body):
-                    with self.scope():
+                    with self.frame.scope():
                         self.statements(body)
                 case s.IfStmt():
                     self._if(node)
                 case s.LoopStmt():
-                    with self.scope():
+                    with self.frame.scope():
                         self._loop(node)
                 case s.RangeLoop():
-                    with self.scope():
+                    with self.frame.scope():
                         self._range_loop(node)
                 case s.Switch():
                     self._switch(node)
@@ -68,16 +71,16 @@ class StatementLowering(Bodies):
                 case s.ReturnStmt():
                     self._return(node)
                 case s.Alias(name=name, type=kind):
-                    self.types[-1][name] = self.resolve(kind)
+                    self.frame.types[-1][name] = self.types.resolve(kind)
                 case s.StructDef() if node.templates is None:
-                    self.types[-1][node.name] = self.define(node, {}, node.name)
+                    self.frame.types[-1][node.name] = self.types.define(node, {}, node.name)
                 case s.EnumDef():
-                    self.enumeration(node)
+                    self.types.enumeration(node)
                 case s.Empty():
                     pass
 
     def _branch(self, node: s.Statement | None) -> tuple[ir.Stmt, ...]:
-        with self.block() as body, self.scope():
+        with self.frame.block() as body, self.frame.scope():
             if node is not None:
                 self.statement(node)
         return tuple(body)
@@ -87,164 +90,170 @@ class StatementLowering(Bodies):
         if len(links) > MAX_CHAIN:
             self._long_chain(links, orelse)
             return
-        line = self.line
-        condition = self.condition(node.condition)
+        line = self.frame.line
+        condition = self.expressions.condition(node.condition)
         then, rest = self._branch(node.then), self._branch(node.orelse)
-        self.emit(ir.If(condition, then, rest, line=line))
+        self.frame.emit(ir.If(condition, then, rest, line=line))
 
     def _long_chain(self, links: list[s.IfStmt], orelse: s.Statement | None) -> None:
         """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
         pieces = [links[at : at + CHAIN_PIECE] for at in range(0, len(links), CHAIN_PIECE)]
-        flags = [self.temporary(FALSE, "_else") for _ in pieces[1:]]
+        flags = [self.frame.temporary(FALSE, "_else") for _ in pieces[1:]]
         for at, piece in enumerate(pieces):
-            with self.block() as body:
+            with self.frame.block() as body:
                 self._links(piece, orelse if at == len(flags) else flags[at])
-            self.emit(ir.If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
+            self.frame.emit(ir.If(flags[at - 1], tuple(body), line=self.frame.line)) if at else self.frame.blocks[
+                -1
+            ].extend(body)
 
     def _links(self, links: list[s.IfStmt], last: s.Statement | ir.Local | None) -> None:
         """A chain that ends in a statement, or in setting a flag."""
-        node, line = links[0], self.at(links[0])
-        self.line, self.span = line, node.span
-        condition = self.condition(node.condition)
+        node, line = links[0], self.frame.at(links[0])
+        self.frame.line, self.frame.span = line, node.span
+        condition = self.expressions.condition(node.condition)
         then = self._branch(node.then)
-        with self.block() as rest, self.scope():
+        with self.frame.block() as rest, self.frame.scope():
             if len(links) > 1:
                 self._links(links[1:], last)
             elif isinstance(last, ir.Local):
-                self.emit(ir.Assign(last.name, TRUE, line=line))
+                self.frame.emit(ir.Assign(last.name, TRUE, line=line))
             elif last is not None:
                 self.statement(last)
-        self.emit(ir.If(condition, then, tuple(rest), line=line))
+        self.frame.emit(ir.If(condition, then, tuple(rest), line=line))
 
     # --- loops ---
 
     def _loop(self, node: s.LoopStmt) -> None:
         if isinstance(node.init, s.ExprStmt):
-            self.line = self.at(node)
-            self.effect(node.init.value)
+            self.frame.line = self.frame.at(node)
+            self.expressions.effect(node.init.value)
         elif node.init is not None:
             self.statement(node.init)
-        self.line = line = self.at(node)
-        with self.block() as effects:
-            condition = self.condition(node.condition) if node.condition is not None else TRUE
-        self.contexts.append(Context())
+        self.frame.line = line = self.frame.at(node)
+        with self.frame.block() as effects:
+            condition = self.expressions.condition(node.condition) if node.condition is not None else TRUE
+        self.frame.break_targets.append(BreakTarget())
         body = self._branch(node.body)
-        self.contexts.pop()
-        self.line = line
-        with self.block() as step:
+        self.frame.break_targets.pop()
+        self.frame.line = line
+        with self.frame.block() as step:
             if node.step is not None:
-                self.effect(node.step)
+                self.expressions.effect(node.step)
         if not effects:
-            self.repeat(ir.While(condition, body, tuple(step), node.test_first, line=line))
+            self.bodies.repeat(ir.While(condition, body, tuple(step), node.test_first, line=line))
         elif node.test_first:
             leave = ir.If(apply("logical_not", condition), (ir.Break(line=line),), line=line)
-            self.repeat(ir.While(TRUE, (*effects, leave, *body), tuple(step), line=line))
+            self.bodies.repeat(ir.While(TRUE, (*effects, leave, *body), tuple(step), line=line))
         else:
-            again = self.variable(BOOL, "_again")
+            again = self.frame.variable(BOOL, "_again")
             test = (*effects, ir.Assign(again.name, condition, line=line))
-            self.repeat(ir.While(again, body, test, test_first=False, line=line))
+            self.bodies.repeat(ir.While(again, body, test, test_first=False, line=line))
 
     def _range_loop(self, node: s.RangeLoop) -> None:
         """``for (T x : array)``; a reference is another name for the element, all else a copy."""
-        array, at = self._range(node), self.variable(INT64, "_at")
-        (length, *inner), line = array.lengths, self.at(node)
+        array, at = self._range(node), self.frame.variable(INT64, "_at")
+        (length, *inner), line = array.lengths, self.frame.at(node)
         if inner:
             cure = "loop over its rows by an index"
             raise NotSupported(f"a loop over the rows of '{array.name}' is", cure).at(node.values.span)
-        kind = self.resolve(node.type)
-        self.contexts.append(Context())
-        with self.block() as body, self.scope():
-            place = self._local_at(array, at)
+        kind = self.types.resolve(node.type)
+        self.frame.break_targets.append(BreakTarget())
+        with self.frame.block() as body, self.frame.scope():
+            place = self.lvalues.local_at(array, at)
             reason = array.const or (f"constant '{node.name}'" if node.type.const else "")
             if "&" in node.type.marks and (not node.type.const or isinstance(kind, Auto)):
-                self.bind(node.name, replace(place, const=reason), node.span)
+                self.frame.bind(node.name, replace(place, const=reason), node.span)
             else:
                 element = array.element if isinstance(kind, Auto) else kind
                 element = element.element if isinstance(element, PointerTo) else element
                 if not isinstance(element, (DType, Struct)):
                     raise BadDeclaration(f"'{node.name}' cannot be {show(kind)}", "name a scalar").at(node.type.span)
-                value = self.converted(self.load(place), element, node.span)
-                self._variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
+                value = self.storage.converted(self.storage.load(place), element, node.span)
+                self.declarations.declare_variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
             self.statement(node.body)
-        self.contexts.pop()
+        self.frame.break_targets.pop()
         step = ir.Assign(at.name, apply("add", at, const(1, INT64)), line=line)
-        self.repeat(ir.While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
+        self.bodies.repeat(ir.While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
 
     def _range(self, node: s.RangeLoop) -> LocalArrayOf:
         """The array that a loop goes over. Raises BadDeclaration."""
         match node.values:
-            case s.Identifier() as name if isinstance(found := self.array_of(name), LocalArrayOf):
+            case s.Identifier() as name if isinstance(found := self.declarations.array_of(name), LocalArrayOf):
                 return found
             case s.Braced(elements=(_, *_) as elements) as braced:
-                kind = self.resolve(replace(node.type, marks=""))
+                kind = self.types.resolve(replace(node.type, marks=""))
                 if isinstance(kind, Auto):
-                    with self.block():
-                        kind = self.type_of_node(elements[0]) if not isinstance(elements[0], s.Braced) else kind
+                    with self.frame.block():
+                        kind = self.types.type_of_node(elements[0]) if not isinstance(elements[0], s.Braced) else kind
                 declared = s.Declarator(braced.span, "_values", "", (None,), braced)
-                return self._array(s.Declaration(braced.span, node.type, (declared,)), declared, kind, "")
+                return self.declarations.declare_array(
+                    s.Declaration(braced.span, node.type, (declared,)), declared, kind, ""
+                )
         cure = "loop over a local array, or over values: for (int k : {1, 2, 3})"
         raise BadDeclaration("a loop over something that is not an array", cure).at(node.values.span)
 
     def _jump(self, word: str, node: s.Jump) -> None:
         if word == "break":
-            if not self.contexts:
-                cure = "to end this element's work, use return or continue" if self.result is None else "use return"
+            if not self.frame.break_targets:
+                cure = (
+                    "to end this element's work, use return or continue" if self.frame.result is None else "use return"
+                )
                 raise Misplaced("break", "a loop or switch", cure).at(node.span)
-            self.emit(ir.Break(line=self.line))
+            self.frame.emit(ir.Break(line=self.frame.line))
             return
-        if not self.contexts:
-            if self.result is not None:
+        if not self.frame.break_targets:
+            if self.frame.result is not None:
                 raise Misplaced("continue", "a loop", "use return").at(node.span)
-            if self.resumes:
-                self.left_early = True
-                self.emit(ir.Break(line=self.line))
+            if self.frame.resumes:
+                self.frame.left_early = True
+                self.frame.emit(ir.Break(line=self.frame.line))
             else:
                 self.leave()
-        elif self.contexts[-1].is_switch:
-            if all(context.is_switch for context in self.contexts) and not self.resumes:
+        elif self.frame.break_targets[-1].is_switch:
+            if all(context.is_switch for context in self.frame.break_targets) and not self.frame.resumes:
                 self.leave()
                 return
-            context = self.contexts[-1]
-            context.flag = context.flag or ir.Local(self.fresh("_continue"), BOOL)
-            self.emit(ir.Assign(context.flag.name, TRUE, line=self.line))
-            self.emit(ir.Break(line=self.line))
+            context = self.frame.break_targets[-1]
+            context.flag = context.flag or ir.Local(self.frame.fresh("_continue"), BOOL)
+            self.frame.emit(ir.Assign(context.flag.name, TRUE, line=self.frame.line))
+            self.frame.emit(ir.Break(line=self.frame.line))
         else:
-            self.emit(ir.Continue(line=self.line))
+            self.frame.emit(ir.Continue(line=self.frame.line))
 
     def leave(self) -> None:
         """End this element's work."""
-        self.blocks[-1].extend(self.exits)
-        self.emit(ir.Return(line=self.line))
+        self.frame.blocks[-1].extend(self.frame.exits)
+        self.frame.emit(ir.Return(line=self.frame.line))
 
     # --- switch ---
 
     def _switch(self, node: s.Switch) -> None:
-        line = self.line
-        value = self.value(node.value)
+        line = self.frame.line
+        value = self.expressions.value(node.value)
         if not isinstance(value, Const):
-            value = self.temporary(value, "_case")
+            value = self.frame.temporary(value, "_case")
         sections = _sections(node)
         self._check_labels(value, sections)
         wraps = any(_has_break(each) for _, body in sections for each in body)
         if wraps:
-            self.contexts.append(Context(is_switch=True))
+            self.frame.break_targets.append(BreakTarget(is_switch=True))
         flat = len(sections) > MAX_LADDER
         levels = wraps + (1 if flat else len(sections))
-        self.extra += levels
+        self.frame.extra += levels
         lowered = [(labels, self._branch(s.BlockStmt(node.span, body))) for labels, body in sections]
-        self.extra -= levels
+        self.frame.extra -= levels
         chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
         if not wraps:
-            self.blocks[-1].extend(chain)
+            self.frame.blocks[-1].extend(chain)
             return
-        context = self.contexts.pop()
+        context = self.frame.break_targets.pop()
         if context.flag is not None:
-            self.emit(ir.Declare(context.flag.name, BOOL, line=line))
-        self.repeat(ir.While(TRUE, (*chain, ir.Break(line=line)), line=line))
+            self.frame.emit(ir.Declare(context.flag.name, BOOL, line=line))
+        self.bodies.repeat(ir.While(TRUE, (*chain, ir.Break(line=line)), line=line))
         if context.flag is not None:
-            with self.block() as resumed:
+            with self.frame.block() as resumed:
                 self._jump("continue", s.Jump(node.span, "continue"))
-            self.emit(ir.If(context.flag, tuple(resumed), line=line))
+            self.frame.emit(ir.If(context.flag, tuple(resumed), line=line))
 
     def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[ir.Stmt, ...]:
         """The sections as if, else if, ..., else."""
@@ -259,16 +268,16 @@ class StatementLowering(Bodies):
 
     def _flat(self, value: Expr, sections: list[Lowered], line: int) -> tuple[ir.Stmt, ...]:
         """Many sections as one if after another, since they exclude each other; ``default`` is what no other took."""
-        with self.block() as chain:
-            other = self.temporary(TRUE, "_other")
+        with self.frame.block() as chain:
+            other = self.frame.temporary(TRUE, "_other")
             rest: tuple[ir.Stmt, ...] = ()
             for labels, body in sections:
                 if any(label.value is None for label in labels):
                     rest = body
                 else:
                     taken = ir.Assign(other.name, FALSE, line=line)
-                    self.emit(ir.If(self._matches(value, labels), (taken, *body), line=line))
-            self.emit(ir.If(other, rest, line=line))
+                    self.frame.emit(ir.If(self._matches(value, labels), (taken, *body), line=line))
+            self.frame.emit(ir.If(other, rest, line=line))
         return tuple(chain)
 
     def _matches(self, value: Expr, labels: list[s.Case]) -> Expr:
@@ -279,13 +288,13 @@ class StatementLowering(Bodies):
             tests.append(binary("==", value, self._label(value, label), label.span))
         found = tests[0]
         for test in tests[1:]:
-            found = self.bounded(apply("logical_or", found, test))
+            found = self.frame.bounded(apply("logical_or", found, test))
         return found
 
     def _label(self, value: Expr, label: s.Case) -> Const:
         """A case label in the promoted type of the switch."""
         assert label.value is not None, "default has no value"
-        known = self.constant(label.value, "a case label")
+        known = self.types.constant(label.value, "a case label")
         return const(int(known.value), scalar_type(binary("+", value, value, label.span)))
 
     def _check_labels(self, value: Expr, sections: list[Section]) -> None:
@@ -301,42 +310,35 @@ class StatementLowering(Bodies):
     # --- functions ---
 
     def _return(self, node: s.ReturnStmt) -> None:
-        if self.result is None:
+        if self.frame.result is None:
             if node.value is not None:
                 raise BadReturn("the operation returns no value", "assign to an output parameter").at(node.span)
             self.leave()
             return
-        if self.made_here is not None and node.value is None:
-            self.emit(ir.Return(self.load(self.made_here), line=self.line))
+        if self.frame.made is not None and node.value is None:
+            self.frame.emit(ir.Return(self.storage.load(self.frame.made), line=self.frame.line))
             return
-        if isinstance(self.result, Void):
+        if isinstance(self.frame.result, Void):
             if node.value is not None:
                 raise BadReturn("this function returns void", "declare a result type").at(node.span)
-            self.give(None)
+            self.bodies.give(None)
             return
         if node.value is None:
-            raise BadReturn(f"a value of type {show(self.result)} must be returned", "write return value;").at(
+            raise BadReturn(f"a value of type {show(self.frame.result)} must be returned", "write return value;").at(
                 node.span
             )
-        self.give(self._result(node.value))
-
-    def give(self, value: Expr | None) -> None:
-        """Return from the function."""
-        if self.inline is not None:
-            self.hand_back(value)
-        else:
-            self.emit(ir.Return(value, line=self.line))
+        self.bodies.give(self._result(node.value))
 
     def _result(self, node: s.Expression | s.Braced) -> Expr:
-        match self.result:
+        match self.frame.result:
             case DType() | Struct() as kind:
                 return (
-                    self.braced(node, kind)
+                    self.expressions.braced(node, kind)
                     if isinstance(node, s.Braced)
-                    else self.converted(self.value(node), kind, node.span)
+                    else self.storage.converted(self.expressions.value(node), kind, node.span)
                 )
             case PointerTo() if not isinstance(node, s.Braced):
-                found = self.address(node)
+                found = self.lvalues.address(node)
                 pointer = type_of(found.pointer)
                 assert isinstance(pointer, Pointer), "addresses are pointers"
                 if pointer.space == "local":
@@ -345,9 +347,9 @@ class StatementLowering(Bodies):
                     )
                 return found.pointer
             case _:
-                raise BadReturn(f"{show(self.result or Void())} cannot be returned", "name a scalar or struct").at(
-                    node.span
-                )
+                raise BadReturn(
+                    f"{show(self.frame.result or Void())} cannot be returned", "name a scalar or struct"
+                ).at(node.span)
 
 
 def _chain(node: s.IfStmt) -> tuple[list[s.IfStmt], s.Statement | None]:

@@ -8,8 +8,9 @@ from fusec.errors.language import AssignToConst, CannotConvert, NotSupported, Un
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, to
 from fusec.frontends.c.c_types import show
-from fusec.frontends.c.structs import THIS, Structs
+from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.symbols import Address, FieldPlace, Place, StructAddress, Variable
+from fusec.frontends.c.type_resolution import THIS
 from fusec.ir.expr import Const, Expr, Pointer, Struct, type_of
 from fusec.ir.loops import Assign, Field, Load, Local, LocalArray, Make, Offset, SetField, Store
 
@@ -21,12 +22,15 @@ def root(pointer: Expr) -> Expr:
     return pointer
 
 
-class PlaceAccess(Structs):
+class PlaceAccess:
     """Reads and writes places."""
+
+    def __init__(self, frame: FunctionFrame) -> None:
+        self.frame = frame
 
     def load(self, place: Place) -> Expr:
         """The value in a place."""
-        self._refuse_bytes(place)
+        self.refuse_bytes(place)
         match place:
             case Variable(name=name, type=type_):
                 return Local(name, type_)
@@ -35,55 +39,56 @@ class PlaceAccess(Structs):
                 found = tuple(Field(whole, part, dtype) for part, dtype in _typed(parts, type_))
                 return Make(found, type_) if isinstance(type_, Struct) else found[0]
             case StructAddress(pointers=pointers, type=struct):
-                return Make(tuple(Load(pointer, target(pointer)) for pointer in pointers), struct)
+                return Make(tuple(Load(pointer, target_type(pointer)) for pointer in pointers), struct)
             case Address(pointer=pointer, element=element):
-                return to(Load(pointer, target(pointer)), element)
+                return to(Load(pointer, target_type(pointer)), element)
 
     def store(self, place: Place, value: Expr, span: Span, wanted: bool = True) -> Expr:
         """Store a converted value in a place; returns the stored value, to be used if `wanted`."""
         reason = why_constant(place)
-        self._refuse_bytes(place)
+        self.refuse_bytes(place)
         if reason:
             raise AssignToConst(reason, _unlock(reason)).at(span)
         match place:
             case Variable(name=name, type=type_):
-                self.emit(Assign(name, self.converted(value, type_, span), line=self.line))
+                self.frame.emit(Assign(name, self.converted(value, type_, span), line=self.frame.line))
                 return Local(name, type_)
             case FieldPlace(variable=variable, parts=(part,), type=DType() as dtype):
-                self.emit(SetField(variable.name, part, convert(value, dtype, span), line=self.line))
+                self.frame.emit(SetField(variable.name, part, convert(value, dtype, span), line=self.frame.line))
                 return self.load(place)
             case FieldPlace(variable=variable, parts=parts, type=struct):
                 whole = self._apart(self.converted(value, struct, span))
                 for part, (name, dtype) in zip(parts, _fields(struct), strict=True):
-                    self.emit(SetField(variable.name, part, Field(whole, name, dtype), line=self.line))
+                    self.frame.emit(SetField(variable.name, part, Field(whole, name, dtype), line=self.frame.line))
                 return whole
             case StructAddress(pointers=pointers, type=struct):
                 whole = self._apart(self.converted(value, struct, span))
                 for pointer, (name, dtype) in zip(pointers, struct.fields, strict=True):
                     self.touch(pointer)
-                    self.emit(Store(pointer, Field(whole, name, dtype), line=self.line))
+                    self.frame.emit(Store(pointer, Field(whole, name, dtype), line=self.frame.line))
                 return whole
             case Address(pointer=pointer, element=element):
                 given: Expr = convert(value, element, span)
                 if wanted and not isinstance(given, (Const, Local)):
-                    given = self.temporary(given)  # the store may change what the value was made of
+                    given = self.frame.temporary(given)  # the store may change what the value was made of
                 self.touch(pointer)
-                self.emit(Store(pointer, to(given, target(pointer)), line=self.line))
+                self.frame.emit(Store(pointer, to(given, target_type(pointer)), line=self.frame.line))
                 return given
 
     def _apart(self, value: Expr) -> Expr:
         """A struct whose fields what is stored first cannot change."""
-        return self.temporary(value)
+        return self.frame.temporary(value)
 
-    def _refuse_bytes(self, place: Place) -> None:
+    def refuse_bytes(self, place: Place) -> None:
+        """Raise NotSupported for an address of bytes, which can only be moved and cast back."""
         if isinstance(place, Address) and place.offset is not None:
             cure = "cast the address back before reading: *(T*)&bytes[k]"
-            raise NotSupported("reading or writing single bytes of wider elements is", cure).at(self.span)
+            raise NotSupported("reading or writing single bytes of wider elements is", cure).at(self.frame.span)
 
     def touch(self, pointer: Expr) -> None:
         """Record a change of memory, which makes the function impure unless the memory is its own."""
         if not isinstance(root(pointer), LocalArray):
-            self.impure = True
+            self.frame.impure = True
 
     def converted(self, value: Expr, type_: DType | Struct, span: Span) -> Expr:
         """A value converted to the type of a variable. Raises CannotConvert."""
@@ -91,14 +96,10 @@ class PlaceAccess(Structs):
             return convert(value, type_, span)
         if type_of(value) == type_:
             return value
-        made = self.implicit(value, type_, span)
+        made = self.frame.implicit(value, type_, span)
         if made is None:
             raise CannotConvert(show(type_of(value)), f"struct {type_.name}").at(span)
         return made
-
-    def implicit(self, value: Expr, struct: Struct, span: Span) -> Expr | None:
-        """The struct that a constructor makes of one value, None if there is none; the layer of calls knows."""
-        raise NotImplementedError
 
     # --- structs ---
 
@@ -107,7 +108,7 @@ class PlaceAccess(Structs):
         struct = place.type if isinstance(place, (Variable, FieldPlace, StructAddress)) else None
         if not isinstance(struct, Struct):
             raise UnknownMember(f"'{node.value.span.text}'", node.name, "only structs have fields").at(node.span)
-        members = self.record(struct).members
+        members = self.frame.unit.record(struct).members
         if node.name not in members:
             cure = f"its fields are {', '.join(members)}"
             raise UnknownMember(f"struct '{struct.name}'", node.name, cure).at(node.span)
@@ -118,7 +119,7 @@ class PlaceAccess(Structs):
         assert isinstance(place, (Variable, FieldPlace, StructAddress)), "only structs have fields"
         struct = place.type
         assert isinstance(struct, Struct), "only structs have fields"
-        member = self.record(struct).members[name]
+        member = self.frame.unit.record(struct).members[name]
         order = [part for part, _ in struct.fields]
         at = [order.index(part) for part in member.parts]
         match place:
@@ -135,7 +136,7 @@ class PlaceAccess(Structs):
         """A field of a struct that is a value. Raises UnknownMember."""
         struct = type_of(value)
         assert isinstance(struct, Struct), "only structs have fields"
-        members = self.record(struct).members
+        members = self.frame.unit.record(struct).members
         if node.name not in members:
             cure = f"its fields are {', '.join(members)}"
             raise UnknownMember(f"struct '{struct.name}'", node.name, cure).at(node.span)
@@ -148,7 +149,7 @@ class PlaceAccess(Structs):
         found: object = None
         match node:
             case s.Identifier():
-                found = self.find(node.name)
+                found = self.frame.find(node.name)
             case s.UnaryOp(op="*", operand=s.Identifier() as operand):
                 found = self.pointed(operand)
             case s.MemberExpr():
@@ -171,7 +172,7 @@ class PlaceAccess(Structs):
 
     def pointed(self, node: s.Identifier) -> Place | None:
         """The struct that a parameter which is a pointer, or ``this``, points to."""
-        found = self.find(node.name)
+        found = self.frame.find(node.name)
         if isinstance(found, StructAddress) and found.pointer:
             return StructAddress(found.pointers, found.type, found.const)
         return found if node.name == THIS and isinstance(found, Variable) else None
@@ -182,7 +183,7 @@ def why_constant(place: Place) -> str:
     return place.variable.const if isinstance(place, FieldPlace) else place.const
 
 
-def target(pointer: Expr) -> DType:
+def target_type(pointer: Expr) -> DType:
     """The type of an address's target."""
     found = type_of(pointer)
     assert isinstance(found, Pointer), "only pointers have targets"

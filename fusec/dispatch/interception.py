@@ -1,0 +1,33 @@
+"""What answers calls of kernels in place of running them: explain and source note them, simulate interprets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+
+class Interceptor(Protocol):
+    """Answers calls of kernels; kernels are those of `planned` and `planned_axis`, which look for it."""
+
+    def elementwise(self, kernel: Any, args: tuple[object, ...], size: Any) -> tuple[object, ...]:
+        """All outputs of a call of an element-wise kernel."""
+
+    def along_axes(self, kernel: Any, args: tuple[object, ...], out: object, along: Any) -> tuple[object, ...]:
+        """All outputs of a call of a kernel along axes."""
+
+
+_present: ContextVar[Interceptor | None] = ContextVar("_present", default=None)
+present = _present.get
+"""The interceptor of calls in this context, None if they run; what has fast paths asks before it takes one."""
+
+
+@contextmanager
+def intercepted(by: Interceptor) -> Iterator[None]:
+    """Answer the calls of kernels in this context in another way."""
+    token = _present.set(by)
+    try:
+        yield
+    finally:
+        _present.reset(token)
