@@ -232,17 +232,30 @@ def compiled(
     if found is not None:
         report(found.kernel, found.object_bytes, "from memory", started)
         return found
-    packed = None if store is None or is_shown else store.get("kernel", name)
-    loaded, how = None if packed is None else disk_cache.unpack_kernel(packed), "from the disk cache"
-    if loaded is None:
-        kernel, how = generate(), "compiled"
-        loaded = kernel, engine.compile_object(kernel)
-        if store is not None:
-            store.put("kernel", name, disk_cache.pack_kernel(*loaded), f"{kernel.label} CPU")
-    report(*loaded, how, started)
+    kernel, code, how = machine_code(name, generate, engine.compile_object, "CPU")
+    report(kernel, code, how, started)
     if debug.is_wanted(6):
-        debug.show(6, f"{loaded[0].title} assembly", engine.assembly(loaded[0]))
-    return _executables.keep((store, name), engine.load(*loaded, store=store))
+        debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
+    return _executables.keep((store, name), engine.load(kernel, code, store=store))
+
+
+def machine_code(
+    key: str, generate: Callable[[], Kernel], build: Callable[[Kernel], bytes], machine: str
+) -> tuple[Kernel, bytes, str]:
+    """A kernel with its machine code, and how it came: from the disk cache, unless a stage is to be shown, or new.
+
+    machine: what the label of a new entry says that it runs on.
+    """
+    store = disk_cache.default_cache()
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else disk_cache.unpack_kernel(packed)
+    if loaded is not None:
+        return *loaded, "from the disk cache"
+    kernel = generate()
+    code = build(kernel)
+    if store is not None:
+        store.put("kernel", key, disk_cache.pack_kernel(kernel, code), f"{kernel.label} {machine}")
+    return kernel, code, "compiled"
 
 
 def forget_executables() -> None:

@@ -21,7 +21,6 @@ from fusec.kinds.reduction import Phase, Request
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
     from fusec.ir.reductions import ReductionIR
-    from fusec.runtime.cpu.engine import Executable
 
 MASK = "_where"  # the input that says which elements take part
 
@@ -73,6 +72,11 @@ def prepared(definition: Source, request: Request, phase: Phase) -> ReductionIR:
     return passes.run(reduction, passes.Facts(request.fp, ndims=ndims, role=phase.role))
 
 
+def program_of(definition: Source, request: Request, phase: Phase) -> Program:
+    """A phase as a program for targets with many threads, after all passes."""
+    return threaded(prepared(definition, request, phase), phase)
+
+
 def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
     """A phase as a program for targets with many threads, over the space `phase.threads`.
 
@@ -97,12 +101,6 @@ def generate(definition: Source, request: Request, phase: Phase, target: str = O
         kernel = generator.program(threaded(reduction, phase, number), phase.threads_layout, options)
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel
-
-
-def executable(definition: Source, request: Request, phase: Phase) -> Executable:
-    """The machine code of one phase."""
-    key = (request.key, phase.role, phase.axis, phase.layout.key)
-    return pipeline.compiled("reduction", definition.texts, key, lambda: generate(definition, request, phase))
 
 
 def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:

@@ -19,13 +19,12 @@ from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.reduction import Request
-from fusec.kinds.scan import Form
+from fusec.kinds.scan import Step
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
     from fusec.ir.reductions import ReductionIR
     from fusec.ir.scans import Scan
-    from fusec.runtime.cpu.engine import Executable
 
 
 BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
@@ -112,13 +111,13 @@ def prepared(definition: ScanDefinition, request: Request, ndim: int) -> Scan:
 
 @default_rounding()
 def program_of(
-    definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
+    definition: ScanDefinition, request: Request, step: Step, *, on_device: bool = True, number: int = 1
 ) -> Program:
-    """The program of one kernel, after all passes. number: distinguishes kernels of one name in one file."""
+    """The program of one step, after all passes. number: distinguishes kernels of one name in one file."""
     from fusec import passes
     from fusec.ir.scans import between
 
-    scan = lower(definition, request)
+    scan, form = lower(definition, request), step.form
     batch = 1
     if _is_light(scan):
         batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last or form.layout.streaming else BATCH_OF_ROWS
@@ -152,19 +151,13 @@ def _expressions(scan: Scan) -> Iterator[Expr]:
 
 @fork_safe
 def generate(
-    definition: ScanDefinition, request: Request, form: Form, target: str = ON_HOST, number: int = 1
+    definition: ScanDefinition, request: Request, step: Step, target: str = ON_HOST, number: int = 1
 ) -> Kernel:
-    """One kernel. number: see `program_of`."""
-    row = target_of(target)
+    """The kernel of one step. number: see `program_of`."""
+    row, form = target_of(target), step.form
     generator, layout = row.generator, replace(form.layout, aligned=1) if row.threads else form.layout
     write = generator.program if form.is_last else generator.columns or generator.program
-    program = program_of(definition, request, form, on_device=row.threads, number=number)
+    program = program_of(definition, request, step, on_device=row.threads, number=number)
     kernel = write(program, layout, pipeline.options_of(request.fp, definition.reduced.options))
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel
-
-
-def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
-    """The machine code of one kernel."""
-    key = (request.key, form.key)
-    return pipeline.compiled("scan", definition.texts, key, lambda: generate(definition, request, form))

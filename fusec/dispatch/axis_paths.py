@@ -8,7 +8,7 @@ from typing import Any
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field
 from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.planned import MAX_PLANS
+from fusec.dispatch.spec import MAX_PLANS
 
 Callee = Callable[..., Any]
 

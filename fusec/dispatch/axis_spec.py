@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import Array
 from fusec.arguments.signature import Signature, Takes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.kernel_abi import Step as Stride
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
 from fusec.compiler.reduction_pipeline import Source
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.planned import MAX_PLANS, Planned
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import MAX_PLANS
 from fusec.kinds.reduction import Request
-from fusec.kinds.scan import Machine, Walk
+from fusec.kinds.scan import MANY_THREADS, Machine, Walk
 
 if TYPE_CHECKING:
-    from fusec.runtime.cpu.engine import Executable
+    from fusec.ir.loops import Program
+
+STRIDES = {Stride.ZERO: "repeated", Stride.UNIT: "contiguous", Stride.ANY: "strided"}  # as reports call them
 
 Axis = object  # None, an integer, or a sequence of integers
 
@@ -60,13 +65,8 @@ class Launch(Protocol):
     def threads(self) -> Shape:
         """The space of the kernel on targets with many threads."""
 
-    @property
-    def kind(self) -> object:
-        """The part that kernels for many threads depend on: hashable, the same for many launches."""
-
-    @property
-    def key(self) -> str:
-        """A text that differs for different kinds."""
+    def code(self, threads: bool) -> str:
+        """A text that differs for launches with different code. threads: for targets with many threads."""
 
     @property
     def operands(self) -> tuple[tuple[str, Shape, int], ...]:
@@ -111,19 +111,27 @@ class Bound:
     chain: tuple[Launch, ...] = ()  # of a scan: what a CPU runs block by block in place of the launches
 
 
+Lines = list[tuple[str, str]]
+"""A part of a report: topics and what they say."""
+
+
 @dataclass(frozen=True)
 class AxisKind:
-    """A row: the work of a kind of kernel along axes at each step of a call."""
+    """A row: the work of a kind of kernel along axes at each step of a call. Its launches have a class of their own."""
 
     name: str
     keeps_shape: bool  # results have the shape of the arguments, and their container; a call may go backwards
     bind: Callable[[AxisSpec, Given, Machine, Mapping[str, DType] | None], Bound]
-    machine: Callable[[int], Machine]  # what keeps so many threads busy
-    fitted: Callable[[AxisSpec, Bound], Bound]  # the launches as a CPU compiles them: which go around its caches
+    # Definition, request, launch, target, number of the kernel among those of its name in one file.
+    generate: Callable[[Any, Request, Any, str, int], Kernel]
+    program: Callable[[Any, Request, Any], Program]  # definition, request, launch: the IR for many threads
+    interpret: Callable[[AxisSpec, Bound, dict[str, Array], Mapping[str, object]], None]  # arrays and numbers by name
+    describe: Callable[[Bound, Sequence[Kernel]], tuple[int, Lines]]  # bytes moved, and what the kernels do
     # Elements that a position stands for, and positions that one of so many threads takes side by side.
-    grain: Callable[[Launch, int], tuple[int, int]]
-    executable: Callable[[AxisSpec, Request, Launch], Executable]
-    generate: Callable[[AxisSpec, Request, Launch, str, int], Kernel]  # the text of a target
+    grain: Callable[[Any, int], tuple[int, int]] = lambda *_: (1, 1)
+    machine: Callable[[int], Machine] = lambda _: MANY_THREADS  # what keeps so many threads busy
+    fitted: Callable[[AxisSpec, Bound], Bound] = lambda _, bound: bound  # the launches as a CPU compiles them
+    on_device: Callable[[AxisSpec, Bound], Bound] = lambda _, bound: bound  # the launches for many threads
 
 
 class AxisSpec:

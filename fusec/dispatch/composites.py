@@ -38,10 +38,12 @@ class Whole:
     extents: Shape = (1,)
     positions: int = 1
     threads: Shape = (1,)
-    kind: object = None
-    key: str = ""
     operands: tuple[tuple[str, Shape, int], ...] = ()
     made: tuple[tuple[str, Shape, DType], ...] = ()
+
+    def code(self, threads: bool) -> str:
+        """Composites are made where they run."""
+        raise AssertionError(f"a composite has no code of its own for {'many threads' if threads else 'a CPU'}")
 
 
 def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fusec.arguments import layouts
@@ -13,24 +13,26 @@ from fusec.arguments.operands import is_number, is_same_memory, may_overlap, mem
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass
+from fusec.base.kernel_abi import Kernel
+from fusec.base.recent import Recent
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
-from fusec.compiler import disk_cache, pipeline
+from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import device_plans, fast_path_device, host
+from fusec.dispatch.plan import DevicePlan
 from fusec.dispatch.spec import KernelSpec
-from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
-from fusec.kinds.elementwise import Space, make_space
-from fusec.kinds.slots import Arguments, arrange
+from fusec.kinds.elementwise import make_space
+from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
-    from fusec.compiler.pipeline import Source
     from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 MODULES = 512  # compiled kernels kept in memory
+
+_modules: Recent[str, CompiledModule] = Recent(MODULES)
 
 
 def run(
@@ -151,47 +153,52 @@ def _launch(
     shape: Shape,
     where: tuple[int, int, int | None],
     given: bool,
-) -> Launched | None:
+) -> DevicePlan | None:
     """Enqueue; what a repeated call can use again, None if it would have more to do than to launch."""
     stream, device, block_size = where
-    views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
-    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
-    if not space.size:
+    if 0 in shape:
         return None
-    numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
-    spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
-    kernel.remember(spec)
-    module = _module(kernel.definition, spec, cuda.device(device).arch)
-    arguments = arrange(module.kernel, space, space.extents, space.raw, {})
+    described = (
+        (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES) for each in arrays if each is not None
+    )
+    key = (shape, device, tuple(each is None for each in arrays), *described)
+    plan = kernel.device_plans.get(key)
+    if plan is None:
+        plan = kernel.device_plans.keep(key, _make_plan(kernel, arrays, types, shape, device))
+    kernel.remember(plan.spec)
+    module = plan.module
     addresses = {param.name: each.pointer for param, each in _pairs(kernel, arrays) if each is not None}
     values = {param.name: arg for param, arg in zip(kernel.params, args, strict=False)}
-    words = arguments.fill(addresses, values, kernel.name)
+    words = plan.arguments.fill(addresses, values, kernel.name)
     present = [each for each in arrays if each is not None]
     cuda.acquire(present, stream, device)
     cleared = [] if given else [param.raw or param.name in module.kernel.fills for param in kernel.out_params]
     for is_cleared, each in zip(cleared, arrays[kernel.nin :], strict=False):
         if each is not None and is_cleared:
             cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
-    cuda.launch(module, words, space.size, stream, block_size, device=device)
+    cuda.launch(module, words, plan.space.size, stream, block_size, device=device)
     cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
-    return None if any(cleared) else Launched(module, arguments, space, spec)
+    return None if any(cleared) else plan
 
 
-@dataclass(frozen=True)
-class Launched:
-    """A launch without its addresses and numbers."""
-
-    module: CompiledModule
-    arguments: Arguments
-    space: Space
-    spec: Specialisation
+def _make_plan(
+    kernel: KernelSpec, arrays: Sequence[DeviceArray | None], types: dict[str, DType], shape: Shape, device: int
+) -> DevicePlan:
+    """Lay out the space, compile."""
+    views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
+    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
+    numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
+    spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
+    generate = partial(pipeline.generate, kernel.definition, spec, ON_DEVICE)
+    module = compiled("elementwise", kernel.definition.texts, (spec.key,), device, generate)
+    return DevicePlan(module, arrange(module.kernel, space, space.extents, space.raw, {}), space, spec)
 
 
 def _remember(
     kernel: KernelSpec,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
-    done: Launched,
+    done: DevicePlan,
     where: tuple[int, int],
 ) -> None:
     """Let later calls of this kind take the short way, if the library of all the arrays has one."""
@@ -218,23 +225,22 @@ def _remember(
     kernel.repeat(args, device, source, ready)
 
 
-@lru_cache(maxsize=MODULES)
-def _generated(definition: Source, spec: Specialisation, arch: str) -> CompiledModule:
-    store = disk_cache.default_cache()
-    key = pipeline.digest(ON_DEVICE, definition.texts, spec.key, arch, cuda.bindings_version())
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else disk_cache.unpack_kernel(packed)
-    if loaded is not None:
-        return cuda.CompiledModule.unpacked(*loaded)
-    module = cuda.compile(pipeline.generate(definition, spec, ON_DEVICE), arch)
-    if store is not None:
-        store.put(
-            "kernel", key, disk_cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}"
-        )
-    return module
+def compiled(
+    sort: str, texts: Mapping[str, object], key: tuple[object, ...], device: int, generate: Callable[[], Kernel]
+) -> CompiledModule:
+    """A compiled kernel for a device, from memory or the disk cache; one thread compiles, the others wait.
 
-
-def _module(definition: Source, spec: Specialisation, arch: str) -> CompiledModule:
-    """The compiled kernel; one thread compiles, the others wait."""
+    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the device.
+    """
+    arch = cuda.device(device).arch
+    name = pipeline.digest(f"{sort} on {ON_DEVICE}", texts, *key, arch, cuda.bindings_version())
     with locks.lock, default_rounding():
-        return _generated(definition, spec, arch)
+        found = _modules.get(name)
+        if found is None:
+
+            def build(kernel: Kernel) -> bytes:
+                return cuda.compile(kernel, arch).packed()
+
+            kernel, code, _ = pipeline.machine_code(name, generate, build, arch)
+            found = _modules.keep(name, cuda.CompiledModule.unpacked(kernel, code))
+        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,8 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import View
 from fusec.arguments.operands import is_number, may_overlap
 from fusec.arguments.signature import Parameter
-from fusec.base import locks
 from fusec.base.records import dataclass
-from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
-from fusec.compiler import disk_cache, pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import device
 from fusec.dispatch.axes import plain_axis
@@ -26,19 +23,15 @@ from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
 from fusec.dispatch.device_steps import Step, Steps, room_of, view_of
 from fusec.dispatch.host_axis import empty_totals, key_of_axes
 from fusec.dispatch.spec import KernelSpec
-from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
-from fusec.kinds.reduction import Request
 from fusec.kinds.scan import MANY_THREADS
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
-    from fusec.runtime.cuda import CompiledModule, DeviceArray
-
-MODULES = 512  # compiled kernels kept in memory
+    from fusec.runtime.cuda import DeviceArray
 
 
 @dataclass(frozen=True)
@@ -195,47 +188,14 @@ def make_plan(kernel: AxisSpec, call: Call) -> Plan:
 
 def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: Mapping[str, int]) -> Step:
     """One kernel. number: of the device. offsets: where arrays lie in memory of the call, by their names in it."""
-    arch = cuda.device(number).arch
-    with locks.lock, default_rounding():  # one thread compiles, the others wait
-        module = _module(Code(kernel, bound.request, launch), arch)
+    generate = partial(kernel.kind.generate, kernel.definition, bound.request, launch, ON_DEVICE, 1)
+    key = (bound.request.key, launch.code(True))
+    module = device.compiled(kernel.kind.name, kernel.definition.texts, key, number, generate)
     known = {AXIS: launch.extent, **bound.sizes}
     arguments = arrange(module.kernel, launch, launch.threads, bound.raw, known)
     between = tuple((name, offsets[known_as]) for name, known_as in launch.arrays if known_as in offsets)
     threads = prod(launch.threads)
     return Step(module, arguments, cuda.Launcher(module, threads, number), threads, between)
-
-
-class Code:
-    """The key of a launch's code."""
-
-    def __init__(self, kernel: AxisSpec, request: Request, launch: Launch) -> None:
-        self.kernel, self.request, self.launch = kernel, request, launch
-        self.key = kernel.kind.name, kernel.definition, request, launch.kind
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Code) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-@lru_cache(maxsize=MODULES)
-def _module(code: Code, arch: str) -> CompiledModule:
-    """The compiled kernel of launches of one kind."""
-    kernel, store = code.kernel, disk_cache.default_cache()
-    key = pipeline.digest(
-        f"{kernel.kind.name} on cuda", kernel.definition.texts, code.request.key, code.launch.key, arch,
-        cuda.bindings_version(),
-    )  # fmt: skip
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else disk_cache.unpack_kernel(packed)
-    if loaded is not None:
-        return cuda.CompiledModule.unpacked(*loaded)
-    module = cuda.compile(kernel.kind.generate(kernel, code.request, code.launch, ON_DEVICE, 1), arch)
-    if store is not None:
-        packed = disk_cache.pack_kernel(module.kernel, module.packed())
-        store.put("kernel", key, packed, f"{module.kernel.label} {arch}")
-    return module
 
 
 # --- running -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -27,7 +28,8 @@ from fusec.base import locks
 from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
-from fusec.compiler import reduction_pipeline
+from fusec.codegen import ON_HOST
+from fusec.compiler import pipeline, reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import composites
 from fusec.dispatch.axes import plain_axis
@@ -183,7 +185,9 @@ def _compiled(kernel: AxisSpec, bound: Bound, launches: Sequence[Launch]) -> tup
 
     found = []
     for launch in launches:
-        executable = kernel.kind.executable(kernel, bound.request, launch)
+        generate = partial(kernel.kind.generate, kernel.definition, bound.request, launch, ON_HOST, 1)
+        key = (bound.request.key, launch.code(False))
+        executable = pipeline.compiled(kernel.kind.name, kernel.definition.texts, key, generate)
         executable = engine.with_grain(executable, *kernel.kind.grain(launch, thread_count()))
         known = {AXIS: launch.extent, NUMBER: 0, COUNT: 0, **bound.sizes}
         found.append(Step(launch, executable, arrange(executable.kernel, launch, launch.extents, bound.raw, known)))

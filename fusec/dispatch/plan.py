@@ -11,10 +11,12 @@ from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
+from fusec.compiler.pipeline import Specialisation
 
 if TYPE_CHECKING:
     from fusec.arguments.operands import Array
     from fusec.runtime.cpu.engine import Executable
+    from fusec.runtime.cuda import CompiledModule
 from fusec.kinds.elementwise import Space
 from fusec.kinds.slots import Arguments
 
@@ -42,6 +44,16 @@ class Plan:
         numbers = {each.name: value for each, value in zip(params, values, strict=False)}
         slots = self.arguments.fill(addresses, numbers, name)
         self.executable.run(slots.buffer_info()[0], self.space.size)
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """The same for arrays on one device."""
+
+    module: CompiledModule
+    arguments: Arguments
+    space: Space
+    spec: Specialisation  # what source() shows
 
 
 @dataclass

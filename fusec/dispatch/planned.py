@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from fusec.dispatch import host
 from fusec.dispatch.interception import present
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.shown import Elements, Showing, Shown
-from fusec.dispatch.spec import KernelSpec
+from fusec.dispatch.spec import MAX_PLANS, KernelSpec
 from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
@@ -32,8 +32,6 @@ from fusec.errors.interpreter import explained
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
-
-MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -152,6 +150,7 @@ class Planned(ShowsElements, KernelSpec):
         return tuple(host.execute(self, call, self.plan(call)))
 
     @staticmethod
+    @cache
     def copier() -> Planned:
         """A kernel that copies an array."""
         spec = KernelSpec.copier()

@@ -26,9 +26,10 @@ from fusec.dispatch.checked import CHECKED
 from fusec.dispatch.fast_path_host import MAX_ENTRIES, Chain
 from fusec.dispatch.host_axis import Call
 from fusec.dispatch.interception import present
-from fusec.dispatch.planned import MAX_PLANS, hide_internal_frames, is_on_device
+from fusec.dispatch.planned import hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.spec import MAX_PLANS
 from fusec.environment import debug
 from fusec.errors.arguments import OutGivenTwice, WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.kinds.reduction import Request

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import Array
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.records import replace
+from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch.axes import normalised, walk_shape
-from fusec.dispatch.axis_spec import AxisKind, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.axis_spec import STRIDES, AxisKind, AxisSpec, Bound, Given, Lines
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
-from fusec.ir.loops import Query, Stmt
-from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
+from fusec.ir.loops import GROUP, Query, Stmt
+from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.reduction import Operand, Phase, Request, dense, phases
-from fusec.kinds.scan import MANY_THREADS, Machine
-
-if TYPE_CHECKING:
-    from fusec.runtime.cpu.engine import Executable
+from fusec.kinds.scan import Machine
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
@@ -146,10 +146,9 @@ def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
     return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in bound.launches))
 
 
-def _around_caches(kernel: AxisSpec, bound: Bound, phase: Launch) -> Phase:
+def _around_caches(kernel: AxisSpec, bound: Bound, phase: Any) -> Any:
     from fusec.runtime.cpu.machine import last_level_cache_bytes
 
-    assert isinstance(phase, Phase), "a phase of a reduction"
     if phase.is_last:
         pairs = zip(kernel.out_params, bound.shapes, strict=True)
         moved = sum(
@@ -162,33 +161,73 @@ def _around_caches(kernel: AxisSpec, bound: Bound, phase: Launch) -> Phase:
     return replace(phase, layout=replace(phase.layout, streaming=True)) if streaming else phase
 
 
-def _grain(phase: Launch, threads: int) -> tuple[int, int]:
+def _grain(phase: Phase, threads: int) -> tuple[int, int]:
     """Elements of a chunk, and columns that a thread takes side by side."""
     del threads
-    assert isinstance(phase, Phase), "a phase of a reduction"
     elements = max(1, phase.extent // phase.chunks)
     if phase.is_last:
         return elements, 1
     return elements, TOGETHER if phase.role in ("whole", "first") else TOGETHER_AGAIN
 
 
-def _executable(kernel: AxisSpec, request: Request, phase: Launch) -> Executable:
-    assert isinstance(phase, Phase), "a phase of a reduction"
-    return pipeline.executable(kernel.definition, request, phase)
+# --- reports -------------------------------------------------------------------------------------------------------
 
 
-def _generate(kernel: AxisSpec, request: Request, phase: Launch, target: str, number: int) -> Kernel:
-    assert isinstance(phase, Phase), "a phase of a reduction"
-    return pipeline.generate(kernel.definition, request, phase, target, number)
+def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
+    """The bytes that a reduction moves, and what it does."""
+    found: Sequence[Any] = bound.launches
+    moved = sum(_bytes_of(bound, phase) for phase in found)
+    lines = [("reduces", f"{bound.shape} to {bound.kept}: {counted(bound.count, 'element')} for each total")]
+    named = zip(found, compiled, strict=True)
+    lines += [(f"kernel {at}", _line(phase, each)) for at, (phase, each) in enumerate(named, 1)]
+    lines.append(("bytes moved", f"{moved:,}"))
+    return moved, lines
+
+
+def _line(phase: Phase, kernel: Kernel) -> str:
+    """What one kernel does, and in which order."""
+    extent, totals = phase.extents[phase.axis], phase.positions // phase.chunks
+    if phase.is_last:
+        order = f"chunks of up to {ROUNDS} elements for each accumulator; accumulators are then combined by halves"
+    else:
+        order = f"chunks of up to {ROUNDS}, one element after the other"
+    walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in phase.layout.steps)
+    place = "along the innermost axis" if phase.is_last else f"along axis {phase.axis} of {len(phase.extents)}"
+    threads = ""
+    if TARGETS[kernel.target].threads:
+        threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
+    counts = f"{counted(extent, 'element')} {place}, {counted(phase.chunks, 'chunk')} for each of {totals:,}"
+    return f"{counts}; {order}; {walks}{threads}"
+
+
+def _bytes_of(bound: Bound, phase: Phase) -> int:
+    """Bytes that a kernel reads and writes, every element once."""
+    between = {known: dtype for launch in bound.launches for known, _, dtype in launch.made}
+    written = {known for known, _, _ in phase.made}
+    total = 0
+    for (name, strides, _), (_, known) in zip(phase.operands, phase.arrays, strict=True):
+        once = known in written or (name in bound.types and strides[phase.axis] == 0)
+        extents = phase.space if once else phase.extents
+        count = prod(extent for extent, stride in zip(extents, strides, strict=True) if stride)
+        dtype = bound.types.get(name) or between.get(known)
+        total += count * (dtype.nbytes if dtype else 1)  # a mask has a byte for each
+    return total + sum(view.size * view.dtype.nbytes for view in bound.raw.values())
+
+
+def _interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
+    from fusec.dispatch.interpret_launches import run_phases
+
+    run_phases(kernel, bound, arrays, values)
 
 
 REDUCTION = AxisKind(
     name="reduction",
     keeps_shape=False,
     bind=bind,
-    machine=lambda _: MANY_THREADS,
-    fitted=_fitted,
+    generate=pipeline.generate,
+    program=pipeline.program_of,
+    interpret=_interpret,
+    describe=_describe,
     grain=_grain,
-    executable=_executable,
-    generate=_generate,
+    fitted=_fitted,
 )

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import Array
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.records import replace
+from fusec.codegen import TARGETS
 from fusec.compiler import scan_pipeline as pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axes import normalised, walk_shape
-from fusec.dispatch.axis_spec import AxisKind, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.axis_spec import STRIDES, AxisKind, AxisSpec, Bound, Given, Lines
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import axis_outside
 from fusec.errors.scans import AxisNeeded, SegmentsNotBool
+from fusec.ir.loops import GROUP
 from fusec.ir.reductions import addressed
+from fusec.ir.scans import chunk_of
 from fusec.kinds.reduction import Operand, Request, dense
-from fusec.kinds.scan import Machine, Step, chain_of, steps_of, walk_of
-
-if TYPE_CHECKING:
-    from fusec.runtime.cpu.engine import Executable
+from fusec.kinds.scan import MANY_THREADS, Machine, Step, chain_of, steps_of, walk_of
 
 ROWS_PER_THREAD = 4  # rows that let threads end together
 COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
@@ -117,6 +119,10 @@ def axis_of(name: str, axis: object, shape: Shape) -> int:
     return number
 
 
+def _on_device(kernel: AxisSpec, bound: Bound) -> Bound:
+    return bound if bound.walk is None else planned(kernel, bound, MANY_THREADS)
+
+
 def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
     """The last step stores results around the caches if they exceed the last one."""
     from fusec.runtime.cpu.machine import last_level_cache_bytes
@@ -128,37 +134,75 @@ def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
     return replace(bound, launches=(*bound.launches[:-1], _around_caches(bound.launches[-1])), chain=chain)
 
 
-def _around_caches(launch: Launch) -> Step:
-    step = _step(launch)
+def _around_caches(step: Any) -> Any:
     return replace(step, form=replace(step.form, layout=replace(step.form.layout, streaming=True)))
 
 
-def _grain(launch: Launch, threads: int) -> tuple[int, int]:
+def _grain(step: Step, threads: int) -> tuple[int, int]:
     """Elements of a position, and positions that a thread takes side by side."""
-    step = _step(launch)
     return step.elements, 1 if step.is_last else _side_by_side(step, threads)
 
 
-def _step(launch: Launch) -> Step:
-    assert isinstance(launch, Step), "a step of a scan"
-    return launch
+# --- reports -------------------------------------------------------------------------------------------------------
 
 
-def _executable(kernel: AxisSpec, request: Request, launch: Launch) -> Executable:
-    return pipeline.executable(_definition(kernel), request, _step(launch).form)
+WHAT = {
+    "whole": "scans", "totals": "computes the totals of chunks of", "advance": "scans",
+    "results": "computes results from scanned totals and",
+}  # fmt: skip
 
 
-def _generate(kernel: AxisSpec, request: Request, launch: Launch, target: str, number: int) -> Kernel:
-    return pipeline.generate(_definition(kernel), request, _step(launch).form, target, number)
+def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
+    """The bytes that a scan moves, and what it does."""
+    walk = bound.walk
+    moved = sum(view.size * view.dtype.nbytes for view in bound.raw.values())
+    lines: Lines = []
+    if walk is None:
+        lines.append(("kernels", "none: there is nothing to scan"))
+    else:
+        extents, is_last = walk.extents, walk.axis == len(walk.extents) - 1
+        for _, view, row, _ in walk.operands:
+            moved += view.dtype.nbytes * prod(extent for extent, step in zip(extents, row, strict=True) if step)
+        place = "along the innermost axis" if is_last else f"along axis {walk.axis} of {len(extents)}"
+        rows = prod(extents) // extents[walk.axis]
+        times = "once" if rows == 1 else f"{rows:,} times"
+        lines.append(("scans", f"{counted(extents[walk.axis], 'element')} {place}, {times}"))
+        how = f"groups of {GROUP} by doubling distances" if is_last else "one after the other"
+        lines.append(("order", f"chunks of {chunk_of(is_last):,} elements, {how}; then their totals by the same rules"))
+        if bound.chain:
+            block = f"{GROUP * chunk_of(True):,} elements"
+            lines.append(("a chain", f"threads run the kernels block by block, {block} at a time, which stay in cache"))
+        pairs = zip(bound.chain or bound.launches, compiled, strict=True)
+        lines += [(f"kernel {at}", _line(step, each)) for at, (step, each) in enumerate(pairs, 1)]
+    lines.append(("bytes moved", f"{moved:,}, if everything is read and written once"))
+    return moved, lines
+
+
+def _line(step: Any, kernel: Kernel) -> str:
+    """What one kernel does."""
+    arrays = [(name, row) for name, row in step.form.layout.steps if not name.startswith("_")]
+    walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in arrays) or "between the others"
+    extent = counted(step.extent, "total" if step.form.of_totals else "element")
+    threads = f"; {counted(step.positions, 'thread')}" if TARGETS[kernel.target].threads else ""
+    return f"{WHAT[step.form.role]} {extent}; {walks}{threads}"
+
+
+def _interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
+    from fusec.dispatch.interpret_launches import run_scan
+
+    run_scan(kernel, bound, arrays, values)
 
 
 SCAN = AxisKind(
     name="scan",
     keeps_shape=True,
     bind=bind,
+    generate=pipeline.generate,
+    program=pipeline.program_of,
+    interpret=_interpret,
+    describe=_describe,
+    grain=_grain,
     machine=lambda threads: machine_of(threads),  # looked up at each call: tests put other machines there
     fitted=_fitted,
-    grain=_grain,
-    executable=_executable,
-    generate=_generate,
+    on_device=_on_device,
 )

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
 from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import Call, DevicePlan, Plan
 from fusec.frontends.c.definition import Definition
 
 if TYPE_CHECKING:
     from fusec.dispatch.fast_path_device import Ready
     from fusec.runtime import cuda
+
+
+MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 
 class KernelSpec:
@@ -45,6 +50,7 @@ class KernelSpec:
         self.return_tuple = return_tuple  # calls return a tuple even of one output
         self.uses_index = uses_index  # the definition may ask for the position of the element
         self.fp = fp
+        self.device_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
         self.last: Specialisation | None = None  # what was called last, which source() shows without types
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
@@ -79,6 +85,7 @@ class KernelSpec:
         return all(param.dtype is not None or param.type_name in fixed for param in self.out_params)
 
     @staticmethod
+    @cache
     def copier() -> KernelSpec:
         """A kernel that copies an array."""
         source, target = Parameter("x", "T", None), Parameter("y", "T", None)

@@ -27,15 +27,9 @@ from fusec.dispatch import checked
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import Call, Plan
-from fusec.dispatch.planned import (
-    MAX_PLANS,
-    Planned,
-    ShowsElements,
-    block_size_of,
-    hide_internal_frames,
-    kernel_name,
-)
+from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
 from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot

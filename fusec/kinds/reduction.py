@@ -68,16 +68,9 @@ class Phase:
         """The walk with the axis replaced by its chunks."""
         return (*self.extents[: self.axis], self.chunks, *self.extents[self.axis + 1 :])
 
-    @property
-    def kind(self) -> Phase:
-        """The part of a phase that kernels for many threads depend on, which many phases share."""
-        small, layout = (1,) * len(self.extents), self.threads_layout
-        return replace(self, extents=small, chunks=1, operands=(), layout=layout, arrays=(), made=())
-
-    @property
-    def key(self) -> str:
-        """A text that differs for different kinds of kernels for many threads."""
-        return f"{self.role}/{self.axis}/{self.threads_layout.key}"
+    def code(self, threads: bool) -> str:
+        """A text that differs for phases with different code. threads: for targets with many threads."""
+        return f"{self.role}/{self.axis}/{(self.threads_layout if threads else self.layout).key}"
 
     @property
     def extent(self) -> int:

@@ -79,15 +79,10 @@ class Step:
     arrays: tuple[tuple[str, str], ...]  # by the names of parameters, what else they are called among all steps
     made: tuple[tuple[str, Shape, DType], ...]  # those of them that this step makes
 
-    @property
-    def key(self) -> str:
-        """A text that differs for different kinds of kernels for many threads."""
+    def code(self, threads: bool) -> str:
+        """A text that differs for steps with different code, the same on every target."""
+        del threads
         return self.form.key
-
-    @property
-    def kind(self) -> Form:
-        """What kernels for many threads depend on."""
-        return self.form
 
     @property
     def layout(self) -> Layout:

@@ -18,8 +18,9 @@ from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.explain import Explanation
-from fusec.dispatch.planned import MAX_PLANS, hide_internal_frames
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.errors.reductions import RowsTooLong
