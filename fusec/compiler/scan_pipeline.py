@@ -59,17 +59,17 @@ class ScanDefinition:
         """Parse the texts. Raises the front end's errors, and NotSupported for a return: totals are stored in loops."""
         from fusec.frontends.c import syntax
 
-        pending: list[syntax.Statement | syntax.Case | None] = [*self.reduced.read().post]
+        pending: list[syntax.Statement] = [*self.reduced.read().post]
         while pending:
             match pending.pop():
-                case syntax.ReturnStmt(span=span):
+                case syntax.ReturnNode(span=span):
                     raise NotSupported("return in the post_map_expr of a scan is", "write if and else").at(span)
                 case syntax.BlockStmt(body=nested) | syntax.Switch(items=nested):
                     pending += nested
-                case syntax.IfStmt(then=then, orelse=orelse):
-                    pending += [then, orelse]
-                case syntax.LoopStmt(body=inner):
-                    pending.append(inner)
+                case syntax.LoopStmt(body=nested) | syntax.RangeLoop(body=nested):
+                    pending += nested
+                case syntax.IfNode(then=then, orelse=orelse):
+                    pending += [*then, *orelse]
                 case _:
                     pass
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fusec.base.records import dataclass
-from fusec.base.source import SourceFile, Span
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
@@ -37,21 +36,6 @@ class Token(NamedTuple):
     text: str
     start: int  # where it stands in the user's text; tokens of a macro's body have the place of its use
     end: int
-
-
-class SpanBuilder:
-    """What builders of syntax trees share: the places of nodes. file: the text that spans point into."""
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-
-    def _at(self, token: Token) -> Span:
-        return Span(self.file, token.start, token.end)
-
-    def _join(self, first: Any, last: Any) -> Span:
-        """From the beginning of a node, token or span to the end of another."""
-        first, last = getattr(first, "span", first), getattr(last, "span", last)
-        return Span(self.file, first.start, max(last.end, first.end))
 
 
 class UnexpectedSymbolError(Exception):

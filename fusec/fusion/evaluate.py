@@ -32,7 +32,7 @@ from fusec.errors.evaluate import (
 from fusec.fusion.expression_kernels import (
     Casting,
     ElementPart,
-    Expression,
+    ExpressionKernel,
     Order,
     Remembered,
     check_options,
@@ -50,7 +50,7 @@ MAX_KNOWN = 512  # texts whose kernels are kept
 OPTIMIZATIONS = ("none", "moderate", "aggressive")
 DIVISIONS = (False, True, "auto")
 
-_known = lru_cache(MAX_KNOWN)(Expression)  # called alike everywhere, since the arguments are the key
+_known = lru_cache(MAX_KNOWN)(ExpressionKernel)  # called alike everywhere, since the arguments are the key
 
 
 class _Last(threading.local):
@@ -263,7 +263,7 @@ def _restore(text: str, signature: Signature, options: dict[str, object]) -> Num
 # --- texts and names -------------------------------------------------------------------------------------------------
 
 
-def _compiled(text: object, options: Mapping[str, object]) -> Expression:
+def _compiled(text: object, options: Mapping[str, object]) -> ExpressionKernel:
     """The expression of a text, from those known. Raises NotAnExpression and BadOption."""
     if not isinstance(text, str):
         raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
@@ -284,7 +284,7 @@ def _compiled(text: object, options: Mapping[str, object]) -> Expression:
 
 
 def _values(
-    expression: Expression, local_dict: Names | None, global_dict: Names | None, depth: int
+    expression: ExpressionKernel, local_dict: Names | None, global_dict: Names | None, depth: int
 ) -> tuple[object, ...]:
     """What names stand for; depth: how far up the caller is whose variables count. Raises NameNotFound."""
     if local_dict is not None:
@@ -309,7 +309,9 @@ def _values(
 ALONE = 3  # references to that copy if nobody but its frame and `_values` has it
 
 
-def _searched(expression: Expression, known: Names, global_dict: Names | None, frame: FrameType) -> tuple[object, ...]:
+def _searched(
+    expression: ExpressionKernel, known: Names, global_dict: Names | None, frame: FrameType
+) -> tuple[object, ...]:
     """What names stand for that are not all local. Raises NameNotFound."""
     found = []
     for name in expression.names:

@@ -283,7 +283,7 @@ class ReductionPart:
 
 
 # An expression, how it was called, and a weak reference to the output if one was given.
-Remembered = tuple["Expression", Callable[[], object] | None, Order, Casting]
+Remembered = tuple["ExpressionKernel", Callable[[], object] | None, Order, Casting]
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class PartSource:
         return tuple(_as_array(name, each) if isinstance(each, kinds) else each for name, each in pairs)
 
 
-class Expression:
+class ExpressionKernel:
     """A compiled text. names: its arguments, sorted. only: its part if there is only one.
 
     check: as for `fusec.elementwise`; of indices an expression has none.

@@ -9,7 +9,7 @@ import numpy as np
 
 import fusec
 from fusec.base.dtypes import BY_NAME, from_numpy
-from fusec.fusion.expression_kernels import ElementPart, Expression
+from fusec.fusion.expression_kernels import ElementPart, ExpressionKernel
 from tests.fuzz.findings import FindingError, accepted, attempt
 from tests.fuzz.interpreting import compare, interpreted, ways
 from tests.fuzz.mutations import WORDS, mutated_text
@@ -91,7 +91,7 @@ def check_functions(random: Random) -> None:
     )
     text = text.replace(" s)", " 1)").replace("(s ", "(1 ").replace("(n ", "(3 ")
     shown = f"{text}  with  {described(names)}"
-    parsed = attempt(lambda: Expression(text), shown)
+    parsed = attempt(lambda: ExpressionKernel(text), shown)
     if isinstance(parsed, fusec.FusecError) or not isinstance(parsed.only, ElementPart):
         return
     inputs = tuple(names[each] for each in parsed.names)

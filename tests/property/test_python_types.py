@@ -9,7 +9,7 @@ import pytest
 from fusec.base.dtypes import from_numpy
 from fusec.frontends.python.definition import FunctionText, PythonDefinition
 from fusec.frontends.python.lower import infer
-from fusec.fusion.expression_kernels import Expression
+from fusec.fusion.expression_kernels import ExpressionKernel
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128".split()
 PAIRS = [f"x {op} y" for op in ("+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", ">=", "&", "|", "^", "<<", ">>")]
@@ -106,7 +106,7 @@ def test_numbers_adapt_as_in_numpy_in_texts(kind, dtype):
             continue
         for each, given in ((expression, (value, number)), (turned_around(expression), (number, value))):
             text = as_text(each)
-            part = Expression(text).parts[0]
+            part = ExpressionKernel(text).parts[0]
             assert part.result(part.source.prepared(given))[0].name == wanted, text
 
 

@@ -98,7 +98,9 @@ WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import
     "fusec.base.dtypes",  # rows are interned by one dict.setdefault, which is atomic
 }
-NAMED_BY_A_GRAMMAR = {"fusec.frontends.c.build", "fusec.frontends.python.build"}  # methods are rules, explained there
+NAMED_BY_A_GRAMMAR = {
+    f"fusec.frontends.{name}build" for name in ("", "c.", "python.")
+}  # methods are rules, explained there
 CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTATORS = {"append", "add", "update", "setdefault", "pop", "clear", "extend", "insert", "remove", "popitem"}
 

@@ -414,6 +414,7 @@ def test_complex_values_that_are_the_same_for_all_columns():
         (("T y", "x", "", "y = a"), "scan_expr is empty"),
         (("T a", "x", "a + b", "a = a"), "'a' is the total in post_map_expr"),
         (("T y", "x", "a + b", "if (a > 1) { y = a; return; } y = 0"), "return in the post_map_expr of a scan"),
+        (("T y", "x", "a + b", "y = a; for (int k : {1, 2}) return;"), "return in the post_map_expr of a scan"),
     ],
 )
 def test_mistakes_in_texts_are_named_when_a_scan_is_defined(texts, message):

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
+from fusec.frontends.build import Children, SyntaxBuilder
 from fusec.frontends.c import syntax as s
-from fusec.frontends.grammar_tables import SpanBuilder, Token
-
-Children = list[Any]
+from fusec.frontends.grammar_tables import Token
 
 
-class TreeBuilder(SpanBuilder):
+class TreeBuilder(SyntaxBuilder):
     """Builds the tree of one text."""
+
+    alternatives = {
+        "or": "||", "and": "&&", "bitor": "|", "xor": "^", "bitand": "&", "not_eq": "!=", "not": "!", "compl": "~",
+        "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+    }  # fmt: skip
 
     def __init__(self, file: SourceFile) -> None:
         super().__init__(file)
@@ -23,7 +26,7 @@ class TreeBuilder(SpanBuilder):
 
     # --- texts and preambles ---
 
-    def body(self, children: Children) -> tuple[s.Statement, ...]:
+    def body(self, children: Children) -> s.Body:
         return tuple(children)
 
     preamble = body
@@ -140,15 +143,12 @@ class TreeBuilder(SpanBuilder):
 
     # --- statements ---
 
-    def empty(self, _: Children) -> s.Empty:
-        return s.Empty(Span(self.file, 0, 0))
+    def empty(self, _: Children) -> s.Pass:
+        return s.Pass(Span(self.file, 0, 0))
 
     def block(self, children: Children) -> s.BlockStmt:
         span = self._join(children[0], children[-1]) if children else Span(self.file, 0, 0)
         return s.BlockStmt(span, tuple(children))
-
-    def evaluate(self, children: Children) -> s.ExprStmt:
-        return s.ExprStmt(children[0].span, children[0])
 
     def declaration(self, children: Children) -> s.Declaration:
         return s.Declaration(self._join(children[0], children[-1]), children[0], tuple(children[1:]))
@@ -175,29 +175,29 @@ class TreeBuilder(SpanBuilder):
         end = self._at(children[-1])
         return s.Braced(self._join(elements[0] if elements else end, end), elements)
 
-    def if_then(self, children: Children) -> s.IfStmt:
+    def if_then(self, children: Children) -> s.IfNode:
         word, condition, then = children
-        return s.IfStmt(self._join(word, condition), condition, then, None)
+        return s.IfNode(self._join(word, condition), condition, (then,), ())
 
-    def if_else(self, children: Children) -> s.IfStmt:
+    def if_else(self, children: Children) -> s.IfNode:
         word, condition, then, orelse = children
-        return s.IfStmt(self._join(word, condition), condition, then, orelse)
+        return s.IfNode(self._join(word, condition), condition, (then,), (orelse,))
 
     def for_loop(self, children: Children) -> s.LoopStmt:
         word, init, condition, step, body = children
-        return s.LoopStmt(self._at(word), init, condition, step, body)
+        return s.LoopStmt(self._at(word), init, condition, step, (body,))
 
     def range_loop(self, children: Children) -> s.RangeLoop:
         _, kind, *pointers, name, values, body = children
-        return s.RangeLoop(self._at(name), _marked(kind, pointers), name.text, values, body)
+        return s.RangeLoop(self._at(name), _marked(kind, pointers), name.text, values, (body,))
 
     def while_loop(self, children: Children) -> s.LoopStmt:
         word, condition, body = children
-        return s.LoopStmt(self._join(word, condition), None, condition, None, body)
+        return s.LoopStmt(self._join(word, condition), None, condition, None, (body,))
 
     def do_loop(self, children: Children) -> s.LoopStmt:
         word, body, _, condition = children
-        return s.LoopStmt(self._at(word), None, condition, None, body, test_first=False)
+        return s.LoopStmt(self._at(word), None, condition, None, (body,), test_first=False)
 
     def switch(self, children: Children) -> s.Switch:
         return s.Switch(self._join(children[0], children[1]), children[1], tuple(children[2:-1]))
@@ -207,15 +207,6 @@ class TreeBuilder(SpanBuilder):
 
     def default(self, children: Children) -> s.Case:
         return s.Case(self._at(children[0]), None)
-
-    def break_(self, children: Children) -> s.Jump:
-        return s.Jump(self._at(children[0]), children[0].text)
-
-    continue_ = break_
-
-    def return_(self, children: Children) -> s.ReturnStmt:
-        word, value = children
-        return s.ReturnStmt(self._join(word, value or word), value)
 
     # --- types ---
 
@@ -262,23 +253,17 @@ class TreeBuilder(SpanBuilder):
 
     def assign(self, children: Children) -> s.Assignment:
         target, op, value = children
-        text = ALTERNATIVES.get(op.text, op.text)
-        return s.Assignment(self._join(target, value), text[:-1], target, value)
+        return s.Assignment(self._join(target, value), self.alternatives.get(op.text, op.text)[:-1], target, value)
 
-    def choose(self, children: Children) -> s.Ternary:
+    def choose(self, children: Children) -> s.Choose:
         condition, then, orelse = children
-        return s.Ternary(self._join(condition, orelse), condition, then, orelse)
+        return s.Choose(self._join(condition, orelse), condition, then, orelse)
 
-    def binary(self, children: Children) -> s.BinaryOp:
-        left, op, right = children
-        text = ALTERNATIVES.get(op.text, op.text)
-        return s.BinaryOp(self._join(left, right), text, left, right, self._at(op))
-
-    def prefix(self, children: Children) -> s.UnaryOp:
+    def prefix(self, children: Children) -> s.Prefix:
         op, operand = children
-        if op.type == "AMP" and isinstance(operand, s.Identifier):
+        if op.type == "AMP" and isinstance(operand, s.Name):
             self.addressed[operand.name] += 1
-        return s.UnaryOp(self._join(op, operand), ALTERNATIVES.get(op.text, op.text), operand)
+        return super().prefix(children)
 
     def postfix(self, children: Children) -> s.Postfix:
         operand, op = children
@@ -295,23 +280,16 @@ class TreeBuilder(SpanBuilder):
     def sizeof(self, children: Children) -> s.Sizeof:
         return s.Sizeof(self._join(children[0], children[-1]), children[1])
 
-    def index(self, children: Children) -> s.Subscript:
-        value, index, closer = children
-        return s.Subscript(self._join(value, closer), value, index)
-
-    def call(self, children: Children) -> s.CallExpr:
+    def call(self, children: Children) -> s.CallNode:
         callee, args, closer = children
         for arg in args or ():
-            if isinstance(arg, s.UnaryOp) and arg.op == "&" and isinstance(arg.operand, s.Identifier):
+            if isinstance(arg, s.Prefix) and arg.op == "&" and isinstance(arg.operand, s.Name):
                 self.addressed[arg.operand.name] -= 1  # a call cannot keep it
-        return s.CallExpr(self._join(callee, closer), callee, args or ())
+        return s.CallNode(self._join(callee, closer), callee, args or ())
 
-    def attribute(self, children: Children) -> s.MemberExpr:
+    def attribute(self, children: Children) -> s.Attribute:
         value, op, name = children
-        return s.MemberExpr(self._join(value, name), value, name.text, op.text == "->")
-
-    def name(self, children: Children) -> s.Identifier:
-        return s.Identifier(self._at(children[0]), children[0].text)
+        return s.Attribute(self._join(value, name), value, name.text, op.text == "->")
 
     def instance(self, children: Children) -> s.TemplateId:
         name, args, closer = children
@@ -327,16 +305,8 @@ class TreeBuilder(SpanBuilder):
     def character(self, children: Children) -> s.Character:
         return s.Character(self._at(children[0]), children[0].text)
 
-    def string(self, children: Children) -> s.StringLit:
-        return s.StringLit(self._at(children[0]), children[0].text)
-
     def constant_word(self, children: Children) -> s.Word:
         return s.Word(self._at(children[0]), children[0].text)
-
-    def grouped(self, children: Children) -> s.Expression:
-        opener, value, closer = children
-        found: s.Expression = replace(value, span=self._join(opener, closer))
-        return found
 
     def construct(self, children: Children) -> s.Construct:
         kind, args, closer = children
@@ -348,12 +318,6 @@ class TreeBuilder(SpanBuilder):
 
     def arguments(self, children: Children) -> tuple[s.Expression, ...]:
         return tuple(children)
-
-
-ALTERNATIVES = {
-    "or": "||", "and": "&&", "bitor": "|", "xor": "^", "bitand": "&", "not_eq": "!=", "not": "!", "compl": "~",
-    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
-}  # fmt: skip
 
 
 def _marks(pointers: Children) -> str:

@@ -46,19 +46,19 @@ class CallLowering:
         self.effects, self.overloads = Effects(frame, lvalues), Overloads(frame, lvalues)
         frame.call, frame.implicit = self.call, self.implicit
 
-    def call(self, node: s.CallExpr, wanted: bool = True) -> Expr | None:
+    def call(self, node: s.CallNode, wanted: bool = True) -> Expr | None:
         """A call; None if it returns nothing. wanted: the result is used."""
         match node.callee:
-            case s.MemberExpr() as callee:
+            case s.Attribute() as callee:
                 return self._method(callee, node, wanted)
-            case s.Identifier(name=name) | s.TemplateId(name=name):
+            case s.Name(name=name) | s.TemplateId(name=name):
                 return self._named_call(name, node, wanted)
             case s.Trait() as trait if not node.args:
                 return self.types.trait(trait)
             case _:
                 raise NotAValue("this", "only functions are called").at(node.callee.span)
 
-    def _named_call(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
+    def _named_call(self, name: str, node: s.CallNode, wanted: bool) -> Expr | None:
         if self.frame.member is not None and name in self.frame.member[0].methods:
             return self._member_call(*self.frame.member, node, wanted)
         functions = (
@@ -76,7 +76,7 @@ class CallLowering:
             return self.effects.through_pointers(name, node)
         return self._builtin(name, node)
 
-    def _builtin(self, name: str, node: s.CallExpr) -> Expr:
+    def _builtin(self, name: str, node: s.CallNode) -> Expr:
         if name in ("nan", "nanf"):
             return const(float("nan"), FLOAT64 if name == "nan" else FLOAT32)
         if name == "__ldg" and len(node.args) == 1:
@@ -95,7 +95,7 @@ class CallLowering:
                 args = [convert(arg, self.types.scalar(kind), node.span) for arg in args]
         return self.frame.bounded(found.make(CallSite(name, node.span), args))
 
-    def _vector(self, name: str, node: s.CallExpr) -> Expr:
+    def _vector(self, name: str, node: s.CallNode) -> Expr:
         """CUDA's ``make_float4(x, y, z, w)``, of its own type or the preamble's of that name."""
         found = self.frame.unit.types.get(name[5:], VECTORS[name[5:]])
         if not isinstance(found, Struct) or len(found.fields) != len(VECTORS[name[5:]].fields):
@@ -108,11 +108,11 @@ class CallLowering:
 
     # --- methods ---
 
-    def _method(self, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
+    def _method(self, callee: s.Attribute, node: s.CallNode, wanted: bool) -> Expr | None:
         place = self.storage.owner(callee)
         if place is not None:
             return self._struct_method(place, callee, node, wanted)
-        if isinstance(callee.value, s.Identifier):
+        if isinstance(callee.value, s.Name):
             match self.frame.lookup(callee.value):
                 case RawArray() as array:
                     return self._array_method(array.name, callee, node, ("size", "shape", "strides"))
@@ -133,7 +133,7 @@ class CallLowering:
         cure = SHAPES.get(callee.name, "only complex values have .real() and .imag()")
         raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
 
-    def _struct_method(self, place: Place, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
+    def _struct_method(self, place: Place, callee: s.Attribute, node: s.CallNode, wanted: bool) -> Expr | None:
         assert isinstance(place, (Variable, FieldPlace, StructAddress)), "structs have methods"
         assert isinstance(place.type, Struct), "structs have methods"
         record = self.frame.unit.record(place.type)
@@ -145,14 +145,14 @@ class CallLowering:
         known = ", ".join(f"{name}()" for name in (*record.methods, *record.statics)) or "no functions"
         raise UnknownMember(f"struct '{record.struct.name}'", f"{callee.name}()", f"it has {known}").at(callee.span)
 
-    def _member_call(self, record: Record, place: Place, node: s.CallExpr, wanted: bool) -> Expr | None:
-        assert isinstance(node.callee, (s.MemberExpr, s.Identifier, s.TemplateId)), "methods have names"
+    def _member_call(self, record: Record, place: Place, node: s.CallNode, wanted: bool) -> Expr | None:
+        assert isinstance(node.callee, (s.Attribute, s.Name, s.TemplateId)), "methods have names"
         name = node.callee.name
         functions = record.methods[name]
         operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
         return self._device(name, node, [CallOperand(place, False, node.span), *operands], functions, wanted)
 
-    def _array_method(self, array: str, callee: s.MemberExpr, node: s.CallExpr, methods: tuple[str, ...]) -> Expr:
+    def _array_method(self, array: str, callee: s.Attribute, node: s.CallNode, methods: tuple[str, ...]) -> Expr:
         owner = f"raw array '{array}'" if array else "'_ind'"
         if callee.name not in methods:
             known = (
@@ -165,10 +165,10 @@ class CallLowering:
             raise NotAValue(f"'{callee.name}()'", f"take one axis: .{callee.name}()[0]").at(node.span)
         return Query(array, "size", None, INT64)
 
-    def quantity(self, node: s.Subscript) -> Expr | None:
+    def quantity(self, node: s.Index) -> Expr | None:
         """``x.shape()[d]``, ``x.strides()[d]`` and ``_ind.get()[d]``; None if the node is something else."""
         match node.value:
-            case s.CallExpr(callee=s.MemberExpr(value=s.Identifier() as owner, name=name), args=()):
+            case s.CallNode(callee=s.Attribute(value=s.Name() as owner, name=name), args=()):
                 found = self.frame.find(owner.name)
             case _:
                 return None
@@ -189,7 +189,7 @@ class CallLowering:
             raise NotAValue(f"an axis of '{owner}'", cure).at(span)
         return const(axes[int(folded.value)], INT64)
 
-    def _set_part(self, callee: s.MemberExpr, node: s.CallExpr) -> None:
+    def _set_part(self, callee: s.Attribute, node: s.CallNode) -> None:
         """``z.real(x)`` and ``z.imag(x)``."""
         place = self.lvalues.place(callee.value, f"'.{callee.name}(...)'")
         old = self.storage.load(place)
@@ -205,7 +205,7 @@ class CallLowering:
     # --- device functions ---
 
     def _device(
-        self, name: str, node: s.CNode, operands: list[CallOperand], functions: Functions, wanted: bool
+        self, name: str, node: s.Node, operands: list[CallOperand], functions: Functions, wanted: bool
     ) -> Expr | None:
         chosen = self.overloads.choose(name, node, operands, functions)
         if any(isinstance(param, RawOf) for param in chosen.params):
@@ -297,7 +297,7 @@ class CallLowering:
 
     # --- constructors ---
 
-    def constructed(self, struct: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+    def constructed(self, struct: Struct, args: tuple[s.Expression, ...], span: Span) -> Expr:
         """The struct that a constructor creates from arguments. Raises ArgumentCount or TemplateMismatch."""
         functions = self.frame.unit.record(struct).constructors
         operands: list[CallOperand] = []
@@ -312,7 +312,7 @@ class CallLowering:
 
     def _made(self, struct: Struct, operands: list[CallOperand], span: Span) -> Expr:
         found = self._device(
-            struct.name, s.CNode(span), operands, self.frame.unit.record(struct).constructors, wanted=True
+            struct.name, s.Node(span), operands, self.frame.unit.record(struct).constructors, wanted=True
         )
         assert found is not None, "constructors give structs"
         return found

@@ -49,14 +49,14 @@ def _value(node: s.Expression) -> _Integer | None:
             return _Integer(int(literals.character(node).value))
         case s.Word(word=word):
             return _Integer(int(word == "true"))
-        case s.Identifier():
+        case s.Name():
             return _Integer(0)
-        case s.UnaryOp(op=op, operand=operand):
+        case s.Prefix(op=op, operand=operand):
             inner = _value(operand)
             return None if inner is None else _prefix(op, inner)
-        case s.BinaryOp():
+        case s.Binary():
             return _binary(node)
-        case s.Ternary():
+        case s.Choose():
             return _choice(node)
         case _:
             return None
@@ -76,7 +76,7 @@ def _prefix(op: str, operand: _Integer) -> _Integer | None:
             return None
 
 
-def _choice(node: s.Ternary) -> _Integer | None:
+def _choice(node: s.Choose) -> _Integer | None:
     """One branch, unsigned if the other is; the other need not have a value."""
     test = _value(node.condition)
     if test is None:
@@ -86,10 +86,10 @@ def _choice(node: s.Ternary) -> _Integer | None:
     return found if found is None or rest is None else _Integer(0, found.unsigned or rest.unsigned).of(found.value)
 
 
-def _binary(node: s.BinaryOp) -> _Integer | None:
-    spine: list[s.BinaryOp] = []
+def _binary(node: s.Binary) -> _Integer | None:
+    spine: list[s.Binary] = []
     first: s.Expression = node
-    while isinstance(first, s.BinaryOp):  # a long sum leans to the left; no recursion along it
+    while isinstance(first, s.Binary):  # a long sum leans to the left; no recursion along it
         spine.append(first)
         first = first.left
     left = _value(first)

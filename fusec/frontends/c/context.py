@@ -26,7 +26,7 @@ class Member:
     name: str
     type: DType | Struct
     parts: tuple[str, ...] = ()
-    default: s.Expression | s.Braced | None = None
+    default: s.Expression | None = None
 
 
 @dataclass(eq=False)

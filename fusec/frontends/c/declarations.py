@@ -104,7 +104,7 @@ class Declarations:
             raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(
                 each.span
             )
-        names_place = isinstance(each.value, (s.Identifier, s.Subscript)) or not reason
+        names_place = isinstance(each.value, (s.Name, s.Index)) or not reason
         if "&" in each.marks and names_place:
             found = self.lvalues.frozen(self.lvalues.place(each.value, "a reference"), each.name)
             self.frame.bind(each.name, _constant(found) if reason else found, each.span)
@@ -120,7 +120,7 @@ class Declarations:
     def _reference(self, each: s.Declarator, kind: PointerTo) -> Symbol:
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
-        if kind.const and not isinstance(each.value, (s.Identifier, s.Subscript)):  # a constant one keeps a value alive
+        if kind.const and not isinstance(each.value, (s.Name, s.Index)):  # a constant one keeps a value alive
             value = self.storage.converted(self.expressions.value(each.value), kind.element, each.value.span)
             return Variable(self.frame.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
         place = self.lvalues.place(each.value, "a reference")
@@ -212,7 +212,7 @@ class Declarations:
             else:
                 self.expressions.append(values, element, kind)
 
-    def array_of(self, node: s.Identifier) -> Symbol:
+    def array_of(self, node: s.Name) -> Symbol:
         """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
         found = self.frame.lookup(node)
         if not isinstance(found, GlobalArray):
@@ -244,7 +244,7 @@ class Declarations:
                     self.frame.unit.types[name] = self.types.resolve(kind)
                 case s.Declaration():
                     self._global(item)
-                case s.Empty():
+                case s.Pass():
                     pass
 
     def _global_enumeration(self, item: s.EnumDef) -> None:
@@ -293,8 +293,8 @@ def _constant(place: Symbol) -> Symbol:
             return place
 
 
-def _is_null(node: s.Expression | s.Braced) -> bool:
+def _is_null(node: s.Expression) -> bool:
     match node:
-        case s.Word(word="nullptr") | s.Identifier(name="NULL") | s.Numeral(text="0") | s.Braced(elements=()):
+        case s.Word(word="nullptr") | s.Name(name="NULL") | s.Numeral(text="0") | s.Braced(elements=()):
             return True
     return False

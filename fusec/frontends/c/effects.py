@@ -33,7 +33,7 @@ class Effects:
     def __init__(self, frame: FunctionFrame, lvalues: LvalueLowering) -> None:
         self.frame, self.lvalues, self.storage = frame, lvalues, lvalues.storage
 
-    def atomic(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
+    def atomic(self, name: str, node: s.CallNode, wanted: bool) -> Expr | None:
         """An atomic function; the old value if it is needed. Raises ArgumentCount or BadArgument."""
         op = ATOMICS[name]
         count = 3 if op == "compare_exchange" else 2
@@ -51,17 +51,17 @@ class Effects:
     def _target(self, name: str, node: s.Expression) -> Place:
         """What an atomic works on: ``&x[i]``, a pointer, or the address of a variable of this element alone."""
         match node:
-            case s.UnaryOp(op="&", operand=operand):
+            case s.Prefix(op="&", operand=operand):
                 found = self.lvalues.place(operand, "'&'")
                 if isinstance(found, (Address, Variable)):
                     return found
-            case s.Identifier() if isinstance(raw := self.frame.find(node.name), RawArray):
+            case s.Name() if isinstance(raw := self.frame.find(node.name), RawArray):
                 raise self.lvalues.not_a_value(raw, node)
             case _ if self.lvalues.is_pointer(node):
                 return self.lvalues.address(node)
         raise BadArgument(name, "this as its first argument", "pass the address of an element: &x[i]").at(node.span)
 
-    def _check_atomic(self, name: str, op: AtomicOp, dtype: DType, node: s.CallExpr) -> None:
+    def _check_atomic(self, name: str, op: AtomicOp, dtype: DType, node: s.CallNode) -> None:
         if dtype.is_complex or dtype == BOOL:
             cure = "update the parts with two arrays" if dtype.is_complex else "store true; all writers store the same"
             raise BadArgument(name, f"{dtype} elements", cure).at(node.span)
@@ -69,7 +69,7 @@ class Effects:
             raise BadArgument(name, f"{dtype} elements", "bitwise atomics take integers").at(node.span)
 
     def _atomic_in_memory(
-        self, op: AtomicOp, target: Address, values: tuple[Expr, ...], node: s.CallExpr, wanted: bool
+        self, op: AtomicOp, target: Address, values: tuple[Expr, ...], node: s.CallNode, wanted: bool
     ) -> Expr | None:
         real = target_type(target.pointer)
         if real != target.element and op in ("minimum", "maximum"):
@@ -84,7 +84,7 @@ class Effects:
         self.frame.emit(Atomic(op, target.pointer, given, result.name if result else "", line=self.frame.line))
         return to(result, target.element) if result else None
 
-    def _atomic_in_register(self, op: AtomicOp, target: Place, values: tuple[Expr, ...], node: s.CallExpr) -> Expr:
+    def _atomic_in_register(self, op: AtomicOp, target: Place, values: tuple[Expr, ...], node: s.CallNode) -> Expr:
         """The same on a variable that no other element sees: plain operations do."""
         old = self.frame.temporary(self.storage.load(target), "_old")
         match op:
@@ -101,7 +101,7 @@ class Effects:
 
     # --- results through pointers ---
 
-    def through_pointers(self, name: str, node: s.CallExpr) -> Expr | None:
+    def through_pointers(self, name: str, node: s.CallNode) -> Expr | None:
         """sincos, sincospi, modf and frexp."""
         plain = name.removesuffix("f") if name != "modf" else name
         if len(node.args) != THROUGH_POINTERS[plain]:
@@ -130,7 +130,7 @@ class Effects:
 
     def _put(self, node: s.Expression, value: Expr) -> None:
         """Store through a pointer argument: ``&variable``, ``&x[i]`` or a pointer."""
-        if isinstance(node, s.UnaryOp) and node.op == "&":
+        if isinstance(node, s.Prefix) and node.op == "&":
             self.storage.store(self.lvalues.place(node.operand, "'&'"), value, node.span, wanted=False)
         else:
             self.storage.store(self.lvalues.address(node), value, node.span, wanted=False)

@@ -56,28 +56,28 @@ class ExpressionLowering:
 
     def _value(self, node: s.Expression) -> Expr:
         match node:
-            case s.Identifier():
+            case s.Name():
                 return self._name(node)
             case s.Numeral():
                 return literals.number(node, self.frame.unit.single)
-            case s.BinaryOp() | s.Comma():
+            case s.Binary() | s.Comma():
                 return self._spine(node)
-            case s.UnaryOp():
+            case s.Prefix():
                 return self._prefix(node)
             case s.Postfix():
                 return self._step(node, wanted=True)
             case s.Assignment():
                 return self.assign(node, wanted=True)
-            case s.Subscript():
+            case s.Index():
                 return self.calls.quantity(node) or self.storage.load(self.lvalues.element(node))
-            case s.CallExpr():
+            case s.CallNode():
                 found = self.calls.call(node)
                 if found is None:
                     raise NotAValue("this call", "the function returns nothing").at(node.span)
                 return found
-            case s.MemberExpr():
+            case s.Attribute():
                 return self._attribute(node)
-            case s.Ternary():
+            case s.Choose():
                 return self._choice(node)
             case s.Cast(type=kind, value=inner):
                 return self._cast(kind, inner, node.span)
@@ -98,14 +98,14 @@ class ExpressionLowering:
                 return self.types.sizeof(node)
             case s.Trait():
                 return self.types.trait(node)
-            case s.StringLit():
+            case s.String():
                 raise NotSupported("a string is", "kernels compute with numbers").at(node.span)
             case s.TemplateId():
                 raise NotAValue(f"function '{node.name}'", "call it with arguments").at(node.span)
             case _:
                 raise AssertionError(f"{type(node).__name__} is handled elsewhere")
 
-    def _name(self, node: s.Identifier) -> Expr:
+    def _name(self, node: s.Name) -> Expr:
         found = self.frame.lookup(node)
         match found:
             case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
@@ -115,13 +115,13 @@ class ExpressionLowering:
             case _:
                 raise self.lvalues.not_a_value(found, node)
 
-    def _spine(self, node: s.BinaryOp | s.Comma) -> Expr:
+    def _spine(self, node: s.Binary | s.Comma) -> Expr:
         """A chain of operators that leans to the left, as long sums do, without recursion along it."""
-        chain: list[s.BinaryOp | s.Comma] = []
+        chain: list[s.Binary | s.Comma] = []
         first: s.Expression = node
-        while isinstance(first, (s.BinaryOp, s.Comma)):
+        while isinstance(first, (s.Binary, s.Comma)):
             chain.append(first)
-            first = first.left if isinstance(first, s.BinaryOp) else first.first
+            first = first.left if isinstance(first, s.Binary) else first.first
         if isinstance(chain[-1], s.Comma):
             self.effect(first)
             value: Expr = const(0, BOOL)
@@ -130,7 +130,7 @@ class ExpressionLowering:
             value = self.value(first)
         for at in range(len(chain) - 1, -1, -1):
             each = chain[at]
-            if isinstance(each, s.BinaryOp):
+            if isinstance(each, s.Binary):
                 value = self.frame.bounded(self._joined(each, value))
             elif at and isinstance(chain[at - 1], s.Comma):
                 self.effect(each.second)
@@ -138,29 +138,27 @@ class ExpressionLowering:
                 value = self.value(each.second)
         return value
 
-    def _refuse_addresses(self, chain: list[s.BinaryOp | s.Comma]) -> None:
+    def _refuse_addresses(self, chain: list[s.Binary | s.Comma]) -> None:
         """Raises BadOperands for addresses that are compared or subtracted."""
         for each in chain:
             match each:
-                case s.BinaryOp(op=op, left=a, right=right, op_span=span) if (
-                    op in COMPARING and self.lvalues.is_pointer(a)
-                ):
+                case s.Binary(op=op, left=a, right=right, place=span) if op in COMPARING and self.lvalues.is_pointer(a):
                     if op != "-" or self.lvalues.is_pointer(right):
                         raise BadOperands(op, "pointers", ADDRESSES).at(span)
 
-    def _joined(self, node: s.BinaryOp, left: Expr) -> Expr:
+    def _joined(self, node: s.Binary, left: Expr) -> Expr:
         if node.op in ("&&", "||"):
             return self._logical(node, left)
-        if is_power(node) and isinstance(node.right, s.UnaryOp) and not self.lvalues.is_pointer(node.right.operand):
+        if is_power(node) and isinstance(node.right, s.Prefix) and not self.lvalues.is_pointer(node.right.operand):
             raise power(node)
         if self.lvalues.is_pointer(node.right):
-            raise BadOperands(node.op, "pointers", ADDRESSES).at(node.op_span)
+            raise BadOperands(node.op, "pointers", ADDRESSES).at(node.place)
         mark = self.frame.mark
         right = self.value(node.right)
         (left,) = self.frame.kept([left], mark)
-        return binary(node.op, left, right, node.op_span)
+        return binary(node.op, left, right, node.place)
 
-    def _logical(self, node: s.BinaryOp, left: Expr) -> Expr:
+    def _logical(self, node: s.Binary, left: Expr) -> Expr:
         """``&&`` and ``||``: the right side is evaluated on demand, as an If where it has effects."""
         test = self._test(left, node.left.span)
         with self.frame.block() as effects:
@@ -181,7 +179,7 @@ class ExpressionLowering:
             raise CannotConvert(show(type_of(value)), "bool", "compare its fields").at(span)
         return truth(value)
 
-    def _choice(self, node: s.Ternary) -> Expr:
+    def _choice(self, node: s.Choose) -> Expr:
         condition = self.condition(node.condition)
         with self.frame.block() as then:
             a = self.value(node.then)
@@ -203,7 +201,7 @@ class ExpressionLowering:
         self.frame.emit(If(condition, (*then, assigned[0]), (*orelse, assigned[1]), line=self.frame.line))
         return kept
 
-    def _prefix(self, node: s.UnaryOp) -> Expr:
+    def _prefix(self, node: s.Prefix) -> Expr:
         match node.op:
             case "++" | "--":
                 return self._step(node, wanted=True)
@@ -214,9 +212,9 @@ class ExpressionLowering:
             case op:
                 return self.frame.bounded(prefix(op, self.value(node.operand), node.span))
 
-    def _step(self, node: s.UnaryOp | s.Postfix, wanted: bool) -> Expr:
+    def _step(self, node: s.Prefix | s.Postfix, wanted: bool) -> Expr:
         """``++`` and ``--``: the new value before the operand, the old one after it."""
-        if isinstance(node, s.UnaryOp):
+        if isinstance(node, s.Prefix):
             return self.lvalues.stepped(node, wanted)[1]
         place = self.lvalues.place(node.operand, f"'{node.op}'")
         old = self.storage.load(place)
@@ -248,11 +246,11 @@ class ExpressionLowering:
         return self.storage.store(place, value, node.target.span if why_constant(place) else node.value.span, wanted)
 
     def _assign_pointer(self, node: s.Assignment) -> None:
-        target = self.frame.lookup(node.target) if isinstance(node.target, s.Identifier) else None
+        target = self.frame.lookup(node.target) if isinstance(node.target, s.Name) else None
         if not isinstance(target, PointerVariable) or isinstance(node.value, s.Braced):
             raise NotAValue("this", "only pointer variables take addresses").at(node.target.span)
         if node.op:
-            moved = s.BinaryOp(node.span, node.op, node.target, node.value, node.span)
+            moved = s.Binary(node.span, node.op, node.span, node.target, node.value)
             if node.op not in ("+", "-"):
                 raise BadOperands(f"{node.op}=", "pointers", "only += and -= move pointers").at(node.span)
             self.frame.emit(Assign(target.name, self.lvalues.address(moved).pointer, line=self.frame.line))
@@ -287,15 +285,15 @@ class ExpressionLowering:
             match node:
                 case s.Assignment():
                     self.assign(node, wanted=False)
-                case s.Postfix() | s.UnaryOp(op="++" | "--") if self.lvalues.is_pointer(node):
+                case s.Postfix() | s.Prefix(op="++" | "--") if self.lvalues.is_pointer(node):
                     self.lvalues.address(node)
-                case s.Postfix() | s.UnaryOp(op="++" | "--"):
+                case s.Postfix() | s.Prefix(op="++" | "--"):
                     self._step(node, wanted=False)
-                case s.CallExpr():
+                case s.CallNode():
                     self.calls.call(node, wanted=False)
                 case s.Comma():
                     self._effects(node)
-                case s.Ternary():
+                case s.Choose():
                     self._choice_effect(node)
                 case s.Cast(type=kind, value=value) if isinstance(self.types.resolve(kind), Void):
                     self.effect(value)
@@ -313,7 +311,7 @@ class ExpressionLowering:
         for part in (rest, *reversed(parts)):
             self.effect(part)
 
-    def _choice_effect(self, node: s.Ternary) -> None:
+    def _choice_effect(self, node: s.Choose) -> None:
         condition = self.condition(node.condition)
         with self.frame.block() as then:
             self.effect(node.then)
@@ -324,8 +322,8 @@ class ExpressionLowering:
 
     # --- members, casts and made values ---
 
-    def _attribute(self, node: s.MemberExpr) -> Expr:
-        if isinstance(node.value, s.Identifier):
+    def _attribute(self, node: s.Attribute) -> Expr:
+        if isinstance(node.value, s.Name):
             match self.frame.lookup(node.value):
                 case RawArray(name=name) if node.name == "ndim":
                     return Query(name, "ndim", None, INT64)
@@ -362,7 +360,7 @@ class ExpressionLowering:
             return self.made(wanted, node.args, node.span)
         raise NotAValue(f"a value of type {show(wanted)}", "name a scalar type or a struct").at(node.span)
 
-    def made(self, wanted: DType | Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+    def made(self, wanted: DType | Struct, args: tuple[s.Expression, ...], span: Span) -> Expr:
         """A value made of parts: ``T()``, ``T(x)``, ``complex<T>(re, im)``, ``S{a, b}``."""
         if isinstance(wanted, Struct):
             return self._struct(wanted, args, span)
@@ -384,7 +382,7 @@ class ExpressionLowering:
             raise NotSupported(f"an address as {wanted} is", ADDRESSES).at(node.span)
         return self.frame.bounded(convert(self.value(node), wanted, node.span))
 
-    def _struct(self, wanted: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+    def _struct(self, wanted: Struct, args: tuple[s.Expression, ...], span: Span) -> Expr:
         record = self.frame.unit.record(wanted)
         if record.constructors:
             return self.calls.constructed(wanted, args, span)
@@ -412,7 +410,7 @@ class ExpressionLowering:
         starts = [member.default or self.initially(member.type, span) for member in record.members.values()]
         return self.made(kind, (), span) if record.constructors or any(starts) else None
 
-    def append(self, values: BracedValues, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
+    def append(self, values: BracedValues, node: s.Expression, wanted: DType | Struct) -> None:
         """Evaluate the next element of a list; the values before it do not change."""
         mark = self.frame.mark
         if isinstance(node, s.Braced):

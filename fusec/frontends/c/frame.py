@@ -53,12 +53,12 @@ class FunctionFrame(StatementBuilder):
     # Each of the following is set by the object that does it; the objects below that one reach it through the frame.
     value: Callable[[s.Expression], Expr]  # the value of an expression, a scalar or a struct
     effect: Callable[[s.Expression], None]  # lowers an expression for its effect alone
-    call: Callable[[s.CallExpr], Expr | None]  # a call; None if it returns nothing
+    call: Callable[[s.CallNode], Expr | None]  # a call; None if it returns nothing
     implicit: Callable[[Expr, Struct, Span], Expr | None]  # the struct that a constructor creates from one value
-    array_of: Callable[[s.Identifier], Symbol]  # a name; a constant array of the preamble is declared at its first use
+    array_of: Callable[[s.Name], Symbol]  # a name; a constant array of the preamble is declared at its first use
     instantiate: Callable[[Candidate, str, tuple[tuple[Type, ...], ...]], Template]  # lowers a device function
     inline: Callable[[Candidate, list[CallOperand], Span], Expr | None]  # a call of a function that has raw arrays
-    statements: Callable[[tuple[s.Statement, ...]], None]  # lowers statements in the current scope
+    statements: Callable[[s.Body], None]  # lowers statements in the current scope
 
     def __init__(self, unit: TranslationUnit, taken: set[str]) -> None:
         super().__init__(taken)
@@ -130,7 +130,7 @@ class FunctionFrame(StatementBuilder):
             return NamedConstant(literals.constant(name, self.unit.single))
         return found
 
-    def lookup(self, node: s.Identifier) -> Symbol:
+    def lookup(self, node: s.Name) -> Symbol:
         """The meaning of a name. Raises UnknownName."""
         found = self.find(node.name)
         if found is None:
@@ -157,7 +157,7 @@ class FunctionFrame(StatementBuilder):
         with nested(self.unit.nesting, what, span, limit):  # shared by all functions: calls are lowered in callers
             yield
 
-    def at(self, node: s.CNode) -> int:
+    def at(self, node: s.Node) -> int:
         """The line of a node, 0 if it is not in the operation's text."""
         return node.span.line if node.span.file is self.unit.source else 0
 

@@ -27,7 +27,7 @@ def review(
     inputs: tuple[ParamDecl, ...],
     outputs: tuple[ParamDecl, ...],
     declarations: tuple[s.External, ...],
-    trees: tuple[tuple[s.Statement, ...], ...],
+    trees: tuple[s.Body, ...],
     further: frozenset[str] = frozenset(),
     flat: frozenset[str] = FLAT,
 ) -> None:
@@ -107,17 +107,17 @@ class _Review:
         ]
         self.called: list[str] = []
 
-    def walk(self, nodes: Iterable[s.CNode]) -> None:
+    def walk(self, nodes: Iterable[s.Node]) -> None:
         """Check statements in the innermost scope."""
         outer = len(self.scopes)
         pending: list[Any] = [*nodes][::-1]
         while pending:
             node = pending.pop()
             kind = type(node)
-            if kind is s.Identifier:
+            if kind is s.Name:
                 if not self._knows(node.name):
                     raise unknown_name(node.name, set().union(*self.scopes), node.span)
-            elif kind is s.CallExpr or kind is s.MemberExpr or kind is s.Subscript or kind is s.BinaryOp:
+            elif kind is s.CallNode or kind is s.Attribute or kind is s.Index or kind is s.Binary:
                 pending += self._checked(node)
             elif kind in PARTS:
                 pending += PARTS[kind](node)
@@ -141,39 +141,39 @@ class _Review:
 
     # --- expressions ---
 
-    def _checked(self, node: s.CallExpr | s.MemberExpr | s.Subscript | s.BinaryOp) -> tuple[s.CNode, ...]:
+    def _checked(self, node: s.CallNode | s.Attribute | s.Index | s.Binary) -> tuple[s.Node, ...]:
         """The parts of an expression that has something to check itself."""
         match node:
-            case s.CallExpr(callee=s.Identifier(name=name) | s.TemplateId(name=name) as callee, args=args):
+            case s.CallNode(callee=s.Name(name=name) | s.TemplateId(name=name) as callee, args=args):
                 if name in self.functions:
                     self.called.append(name)
                 elif name not in FUNCTIONS and not self._knows(name):
                     raise unknown_function(name, {*ATOMICS, *self.functions}, callee.span)
                 return args[::-1]
-            case s.MemberExpr(value=s.Identifier(name=name), name=member) if name in MODULES and not self._knows(name):
+            case s.Attribute(value=s.Name(name=name), name=member) if name in MODULES and not self._knows(name):
                 raise unknown_member(name, member, node.span)
-            case s.Subscript(value=value, index=s.Comma()):
-                raise comma_index(node, isinstance(value, s.Identifier) and value.name in self.raw)
-            case s.BinaryOp():
+            case s.Index(value=value, index=s.Comma()):
+                raise comma_index(node, isinstance(value, s.Name) and value.name in self.raw)
+            case s.Binary():
                 self._refuse_power(node)
         return PARTS[type(node)](node)
 
-    def _refuse_power(self, node: s.BinaryOp) -> None:
+    def _refuse_power(self, node: s.Binary) -> None:
         """``x ** 2``, where what would be read through a pointer cannot be one."""
         if is_power(node):
             values = self.roles.keys() - self.raw | {"i", "n"}
             match node.right:
-                case s.UnaryOp(operand=s.Identifier(name=name)) if name not in values:
+                case s.Prefix(operand=s.Name(name=name)) if name not in values:
                     return
-                case s.UnaryOp(operand=s.Identifier() | s.Numeral()):
+                case s.Prefix(operand=s.Name() | s.Numeral()):
                     raise power(node)
 
     # --- statements ---
 
-    def _statement(self, node: s.Statement | s.Case, pending: list[Any]) -> None:
+    def _statement(self, node: s.Statement, pending: list[Any]) -> None:
         """Put the parts of a statement on the stack, last first."""
         match node:
-            case s.ExprStmt(value=value):
+            case s.Evaluate(value=value):
                 check_effect(value, self.functions)
                 pending.append(value)
             case s.Declaration(declarators=declarators):
@@ -181,14 +181,13 @@ class _Review:
                     pending += (each, *(each.args or ())[::-1], *((each.value,) if each.value else ()))
             case s.BlockStmt(body=body):
                 self._open(pending, *body)
-            case s.IfStmt(condition=condition, then=then, orelse=orelse):
-                pending += (s.BlockStmt(node.span, (orelse,)),) if orelse is not None else ()
-                pending += (s.BlockStmt(node.span, (then,)), condition)
+            case s.IfNode(condition=condition, then=then, orelse=orelse):
+                pending += (s.BlockStmt(node.span, orelse), s.BlockStmt(node.span, then), condition)
             case s.LoopStmt():
                 self._loop(node, pending)
             case s.RangeLoop(values=values, body=body):
                 variable = s.Declarator(node.span, node.name, "", ())
-                self._open(pending, values, variable, s.BlockStmt(node.span, (body,)))
+                self._open(pending, values, variable, s.BlockStmt(node.span, body))
             case s.EnumDef():
                 self.scopes[-1] |= _enumerators(node)
             case s.StructDef():
@@ -198,17 +197,17 @@ class _Review:
                     s.BlockStmt(node.span, tuple(each for each in items if not isinstance(each, s.Case))),
                     value,
                 )
-            case s.ReturnStmt(value=value) if value is not None:
+            case s.ReturnNode(value=value) if value is not None:
                 pending.append(value)
 
-    def _open(self, pending: list[Any], *nodes: s.CNode) -> None:
+    def _open(self, pending: list[Any], *nodes: s.Node) -> None:
         self.scopes.append(set())
         pending += (CLOSE, *nodes[::-1])
 
     def _loop(self, node: s.LoopStmt, pending: list[Any]) -> None:
         """A loop; the condition of ``do`` sees nothing of the body, and neither does the step."""
-        init = node.init.value if isinstance(node.init, s.ExprStmt) else node.init
-        body = s.BlockStmt(node.span, (node.body,))
+        init = node.init.value if isinstance(node.init, s.Evaluate) else node.init
+        body = s.BlockStmt(node.span, node.body)
         self._open(pending, *(part for part in (init, node.condition, body, node.step) if part is not None))
 
     # --- functions ---

@@ -44,7 +44,7 @@ class KernelText:
     options: tuple[str, ...] = ()
     source: SourceFile = field(default_factory=lambda: SourceFile("operation", ""), compare=False)
     declarations: tuple[s.External, ...] = field(default=(), compare=False, repr=False)
-    trees: tuple[tuple[s.Statement, ...], ...] = field(default=((), (), ()), compare=False, repr=False)
+    trees: tuple[s.Body, ...] = field(default=((), (), ()), compare=False, repr=False)
     single: bool = False
     addressed: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
@@ -151,7 +151,7 @@ class _KernelLowering:
             body += frame.exits
         return self._assembled(body)
 
-    def _operation(self, operation: tuple[s.Statement, ...], resumes: bool) -> None:
+    def _operation(self, operation: s.Body, resumes: bool) -> None:
         """The operation; where an after_loop follows, ``continue`` goes on there, so a loop of one round holds it."""
         if not resumes:
             self.frame.statements(operation)

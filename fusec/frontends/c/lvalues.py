@@ -55,27 +55,27 @@ class LvalueLowering:
     def place(self, node: s.Expression, what: str = "this") -> Place:
         """The place an expression names. Raises NotAPlace and the errors of names and indices."""
         match node:
-            case s.Identifier():
+            case s.Name():
                 return self._named(self.frame.lookup(node), node)
-            case s.Subscript():
+            case s.Index():
                 return self.element(node)
-            case s.UnaryOp(op="*", operand=operand):
+            case s.Prefix(op="*", operand=operand):
                 return self.storage.struct_place(node) or self.address(operand)
-            case s.UnaryOp(op="++" | "--", operand=operand) if not self.is_pointer(operand):
+            case s.Prefix(op="++" | "--", operand=operand) if not self.is_pointer(operand):
                 return self.stepped(node)[0]
-            case s.MemberExpr():
+            case s.Attribute():
                 return self._field(node)
             case _:
                 raise NotAPlace(what).at(node.span)
 
-    def stepped(self, node: s.UnaryOp, wanted: bool = True) -> tuple[Place, Expr]:
+    def stepped(self, node: s.Prefix, wanted: bool = True) -> tuple[Place, Expr]:
         """The place that a prefix ``++`` or ``--`` changes, evaluated once, and its new value."""
         place = self.place(node.operand, f"'{node.op}'")
         if wanted:
             place = self.frozen(place, "_t")
         return place, self.storage.store(place, step(self.storage.load(place), node.op, node.span), node.span, wanted)
 
-    def _named(self, found: Symbol, node: s.Identifier) -> Place:
+    def _named(self, found: Symbol, node: s.Name) -> Place:
         match found:
             case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
                 return found
@@ -84,7 +84,7 @@ class LvalueLowering:
             case _:
                 raise self.not_a_value(found, node)
 
-    def not_a_value(self, found: Symbol, node: s.Identifier) -> Exception:
+    def not_a_value(self, found: Symbol, node: s.Name) -> Exception:
         """The error for a name that is used as a value but has none."""
         match found:
             case RawArray():
@@ -102,9 +102,9 @@ class LvalueLowering:
             case _:
                 raise AssertionError(f"{found} is a value")
 
-    def _field(self, node: s.MemberExpr) -> Place:
+    def _field(self, node: s.Attribute) -> Place:
         owner = self.storage.owner(node)
-        if owner is None and not isinstance(node.value, s.Identifier):
+        if owner is None and not isinstance(node.value, s.Name):
             raise NotAPlace(f"'.{node.name}'").at(node.span)
         if owner is None:
             self.frame.lookup(node.value)  # type: ignore[arg-type]
@@ -113,12 +113,12 @@ class LvalueLowering:
 
     # --- indexing ---
 
-    def element(self, node: s.Subscript) -> Address:
+    def element(self, node: s.Index) -> Address:
         """The element that an index expression names."""
         base, indices = _indices(node)
         if isinstance(node.index, s.Comma):
-            raise comma_index(node, isinstance(base, s.Identifier) and isinstance(self.frame.find(base.name), RawArray))
-        if isinstance(base, s.Identifier):
+            raise comma_index(node, isinstance(base, s.Name) and isinstance(self.frame.find(base.name), RawArray))
+        if isinstance(base, s.Name):
             found = self.frame.array_of(base)
             match found:
                 case RawArray():
@@ -128,7 +128,7 @@ class LvalueLowering:
                     return self._raw(found, indices[0], node)
                 case LocalArrayOf():
                     return self._local_element(found, indices, node)
-        if isinstance(base, s.MemberExpr) and base.name in ("shape", "strides", "get"):
+        if isinstance(base, s.Attribute) and base.name in ("shape", "strides", "get"):
             shown = base.value.span.text
             raise NotAValue(f"'{shown}.{base.name}'", f"call it: {shown}.{base.name}()[axis]").at(base.span)
         if len(indices) > 1:
@@ -165,9 +165,9 @@ class LvalueLowering:
             )
         return to(value, INT64)
 
-    def _raw(self, array: RawArray, index: s.Expression, node: s.Subscript) -> Address:
+    def _raw(self, array: RawArray, index: s.Expression, node: s.Index) -> Address:
         pointer = Pointer(array.dtype, "global", bool(array.const))
-        if isinstance(index, s.Identifier) and isinstance(found := self.frame.find(index.name), LocalArrayOf):
+        if isinstance(index, s.Name) and isinstance(found := self.frame.find(index.name), LocalArrayOf):
             axes = tuple(
                 to(self.storage.load(self.local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0])
             )
@@ -177,7 +177,7 @@ class LvalueLowering:
             return Address(At(array.name, axes, pointer), array.dtype, array.const)
         return Address(At(array.name, (self.index(index),), pointer), array.dtype, array.const)
 
-    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Subscript) -> tuple[Expr, ...]:
+    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Index) -> tuple[Expr, ...]:
         if array.ndim is None:
             array.ndim = len(axes)
         if len(axes) == 1 or len(axes) == array.ndim:
@@ -190,7 +190,7 @@ class LvalueLowering:
         start = LocalArray(array.name, Pointer(array.element, "local"))
         return Address(self.moved(start, flat), array.element, array.const)
 
-    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Subscript) -> Address:
+    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Index) -> Address:
         if len(indices) != len(array.lengths):
             shown = f"'{array.name}' has {len(array.lengths)} dimension(s), the index {len(indices)}"
             raise BadIndex(shown, "index every dimension").at(node.span)
@@ -225,35 +225,35 @@ class LvalueLowering:
 
     def is_pointer(self, node: s.Expression) -> bool:
         """True if an expression is an address rather than a value."""
-        while isinstance(node, s.BinaryOp) and node.op in ("+", "-"):
+        while isinstance(node, s.Binary) and node.op in ("+", "-"):
             node = node.left
         match node:
-            case s.Identifier():
+            case s.Name():
                 found = self.frame.find(node.name)
                 return isinstance(found, (PointerVariable, LocalArrayOf, GlobalArray)) or is_struct_pointer(found)
-            case s.UnaryOp(op="&"):
+            case s.Prefix(op="&"):
                 return True
-            case s.UnaryOp(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
+            case s.Prefix(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
                 return self.is_pointer(operand)
             case s.Cast(type=kind):
                 return "*" in kind.marks or isinstance(self.types.resolve(kind), PointerTo)
-            case s.Ternary(then=then, orelse=orelse):
+            case s.Choose(then=then, orelse=orelse):
                 return self.is_pointer(then) or self.is_pointer(orelse)
             case s.Assignment(target=target):
                 return self.is_pointer(target)
             case s.Comma(second=second):
                 return self.is_pointer(second)
-            case s.CallExpr():
+            case s.CallNode():
                 return self.returns_pointer(node)
             case s.Word(word="nullptr"):
                 return True
             case _:
                 return False
 
-    def returns_pointer(self, node: s.CallExpr) -> bool:
+    def returns_pointer(self, node: s.CallNode) -> bool:
         """True for a call of a device function whose result is written with a star."""
         match node.callee:
-            case s.Identifier(name=name) | s.TemplateId(name=name):
+            case s.Name(name=name) | s.TemplateId(name=name):
                 return any("*" in function.result.marks for function in self.frame.unit.functions.get(name, ()))
         return False
 
@@ -261,20 +261,20 @@ class LvalueLowering:
         """The address that an expression is. Raises NotAValue or NotAPlace."""
         with self.frame.nested(node.span):
             match node:
-                case s.Identifier():
+                case s.Name():
                     return self._pointer(self.frame.array_of(node), node)
-                case s.UnaryOp(op="&", operand=operand):
+                case s.Prefix(op="&", operand=operand):
                     return self._address_of(operand, node.span)
-                case s.BinaryOp(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
+                case s.Binary(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
                     return self._further(self.address(left), right, op)
                 case s.Cast(type=kind, value=value):
                     return self._cast_pointer(kind, value, node.span)
                 case (
-                    s.Postfix(op=op, operand=s.Identifier() as target)
-                    | s.UnaryOp(op="++" | "--" as op, operand=s.Identifier() as target)
+                    s.Postfix(op=op, operand=s.Name() as target)
+                    | s.Prefix(op="++" | "--" as op, operand=s.Name() as target)
                 ):
                     return self._stepped(target, op, isinstance(node, s.Postfix))
-                case s.Ternary():
+                case s.Choose():
                     return self._chosen(node)
                 case s.Comma(first=first, second=second):
                     self.frame.effect(first)
@@ -282,12 +282,12 @@ class LvalueLowering:
                 case s.Assignment(target=target):
                     self.frame.effect(node)
                     return self.address(target)
-                case s.CallExpr() if self.returns_pointer(node):
+                case s.CallNode() if self.returns_pointer(node):
                     return self._pointer_call(node)
                 case _:
                     raise NotAValue("this", "a pointer is needed here: &x[0], or a local array").at(node.span)
 
-    def _pointer_call(self, node: s.CallExpr) -> Address:
+    def _pointer_call(self, node: s.CallNode) -> Address:
         """The address that a device function returns."""
         found = self.frame.call(node)
         assert found is not None, "the function returns a pointer"
@@ -295,7 +295,7 @@ class LvalueLowering:
         assert isinstance(type_, Pointer), "the function returns a pointer"
         return Address(found, type_.element, "the target of a const pointer" if type_.const else "")
 
-    def _pointer(self, found: Symbol, node: s.Identifier) -> Address:
+    def _pointer(self, found: Symbol, node: s.Name) -> Address:
         match found:
             case PointerVariable(name=name, element=element, const=reason, type=type_):
                 if type_ is None:
@@ -312,7 +312,7 @@ class LvalueLowering:
                 raise BadIndex(f"'{node.name}' is a single value, not an array or pointer", cure).at(node.span)
 
     def _address_of(self, node: s.Expression, span: Span) -> Address:
-        if isinstance(node, s.Identifier):
+        if isinstance(node, s.Name):
             found = self.frame.array_of(node)
             if isinstance(found, LocalArrayOf):
                 return self._pointer(found, node)
@@ -355,7 +355,7 @@ class LvalueLowering:
         moved = self.moved(address.pointer, elements or apply("quotient", address.offset, size))
         return Address(self.frame.bounded(moved), real, address.const)
 
-    def _stepped(self, target: s.Identifier, op: str, after: bool) -> Address:
+    def _stepped(self, target: s.Name, op: str, after: bool) -> Address:
         found = self.address(target)
         if not isinstance(found.pointer, Local) or found.offset is not None:
             raise NotAPlace(f"'{op}'").at(target.span)
@@ -364,7 +364,7 @@ class LvalueLowering:
         self.frame.emit(Assign(found.pointer.name, moved, line=self.frame.line))
         return Address(old, found.element, found.const)
 
-    def _chosen(self, node: s.Ternary) -> Address:
+    def _chosen(self, node: s.Choose) -> Address:
         condition = truth(self.frame.value(node.condition))
         with self.frame.block() as then:
             a = self.address(node.then)
@@ -418,11 +418,11 @@ def is_struct_pointer(found: Symbol | None) -> bool:
     return isinstance(found, StructAddress) and found.pointer
 
 
-def _indices(node: s.Subscript) -> tuple[s.Expression, list[s.Expression]]:
+def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:
     """``a[i][j]`` as a and [i, j]."""
     indices: list[s.Expression] = []
     base: s.Expression = node
-    while isinstance(base, s.Subscript):
+    while isinstance(base, s.Index):
         indices.append(base.index)
         base = base.value
     return base, indices[::-1]
@@ -430,6 +430,6 @@ def _indices(node: s.Subscript) -> tuple[s.Expression, list[s.Expression]]:
 
 def _is_coordinates(node: s.Expression) -> bool:
     match node:
-        case s.CallExpr(callee=s.MemberExpr(value=s.Identifier(name="_ind"), name="get"), args=()):
+        case s.CallNode(callee=s.Attribute(value=s.Name(name="_ind"), name="get"), args=()):
             return True
     return False

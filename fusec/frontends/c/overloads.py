@@ -31,7 +31,7 @@ class Overloads:
 
     def operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
         """An argument, lowered once, before the overload is known: a value, an address, or a place for a reference."""
-        if isinstance(node, s.Identifier) and isinstance(array := self.frame.find(node.name), RawArray):
+        if isinstance(node, s.Name) and isinstance(array := self.frame.find(node.name), RawArray):
             return CallOperand(array, False, node.span)
         params = [param for function in functions for param in _params(function)[at : at + 1]]
         takes_address = any("*" in param.type.marks for param in params) and self.lvalues.is_pointer(node)
@@ -45,34 +45,34 @@ class Overloads:
         if not self.lvalues.is_pointer(node):
             return CallOperand(self.frame.value(node), False, node.span)
         match node:
-            case s.UnaryOp(op="&", operand=s.Identifier() | s.MemberExpr() as operand):
+            case s.Prefix(op="&", operand=s.Name() | s.Attribute() as operand):
                 found = self.storage.struct_place(operand) or (
-                    self.lvalues.place(operand) if isinstance(operand, s.MemberExpr) else self.frame.find(operand.name)
+                    self.lvalues.place(operand) if isinstance(operand, s.Attribute) else self.frame.find(operand.name)
                 )
                 if isinstance(found, (Variable, FieldPlace, StructAddress)):
                     return CallOperand(found, True, node.span)
-            case s.Identifier() if (place := self.storage.pointed(node)) is not None:
+            case s.Name() if (place := self.storage.pointed(node)) is not None:
                 return CallOperand(place, True, node.span)
         return CallOperand(self.lvalues.address(node), True, node.span)
 
     def _names_place(self, node: s.Expression) -> bool:
         """True for an expression that is a place already, so that a reference to a constant can refer to it."""
         match node:
-            case s.Identifier():
+            case s.Name():
                 return isinstance(self.frame.find(node.name), (Variable, Address, FieldPlace, StructAddress))
-            case s.Subscript(value=base):
-                return not isinstance(base, s.CallExpr)
-            case s.UnaryOp(op="*"):
+            case s.Index(value=base):
+                return not isinstance(base, s.CallNode)
+            case s.Prefix(op="*"):
                 return True
         return False
 
-    def choose(self, name: str, node: s.CNode, operands: list[CallOperand], functions: Functions) -> Candidate:
+    def choose(self, name: str, node: s.Node, operands: list[CallOperand], functions: Functions) -> Candidate:
         """The overload that fits a call best. Raises ArgumentCount or TemplateMismatch."""
         fitting = [function for function in functions if len(_params(function)) == len(operands)]
         if not fitting:
             counts = " or ".join(str(count) for count in sorted({len(_params(function)) for function in functions}))
             raise ArgumentCount(name, counts, len(operands), "device functions have no default arguments").at(node.span)
-        written = node.callee.args if isinstance(node, s.CallExpr) and isinstance(node.callee, s.TemplateId) else ()
+        written = node.callee.args if isinstance(node, s.CallNode) and isinstance(node.callee, s.TemplateId) else ()
         explicit = [self.types.type_argument(arg) for arg in written]
         found: list[Candidate] = []
         problem: FusecError | None = None
@@ -244,7 +244,7 @@ def _template_arguments(
     found: dict[str, Type | CType | Const] = {}
     for pattern, arg in zip(args, record.args, strict=False):
         match pattern:
-            case s.Qualified(base=s.TypeName(name=name, args=())) | s.Identifier(name=name) if name in free:
+            case s.Qualified(base=s.TypeName(name=name, args=())) | s.Name(name=name) if name in free:
                 found[name] = arg
     return found
 

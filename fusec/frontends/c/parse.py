@@ -32,7 +32,7 @@ class Reader:
         tokens = self.classifier.classify(self.preprocessor.read(file), file, preamble=True)
         return self._parse(tokens, file, "preamble")  # type: ignore[no-any-return]
 
-    def body(self, file: SourceFile) -> tuple[s.Statement, ...]:
+    def body(self, file: SourceFile) -> s.Body:
         """The statements of a text; the last semicolon may be missing."""
         tokens = self.classifier.classify(self.preprocessor.read(file), file)
         if not tokens:

@@ -46,7 +46,7 @@ class ReductionText:
     declarations: tuple[s.External, ...] = field(compare=False, repr=False)
     mapped: s.Expression = field(compare=False, repr=False)
     reduced: s.Expression = field(compare=False, repr=False)
-    post: tuple[s.Statement, ...] = field(compare=False, repr=False)
+    post: s.Body = field(compare=False, repr=False)
     identity: s.Expression | None = field(compare=False, repr=False)
     reduce_type: s.Qualified | None = field(compare=False, repr=False)
     single: bool = False
@@ -116,7 +116,7 @@ def parse(
 def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
     """The one expression of a text. Raises BadDeclaration or NotSupported."""
     body = reader.body(file)
-    if len(body) == 1 and isinstance(body[0], s.ExprStmt):
+    if len(body) == 1 and isinstance(body[0], s.Evaluate):
         return body[0].value
     if not body:
         raise BadDeclaration(f"{what} is empty", "write an expression").at(Span(file, 0, len(file.text)))
@@ -125,7 +125,7 @@ def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
     )
 
 
-def _check_post(post: tuple[s.Statement, ...], outputs: tuple[ParamDecl, ...], file: SourceFile) -> None:
+def _check_post(post: s.Body, outputs: tuple[ParamDecl, ...], file: SourceFile) -> None:
     """Refuse a post_map_expr that leaves an output as it is whatever happens. Raises BadDeclaration."""
     if not post:
         example = outputs[0].name if outputs else "y"
@@ -139,26 +139,26 @@ def _check_post(post: tuple[s.Statement, ...], outputs: tuple[ParamDecl, ...], f
             raise BadDeclaration(f"post_map_expr never assigns the output '{param.name}'", cure).at(param.span)
 
 
-def _assigned(statements: tuple[s.Statement, ...]) -> set[str]:
+def _assigned(statements: s.Body) -> set[str]:
     """The names that statements may assign: targets, and what functions may take by reference."""
     found: set[str] = set()
     pending: list[tuple[object, bool]] = [(each, False) for each in statements]
     while pending:
         node, is_target = pending.pop()
         match node:
-            case s.Identifier(name=name) if is_target:
+            case s.Name(name=name) if is_target:
                 found.add(name)
             case s.Assignment(target=target, value=value):
                 pending += ((target, True), (value, is_target))
-            case s.UnaryOp(op="++" | "--" | "&", operand=operand) | s.Postfix(operand=operand):
+            case s.Prefix(op="++" | "--" | "&", operand=operand) | s.Postfix(operand=operand):
                 pending.append((operand, True))
-            case s.CallExpr(callee=callee, args=args):
+            case s.CallNode(callee=callee, args=args):
                 pending += ((callee, True), *((each, True) for each in args))
             case tuple():
                 pending += ((each, is_target) for each in node)
             case s.Declarator():  # a reference may be made of the value
                 pending += ((node.value, True), (node.args, True))
-            case s.CNode():
+            case s.Node():
                 pending += ((getattr(node, name), is_target) for name in type(node).__match_args__)
     return found
 
@@ -173,9 +173,9 @@ def _type(reader: Reader, file: SourceFile) -> s.Qualified:
     )
 
 
-def _returned(value: s.Expression) -> s.ReturnStmt:
+def _returned(value: s.Expression) -> s.ReturnNode:
     """The expression as a statement that uses it."""
-    return s.ReturnStmt(value.span, value)
+    return s.ReturnNode(value.span, value)
 
 
 def lower(

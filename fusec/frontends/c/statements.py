@@ -37,18 +37,18 @@ class StatementLowering:
         self.lvalues, self.storage, self.types = self.expressions.lvalues, self.bodies.storage, self.bodies.types
         frame.equip, frame.statements = StatementLowering, self.statements
 
-    def statements(self, body: tuple[s.Statement, ...]) -> None:
+    def statements(self, body: s.Body) -> None:
         """Lower statements in the current scope."""
         for node in body:
             self.statement(node)
 
     def statement(self, node: s.Statement) -> None:
         """Lower one statement."""
-        if not isinstance(node, (s.Empty, s.BlockStmt)):
+        if not isinstance(node, (s.Pass, s.BlockStmt)):
             self.frame.line, self.frame.span = self.frame.at(node), node.span
         with self.frame.nested(node.span, "statements", MAX_STATEMENTS):
             match node:
-                case s.ExprStmt(value=value):
+                case s.Evaluate(value=value):
                     check_effect(value, self.frame.unit.functions)
                     self.expressions.effect(value)
                 case s.Declaration():
@@ -56,7 +56,7 @@ class StatementLowering:
                 case s.BlockStmt(body=body):
                     with self.frame.scope():
                         self.statements(body)
-                case s.IfStmt():
+                case s.IfNode():
                     self._if(node)
                 case s.LoopStmt():
                     with self.frame.scope():
@@ -66,9 +66,11 @@ class StatementLowering:
                         self._range_loop(node)
                 case s.Switch():
                     self._switch(node)
-                case s.Jump(word=word):
-                    self._jump(word, node)
-                case s.ReturnStmt():
+                case s.BreakNode():
+                    self._break(node)
+                case s.ContinueNode():
+                    self._continue(node)
+                case s.ReturnNode():
                     self._return(node)
                 case s.Alias(name=name, type=kind):
                     self.frame.types[-1][name] = self.types.resolve(kind)
@@ -76,16 +78,15 @@ class StatementLowering:
                     self.frame.types[-1][node.name] = self.types.define(node, {}, node.name)
                 case s.EnumDef():
                     self.types.enumeration(node)
-                case s.Empty():
+                case s.Pass():
                     pass
 
-    def _branch(self, node: s.Statement | None) -> tuple[ir.Stmt, ...]:
+    def _branch(self, nodes: s.Body) -> tuple[ir.Stmt, ...]:
         with self.frame.block() as body, self.frame.scope():
-            if node is not None:
-                self.statement(node)
+            self.statements(nodes)
         return tuple(body)
 
-    def _if(self, node: s.IfStmt) -> None:
+    def _if(self, node: s.IfNode) -> None:
         links, orelse = _chain(node)
         if len(links) > MAX_CHAIN:
             self._long_chain(links, orelse)
@@ -95,7 +96,7 @@ class StatementLowering:
         then, rest = self._branch(node.then), self._branch(node.orelse)
         self.frame.emit(ir.If(condition, then, rest, line=line))
 
-    def _long_chain(self, links: list[s.IfStmt], orelse: s.Statement | None) -> None:
+    def _long_chain(self, links: list[s.IfNode], orelse: s.Body) -> None:
         """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
         pieces = [links[at : at + CHAIN_PIECE] for at in range(0, len(links), CHAIN_PIECE)]
         flags = [self.frame.temporary(FALSE, "_else") for _ in pieces[1:]]
@@ -106,7 +107,7 @@ class StatementLowering:
                 -1
             ].extend(body)
 
-    def _links(self, links: list[s.IfStmt], last: s.Statement | ir.Local | None) -> None:
+    def _links(self, links: list[s.IfNode], last: s.Body | ir.Local) -> None:
         """A chain that ends in a statement, or in setting a flag."""
         node, line = links[0], self.frame.at(links[0])
         self.frame.line, self.frame.span = line, node.span
@@ -117,14 +118,14 @@ class StatementLowering:
                 self._links(links[1:], last)
             elif isinstance(last, ir.Local):
                 self.frame.emit(ir.Assign(last.name, TRUE, line=line))
-            elif last is not None:
-                self.statement(last)
+            else:
+                self.statements(last)
         self.frame.emit(ir.If(condition, then, tuple(rest), line=line))
 
     # --- loops ---
 
     def _loop(self, node: s.LoopStmt) -> None:
-        if isinstance(node.init, s.ExprStmt):
+        if isinstance(node.init, s.Evaluate):
             self.frame.line = self.frame.at(node)
             self.expressions.effect(node.init.value)
         elif node.init is not None:
@@ -170,7 +171,7 @@ class StatementLowering:
                     raise BadDeclaration(f"'{node.name}' cannot be {show(kind)}", "name a scalar").at(node.type.span)
                 value = self.storage.converted(self.storage.load(place), element, node.span)
                 self.declarations.declare_variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
-            self.statement(node.body)
+            self.statements(node.body)
         self.frame.break_targets.pop()
         step = ir.Assign(at.name, apply("add", at, const(1, INT64)), line=line)
         self.bodies.repeat(ir.While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
@@ -178,7 +179,7 @@ class StatementLowering:
     def _range(self, node: s.RangeLoop) -> LocalArrayOf:
         """The array that a loop goes over. Raises BadDeclaration."""
         match node.values:
-            case s.Identifier() as name if isinstance(found := self.declarations.array_of(name), LocalArrayOf):
+            case s.Name() as name if isinstance(found := self.declarations.array_of(name), LocalArrayOf):
                 return found
             case s.Braced(elements=(_, *_) as elements) as braced:
                 kind = self.types.resolve(replace(node.type, marks=""))
@@ -192,33 +193,30 @@ class StatementLowering:
         cure = "loop over a local array, or over values: for (int k : {1, 2, 3})"
         raise BadDeclaration("a loop over something that is not an array", cure).at(node.values.span)
 
-    def _jump(self, word: str, node: s.Jump) -> None:
-        if word == "break":
-            if not self.frame.break_targets:
-                cure = (
-                    "to end this element's work, use return or continue" if self.frame.result is None else "use return"
-                )
-                raise Misplaced("break", "a loop or switch", cure).at(node.span)
-            self.frame.emit(ir.Break(line=self.frame.line))
-            return
+    def _break(self, node: s.BreakNode) -> None:
         if not self.frame.break_targets:
-            if self.frame.result is not None:
-                raise Misplaced("continue", "a loop", "use return").at(node.span)
-            if self.frame.resumes:
-                self.frame.left_early = True
-                self.frame.emit(ir.Break(line=self.frame.line))
+            cure = (
+                "use return" if self.frame.result is not None else "to end this element's work, use return or continue"
+            )
+            raise Misplaced("break", "a loop or switch", cure).at(node.span)
+        self.frame.emit(ir.Break(line=self.frame.line))
+
+    def _continue(self, node: s.Statement) -> None:
+        frame, targets = self.frame, self.frame.break_targets
+        if not targets and frame.result is not None:
+            raise Misplaced("continue", "a loop", "use return").at(node.span)
+        if all(target.is_switch for target in targets) and (not targets or not frame.resumes):
+            if frame.resumes:
+                frame.left_early = True
+                frame.emit(ir.Break(line=frame.line))
             else:
                 self.leave()
-        elif self.frame.break_targets[-1].is_switch:
-            if all(context.is_switch for context in self.frame.break_targets) and not self.frame.resumes:
-                self.leave()
-                return
-            context = self.frame.break_targets[-1]
-            context.flag = context.flag or ir.Local(self.frame.fresh("_continue"), BOOL)
-            self.frame.emit(ir.Assign(context.flag.name, TRUE, line=self.frame.line))
-            self.frame.emit(ir.Break(line=self.frame.line))
+        elif targets[-1].is_switch:
+            flag = targets[-1].flag = targets[-1].flag or ir.Local(frame.fresh("_continue"), BOOL)
+            frame.set(flag, TRUE)
+            frame.emit(ir.Break(line=frame.line))
         else:
-            self.frame.emit(ir.Continue(line=self.frame.line))
+            frame.emit(ir.Continue(line=frame.line))
 
     def leave(self) -> None:
         """End this element's work."""
@@ -234,13 +232,13 @@ class StatementLowering:
             value = self.frame.temporary(value, "_case")
         sections = _sections(node)
         self._check_labels(value, sections)
-        wraps = any(_has_break(each) for _, body in sections for each in body)
+        wraps = any(_has_break(body) for _, body in sections)
         if wraps:
             self.frame.break_targets.append(BreakTarget(is_switch=True))
         flat = len(sections) > MAX_LADDER
         levels = wraps + (1 if flat else len(sections))
         self.frame.extra += levels
-        lowered = [(labels, self._branch(s.BlockStmt(node.span, body))) for labels, body in sections]
+        lowered = [(labels, self._branch((s.BlockStmt(node.span, body),))) for labels, body in sections]
         self.frame.extra -= levels
         chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
         if not wraps:
@@ -252,7 +250,7 @@ class StatementLowering:
         self.bodies.repeat(ir.While(TRUE, (*chain, ir.Break(line=line)), line=line))
         if context.flag is not None:
             with self.frame.block() as resumed:
-                self._jump("continue", s.Jump(node.span, "continue"))
+                self._continue(node)
             self.frame.emit(ir.If(context.flag, tuple(resumed), line=line))
 
     def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[ir.Stmt, ...]:
@@ -309,7 +307,7 @@ class StatementLowering:
 
     # --- functions ---
 
-    def _return(self, node: s.ReturnStmt) -> None:
+    def _return(self, node: s.ReturnNode) -> None:
         if self.frame.result is None:
             if node.value is not None:
                 raise BadReturn("the operation returns no value", "assign to an output parameter").at(node.span)
@@ -329,7 +327,7 @@ class StatementLowering:
             )
         self.bodies.give(self._result(node.value))
 
-    def _result(self, node: s.Expression | s.Braced) -> Expr:
+    def _result(self, node: s.Expression) -> Expr:
         match self.frame.result:
             case DType() | Struct() as kind:
                 return (
@@ -352,15 +350,18 @@ class StatementLowering:
                 ).at(node.span)
 
 
-def _chain(node: s.IfStmt) -> tuple[list[s.IfStmt], s.Statement | None]:
+def _chain(node: s.IfNode) -> tuple[list[s.IfNode], s.Body]:
     """All of ``if``, ``else if``, ... and what the last ``else`` does."""
     links = [node]
-    while isinstance(following := links[-1].orelse, s.IfStmt):
-        links.append(following)
-    return links, links[-1].orelse
+    while True:
+        match links[-1].orelse:
+            case (s.IfNode() as following,):
+                links.append(following)
+            case last:
+                return links, last
 
 
-Section = tuple[list[s.Case], tuple[s.Statement, ...]]
+Section = tuple[list[s.Case], s.Body]
 
 
 def _sections(node: s.Switch) -> list[Section]:
@@ -384,35 +385,35 @@ def _sections(node: s.Switch) -> list[Section]:
     return sections
 
 
-def _without_break(body: tuple[s.Statement, ...]) -> tuple[s.Statement, ...]:
-    body = tuple(each for each in body if not isinstance(each, s.Empty))
+def _without_break(body: s.Body) -> s.Body:
+    body = tuple(each for each in body if not isinstance(each, s.Pass))
     match body[-1:]:
-        case (s.Jump(word="break"),):
+        case (s.BreakNode(),):
             return body[:-1]
         case (s.BlockStmt(span=span, body=inner),):
             return (*body[:-1], s.BlockStmt(span, _without_break(inner)))
     return body
 
 
-def _leaves(body: tuple[s.Statement, ...]) -> bool:
+def _leaves(body: s.Body) -> bool:
     match body[-1:]:
-        case (s.ReturnStmt() | s.Jump(),):
+        case (s.ReturnNode() | s.BreakNode() | s.ContinueNode(),):
             return True
         case (s.BlockStmt(body=inner),):
             return _leaves(inner)
-        case (s.IfStmt(then=then, orelse=orelse),) if orelse is not None:
-            return _leaves((then,)) and _leaves((orelse,))
+        case (s.IfNode(then=then, orelse=orelse),):
+            return _leaves(then) and _leaves(orelse)
     return False
 
 
-def _has_break(node: s.Statement | None) -> bool:
+def _has_break(body: s.Body) -> bool:
     """True if a ``break`` inside belongs to the switch around it."""
-    match node:
-        case s.Jump(word=word):
-            return word == "break"
-        case s.BlockStmt(body=body):
-            return any(_has_break(each) for each in body)
-        case s.IfStmt(then=then, orelse=orelse):
-            return _has_break(then) or _has_break(orelse)
-        case _:
-            return False
+    for node in body:
+        match node:
+            case s.BreakNode():
+                return True
+            case s.BlockStmt(body=inner) if _has_break(inner):
+                return True
+            case s.IfNode(then=then, orelse=orelse) if _has_break(then) or _has_break(orelse):
+                return True
+    return False

@@ -103,7 +103,7 @@ class PlaceAccess:
 
     # --- structs ---
 
-    def select(self, place: Place, node: s.MemberExpr) -> Place:
+    def select(self, place: Place, node: s.Attribute) -> Place:
         """The field of a struct that a node names. Raises UnknownMember."""
         struct = place.type if isinstance(place, (Variable, FieldPlace, StructAddress)) else None
         if not isinstance(struct, Struct):
@@ -132,7 +132,7 @@ class PlaceAccess:
                     return StructAddress(tuple(pointers[k] for k in at), member.type, reason)
                 return Address(pointers[at[0]], member.type, reason)
 
-    def field_of(self, value: Expr, node: s.MemberExpr) -> Expr:
+    def field_of(self, value: Expr, node: s.Attribute) -> Expr:
         """A field of a struct that is a value. Raises UnknownMember."""
         struct = type_of(value)
         assert isinstance(struct, Struct), "only structs have fields"
@@ -148,29 +148,29 @@ class PlaceAccess:
         """The struct that an expression names, as a place; None if it is no struct, or a value."""
         found: object = None
         match node:
-            case s.Identifier():
+            case s.Name():
                 found = self.frame.find(node.name)
-            case s.UnaryOp(op="*", operand=s.Identifier() as operand):
+            case s.Prefix(op="*", operand=s.Name() as operand):
                 found = self.pointed(operand)
-            case s.MemberExpr():
+            case s.Attribute():
                 owner = self.owner(node)
                 found = self.select(owner, node) if owner is not None else None
         if isinstance(found, StructAddress):
             return found if not found.pointer else None
         return found if isinstance(found, (Variable, FieldPlace)) and isinstance(found.type, Struct) else None
 
-    def owner(self, node: s.MemberExpr) -> Place | None:
+    def owner(self, node: s.Attribute) -> Place | None:
         """The place of the struct whose member a node names; None for a value. Raises NotSupported."""
         if not node.arrow:
             return self.struct_place(node.value)
         match node.value:
-            case s.Identifier() as name if (found := self.pointed(name)) is not None:
+            case s.Name() as name if (found := self.pointed(name)) is not None:
                 return found
-            case s.UnaryOp(op="&", operand=operand):
+            case s.Prefix(op="&", operand=operand):
                 return self.struct_place(operand)
         raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
 
-    def pointed(self, node: s.Identifier) -> Place | None:
+    def pointed(self, node: s.Name) -> Place | None:
         """The struct that a parameter which is a pointer, or ``this``, points to."""
         found = self.frame.find(node.name)
         if isinstance(found, StructAddress) and found.pointer:

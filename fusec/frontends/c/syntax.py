@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from fusec.base.records import dataclass
 from fusec.base.source import Span
-
-
-@dataclass(frozen=True, slots=True)
-class CNode:
-    """Base of the tree; `span` is the place in the user's text."""
-
-    span: Span
-
+from fusec.frontends.syntax import *  # noqa: F403 - the tree is made of these nodes and of those that all languages share
+from fusec.frontends.syntax import Body, Expression, Node, Pass, Statement
 
 # --- types ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TypeName(CNode):
+class TypeName(Node):
     """A type by name, with arguments in angle brackets and a member such as ``::type``."""
 
     name: str
@@ -25,21 +17,19 @@ class TypeName(CNode):
     member: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decltype(CNode):
+class Decltype(Node):
     """The type of an expression, or with a member (CuPy's ``decltype(a)::index_t``) a type that it names."""
 
     value: Expression
     member: str
 
 
-@dataclass(frozen=True, slots=True)
-class Qualified(CNode):
-    """A type with its qualifiers and the stars and ampersands after it (``"*"`` and ``"&"``)."""
+class Qualified(Node):
+    """A type with its qualifiers."""
 
     base: TypeName | Decltype
     qualifiers: frozenset[str]
-    marks: str = ""
+    marks: str = ""  # the stars and ampersands after it
 
     @property
     def const(self) -> bool:
@@ -50,23 +40,14 @@ class Qualified(CNode):
 # --- expressions ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier(CNode):
-    """A name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateId(CNode):
+class TemplateId(Expression):
     """A function template with its arguments named: ``f<T>``."""
 
     name: str
     args: tuple[TypeArg, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Trait(CNode):
+class Trait(Expression):
     """A fact about types: ``is_same<A, B>::value``, ``numeric_limits<T>::max``."""
 
     name: str
@@ -74,348 +55,200 @@ class Trait(CNode):
     member: str
 
 
-@dataclass(frozen=True, slots=True)
-class Numeral(CNode):
+class Numeral(Expression):
     """An integer or floating literal, as written."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Character(CNode):
+class Character(Expression):
     """A character literal, as written."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class StringLit(CNode):
-    """A string literal, as written."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Word(CNode):
+class Word(Expression):
     """``true``, ``false`` or ``nullptr``."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnaryOp(CNode):
-    """A prefix operator: ``- + ! ~ * & ++ --``."""
-
-    op: str
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Postfix(CNode):
+class Postfix(Expression):
     """``x++`` or ``x--``."""
 
     op: str
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryOp(CNode):
-    """A binary operator, assignments excepted. op_span: the operator itself."""
-
-    op: str
-    left: Expression
-    right: Expression
-    op_span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment(CNode):
+class Assignment(Expression):
     """``target = value`` (op is "") or ``target op= value``."""
 
     op: str
     target: Expression
-    value: Expression | Braced
+    value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Ternary(CNode):
-    """``condition ? then : orelse``."""
-
-    condition: Expression
-    then: Expression
-    orelse: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Comma(CNode):
+class Comma(Expression):
     """``first, second``."""
 
     first: Expression
     second: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Cast(CNode):
+class Cast(Expression):
     """``(T)x`` and ``static_cast<T>(x)``."""
 
     type: Qualified
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Construct(CNode):
+class Construct(Expression):
     """``T(a, b)`` or ``T{a, b}``."""
 
     type: TypeName | Decltype
-    args: tuple[Expression | Braced, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CallExpr(CNode):
-    """``callee(a, b)``."""
-
-    callee: Expression
     args: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript(CNode):
-    """``value[index]``."""
-
-    value: Expression
-    index: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class MemberExpr(CNode):
-    """``value.name`` or ``value->name``."""
-
-    value: Expression
-    name: str
-    arrow: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Sizeof(CNode):
+class Sizeof(Expression):
     """``sizeof(T)`` or ``sizeof x``."""
 
     operand: Qualified | Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Braced(CNode):
+class Braced(Expression):
     """``{a, b}``, in initialisers."""
 
-    elements: tuple[Expression | Braced, ...]
+    elements: tuple[Expression, ...]
 
 
-Expression = (
-    Identifier | TemplateId | Trait | Numeral | Character | StringLit | Word | UnaryOp | Postfix | BinaryOp | Assignment
-    | Ternary | Comma | Cast | Construct | CallExpr | Subscript | MemberExpr | Sizeof
-)  # fmt: skip
 TypeArg = Qualified | Expression
 
 
 # --- statements -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Declarator(CNode):
-    """One declared name. arrays: a length, or None for ``[]``, for every pair of brackets.
-
-    value: the initialiser; args: those of ``T x(a, b)`` instead.
-    """
+class Declarator(Node):
+    """One declared name."""
 
     name: str
-    marks: str
-    arrays: tuple[Expression | None, ...]
-    value: Expression | Braced | None = None
-    args: tuple[Expression, ...] | None = None
+    marks: str  # the stars and ampersands before it
+    arrays: tuple[Expression | None, ...]  # for every pair of brackets the length, None for ``[]``
+    value: Expression | None = None  # the initialiser
+    args: tuple[Expression, ...] | None = None  # those of ``T x(a, b)`` instead
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration(CNode):
+class Declaration(Statement):
     """``T a = 1, b;``."""
 
     type: Qualified
     declarators: tuple[Declarator, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Alias(CNode):
+class Alias(Statement):
     """``typedef T name;`` or ``using name = T;``."""
 
     name: str
     type: Qualified
 
 
-@dataclass(frozen=True, slots=True)
-class ExprStmt(CNode):
-    """An expression as a statement."""
-
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class BlockStmt(CNode):
+class BlockStmt(Statement):
     """Statements with a scope of their own."""
 
-    body: tuple[Statement, ...]
+    body: Body
 
 
-@dataclass(frozen=True, slots=True)
-class IfStmt(CNode):
-    """``if (condition) then else orelse``."""
-
-    condition: Expression
-    then: Statement
-    orelse: Statement | None
-
-
-@dataclass(frozen=True, slots=True)
-class LoopStmt(CNode):
-    """``for``, ``while`` and, with test_first False, ``do``. No condition: for ever."""
+class LoopStmt(Statement):
+    """``for``, ``while`` and ``do``."""
 
     init: Statement | None
-    condition: Expression | None
+    condition: Expression | None  # None: for ever
     step: Expression | None
-    body: Statement
-    test_first: bool = True
+    body: Body
+    test_first: bool = True  # False for ``do``
 
 
-@dataclass(frozen=True, slots=True)
-class RangeLoop(CNode):
+class RangeLoop(Statement):
     """``for (T name : values) body``; the span is that of the name."""
 
     type: Qualified
     name: str
-    values: Expression | Braced
-    body: Statement
+    values: Expression
+    body: Body
 
 
-@dataclass(frozen=True, slots=True)
-class Case(CNode):
-    """A label of a switch; value None is ``default``."""
+class Case(Statement):
+    """A label of a switch."""
 
-    value: Expression | None
+    value: Expression | None  # None for ``default``
 
 
-@dataclass(frozen=True, slots=True)
-class Switch(CNode):
+class Switch(Statement):
     """``switch (value) { items }``."""
 
     value: Expression
-    items: tuple[Case | Statement, ...]
+    items: Body
 
 
-@dataclass(frozen=True, slots=True)
-class Jump(CNode):
-    """``break`` or ``continue``."""
+class EnumDef(Statement):
+    """An enumeration."""
 
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnStmt(CNode):
-    """``return value;``."""
-
-    value: Expression | Braced | None
-
-
-@dataclass(frozen=True, slots=True)
-class Empty(CNode):
-    """``;``."""
-
-
-@dataclass(frozen=True, slots=True)
-class EnumDef(CNode):
-    """An enumeration. name: "" if it has none. values: names, their places, and values where they are given.
-
-    base: the type of the values, None for int. scoped: ``enum class``, whose values are written ``name::value``.
-    """
-
-    name: str
-    values: tuple[tuple[str, Span, Expression | None], ...]
-    base: Qualified | None
-    scoped: bool
+    name: str  # "" if it has none
+    values: tuple[tuple[str, Span, Expression | None], ...]  # names, their places, and values where they are given
+    base: Qualified | None  # the type of the values, None for int
+    scoped: bool  # ``enum class``, whose values are written ``name::value``
 
 
 # --- preambles --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateParam(CNode):
-    """A template parameter: a type (`type` None) or a value of that type."""
+class TemplateParam(Node):
+    """A template parameter: a type, or a value."""
 
     name: str
-    type: Qualified | None
+    type: Qualified | None  # of the value; None for a type
     default: TypeArg | None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionParam(CNode):
-    """A function parameter; an array in brackets counts as a pointer. name: "" if it has none."""
+class FunctionParam(Node):
+    """A function parameter; an array in brackets counts as a pointer."""
 
-    name: str
+    name: str  # "" if it has none
     type: Qualified
 
 
-@dataclass(frozen=True, slots=True)
-class Initial(CNode):
+class Initial(Node):
     """What a constructor gives a field before its body: ``name(a, b)`` or ``name{a, b}``."""
 
     name: str
-    args: tuple[Expression | Braced, ...]
+    args: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionDef(CNode):
-    """A device function; body None is a mere declaration. templates: None if it is no template.
-
-    initials: those of a constructor, None for all other functions. const: a method that leaves its struct as it is.
-    """
+class FunctionDef(Node):
+    """A device function."""
 
     name: str
     result: Qualified
     params: tuple[FunctionParam, ...]
-    body: BlockStmt | None
-    templates: tuple[TemplateParam, ...] | None = None
-    initials: tuple[Initial, ...] | None = None
-    const: bool = False
+    body: BlockStmt | None  # None for a mere declaration
+    templates: tuple[TemplateParam, ...] | None = None  # None if it is no template
+    initials: tuple[Initial, ...] | None = None  # those of a constructor, None for all other functions
+    const: bool = False  # a method that leaves its struct as it is
 
 
-@dataclass(frozen=True, slots=True)
-class Fields(CNode):
-    """Fields of one type, or constants of a struct if that is static; and the struct that is defined with them."""
+class Fields(Node):
+    """Fields of one type, or constants of a struct if that is static."""
 
     type: Qualified
     declarators: tuple[Declarator, ...]
-    defines: StructDef | None = None
+    defines: StructDef | None = None  # the struct that is defined with them
 
 
-@dataclass(frozen=True, slots=True)
-class StructDef(CNode):
-    """A struct, with its members in order. templates: None if it is no template."""
+class StructDef(Statement):
+    """A struct, with its members in order."""
 
     name: str
     members: tuple[Fields | FunctionDef | StructDef | EnumDef | Alias, ...]
-    templates: tuple[TemplateParam, ...] | None = None
+    templates: tuple[TemplateParam, ...] | None = None  # None if it is no template
 
 
-Statement = (
-    Declaration
-    | Alias
-    | ExprStmt
-    | BlockStmt
-    | IfStmt
-    | LoopStmt
-    | RangeLoop
-    | Switch
-    | Jump
-    | ReturnStmt
-    | Empty
-    | StructDef
-    | EnumDef
-)
-
-External = FunctionDef | StructDef | EnumDef | Alias | Declaration | Empty
+External = FunctionDef | StructDef | EnumDef | Alias | Declaration | Pass

@@ -73,7 +73,7 @@ class TypeResolver:
         if node.member:
             if node.member not in ("index_t", "value_type"):
                 raise UnknownType(node.member, "index_t and value_type are known").at(node.span)
-            if isinstance(node.value, s.Identifier):
+            if isinstance(node.value, s.Name):
                 found = self.frame.lookup(node.value)
                 if isinstance(found, RawArray):
                     return INT64 if node.member == "index_t" else found.dtype
@@ -83,7 +83,7 @@ class TypeResolver:
 
     def type_of_node(self, node: s.Expression) -> CType:
         """The type of an expression that is not evaluated."""
-        if isinstance(node, s.Identifier):
+        if isinstance(node, s.Name):
             found = self.frame.lookup(node)
             if isinstance(found, Variable):
                 return found.type
@@ -145,9 +145,7 @@ class TypeResolver:
         """``sizeof``, a size_t."""
         if isinstance(node.operand, s.Qualified):
             found = self.resolve(node.operand)
-        elif isinstance(node.operand, s.Identifier) and isinstance(
-            array := self.frame.find(node.operand.name), LocalArrayOf
-        ):
+        elif isinstance(node.operand, s.Name) and isinstance(array := self.frame.find(node.operand.name), LocalArrayOf):
             size = array.element.nbytes
             for length in array.lengths:
                 size *= length

@@ -17,25 +17,23 @@ Parts = Callable[[Any], tuple[Any, ...]]
 
 # The parts of each kind of expression, last first, as a stack takes them; types and constant parts are left out.
 PARTS: dict[type, Parts] = {
-    s.BinaryOp: attrgetter("right", "left"),
+    s.Binary: attrgetter("right", "left"),
     s.Comma: attrgetter("second", "first"),
     s.Assignment: attrgetter("value", "target"),
-    s.Ternary: attrgetter("orelse", "then", "condition"),
-    s.Subscript: attrgetter("index", "value"),
-    s.UnaryOp: lambda node: (node.operand,),
+    s.Choose: attrgetter("orelse", "then", "condition"),
+    s.Index: attrgetter("index", "value"),
+    s.Prefix: lambda node: (node.operand,),
     s.Postfix: lambda node: (node.operand,),
-    s.MemberExpr: lambda node: (node.value,),
+    s.Attribute: lambda node: (node.value,),
     s.Cast: lambda node: (node.value,),
     s.Construct: lambda node: node.args[::-1],
     s.Braced: lambda node: node.elements[::-1],
-    s.CallExpr: lambda node: (*node.args[::-1], node.callee),
-    **dict.fromkeys(
-        (s.Identifier, s.TemplateId, s.Trait, s.Numeral, s.Character, s.StringLit, s.Word, s.Sizeof), lambda _: ()
-    ),
+    s.CallNode: lambda node: (*node.args[::-1], node.callee),
+    **dict.fromkeys((s.Name, s.TemplateId, s.Trait, s.Numeral, s.Character, s.String, s.Word, s.Sizeof), lambda _: ()),
 }
 
 
-def comma_index(node: s.Subscript, raw: bool) -> Exception:
+def comma_index(node: s.Index, raw: bool) -> Exception:
     """The error for ``x[i, j]``, which in C is ``x[j]``."""
     name = node.value.span.text
     parts = node.index.span.text.removeprefix("(").removesuffix(")")
@@ -43,15 +41,15 @@ def comma_index(node: s.Subscript, raw: bool) -> Exception:
     return BadIndex(f"'{name}[{parts}]' would use only the last index", cure).at(node.index.span)
 
 
-def is_power(node: s.BinaryOp) -> bool:
+def is_power(node: s.Binary) -> bool:
     """True for ``x ** y``, which reads as ``x * (*y)``."""
     right = node.right
-    return node.op == "*" and isinstance(right, s.UnaryOp) and right.op == "*" and node.op_span.end == right.span.start
+    return node.op == "*" and isinstance(right, s.Prefix) and right.op == "*" and node.place.end == right.span.start
 
 
-def power(node: s.BinaryOp) -> Exception:
+def power(node: s.Binary) -> Exception:
     """The error for ``x ** y``."""
-    span = Span(node.span.file, node.op_span.start, node.op_span.end + 1)
+    span = Span(node.span.file, node.place.start, node.place.end + 1)
     return NotSupported("a power operator '**' is", "write x * x, or pow(x, y)").at(span)
 
 
@@ -68,9 +66,9 @@ def check_effect(node: s.Expression, functions: Functions) -> None:
     match node:
         case s.Numeral() | s.Word() | s.Character() | s.Cast(type=s.Qualified(base=s.TypeName(name="void"))):
             return
-        case s.BinaryOp(op="=="):
+        case s.Binary(op="=="):
             cure = f"did you mean '='? {node.left.span.text} = {node.right.span.text};"
-        case s.Identifier():
+        case s.Name():
             cure = f"assign to it, or write (void){node.name}; to mark it as used"
         case _:
             cure = "assign the value, as in z = x + 1;"
@@ -81,17 +79,17 @@ def _has_effect(node: s.Expression, functions: Functions) -> bool:
     pending: list[Any] = [node]
     while pending:
         match pending.pop():
-            case s.Assignment() | s.Postfix() | s.UnaryOp(op="++" | "--"):
+            case s.Assignment() | s.Postfix() | s.Prefix(op="++" | "--"):
                 return True
-            case s.CallExpr(callee=s.Identifier(name=name) | s.TemplateId(name=name), args=args):
+            case s.CallNode(callee=s.Name(name=name) | s.TemplateId(name=name), args=args):
                 if name in functions or name not in BUILTINS:
                     return True
                 pending += args
-            case s.CallExpr(callee=s.MemberExpr(value=value, name=name), args=args):
+            case s.CallNode(callee=s.Attribute(value=value, name=name), args=args):
                 if args or name not in METHODS:
                     return True
                 pending.append(value)
-            case s.CallExpr():
+            case s.CallNode():
                 return True
             case part:
                 pending += PARTS[type(part)](part)

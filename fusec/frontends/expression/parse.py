@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
-from typing import assert_never
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass, replace
@@ -345,6 +344,4 @@ def _not_known(node: s.Expression) -> FusecError:
             return NotAnExpression("None is not a value", "it only stands for all axes: sum(x, axis=None)").at(
                 node.span
             )
-        case s.Name() | s.Number() | s.Prefix() | s.Binary() | s.Compare() | s.CallNode() | s.Attribute():
-            raise AssertionError("these are known")
-    assert_never(node)
+    raise AssertionError(f"{type(node).__name__} is known")

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fusec.base.records import replace
 from fusec.errors.language import BadNumber
-from fusec.frontends.grammar_tables import SpanBuilder, Token
+from fusec.frontends.build import Children, SyntaxBuilder
+from fusec.frontends.grammar_tables import Token
 from fusec.frontends.python import syntax as s
 
-Children = list[Any]
 LAMBDA = "lambda_"  # what a function without a name is called where it needs one
 
 
-class PythonTreeBuilder(SpanBuilder):
+class PythonTreeBuilder(SyntaxBuilder):
     """Builds the tree of one text."""
 
     # --- functions ---
@@ -92,9 +91,6 @@ class PythonTreeBuilder(SpanBuilder):
         items = tuple(child for child in children if child is not None)
         return items[0] if len(items) == 1 else s.Tuple(self._join(items[0], items[-1]), items)
 
-    def evaluate(self, children: Children) -> s.Evaluate:
-        return s.Evaluate(children[0].span, children[0])
-
     def assign(self, children: Children) -> s.AssignNode:
         *targets, value = children
         return s.AssignNode(self._join(targets[0], value), tuple(targets), value)
@@ -109,16 +105,6 @@ class PythonTreeBuilder(SpanBuilder):
 
     def pass_(self, children: Children) -> s.Pass:
         return s.Pass(self._at(children[0]))
-
-    def break_(self, children: Children) -> s.BreakNode:
-        return s.BreakNode(self._at(children[0]))
-
-    def continue_(self, children: Children) -> s.ContinueNode:
-        return s.ContinueNode(self._at(children[0]))
-
-    def return_(self, children: Children) -> s.ReturnNode:
-        word, value = children
-        return s.ReturnNode(self._join(word, value or word), value)
 
     def assert_(self, children: Children) -> s.Assert:
         return s.Assert(self._join(children[0], children[1]), children[1])
@@ -139,33 +125,16 @@ class PythonTreeBuilder(SpanBuilder):
 
     both = either
 
-    def prefix(self, children: Children) -> s.Prefix:
-        op, operand = children
-        return s.Prefix(self._join(op, operand), op.text, operand)
-
     def compare(self, children: Children) -> s.Compare:
         pairs = tuple((children[at].text, children[at + 1]) for at in range(1, len(children), 2))
         return s.Compare(self._join(children[0], children[-1]), children[0], pairs)
 
-    def binary(self, children: Children) -> s.Binary:
-        left, op, right = children
-        return s.Binary(self._join(left, right), op.text, self._at(op), left, right)
-
-    def name(self, children: Children) -> s.Name:
-        return s.Name(self._at(children[0]), children[0].text)
-
     def number(self, children: Children) -> s.Number:
         return s.Number(self._at(children[0]), self._number(children[0]))
-
-    def string(self, children: Children) -> s.String:
-        return s.String(self._join(children[0], children[-1]), " ".join(child.text for child in children))
 
     def constant(self, children: Children) -> s.Constant:
         value = {"True": True, "False": False}.get(children[0].text)
         return s.Constant(self._at(children[0]), value)
-
-    def grouped(self, children: Children) -> s.Expression:
-        return replace(children[1], span=self._join(children[0], children[2]))  # type: ignore[no-any-return]
 
     def empty(self, children: Children) -> s.Tuple:
         return s.Tuple(self._join(children[0], children[1]), ())
@@ -179,10 +148,6 @@ class PythonTreeBuilder(SpanBuilder):
     def keyword(self, children: Children) -> s.Keyword:
         name, value = children
         return s.Keyword(self._at(name), name.text, value)
-
-    def index(self, children: Children) -> s.Index:
-        value, index, closing = children
-        return s.Index(self._join(value, closing), value, index)
 
     def attribute(self, children: Children) -> s.Attribute:
         value, name = children

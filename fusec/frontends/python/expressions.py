@@ -82,8 +82,7 @@ class PythonExpressions:
                 return self._index(node)
             case s.Attribute():
                 return self._attribute(node)
-            case s.Binary():
-                return self._binary(node)
+        raise AssertionError(f"{type(node).__name__} is handled elsewhere")
 
     def _chosen(
         self, test: Expr, then: tuple[v.Value, s.Expression], orelse: tuple[v.Value, s.Expression], span: Span

@@ -2,83 +2,39 @@
 
 from __future__ import annotations
 
-from fusec.base.records import dataclass
 from fusec.base.source import Span
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Base of the tree; `span` is the place in the user's text."""
-
-    span: Span
-
+from fusec.frontends.syntax import *  # noqa: F403 - the tree is made of these nodes and of those that all languages share
+from fusec.frontends.syntax import Body, Expression, Node, Statement
 
 # --- expressions ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
+class Number(Expression):
     """A number, exactly as Python reads it."""
 
     value: int | float | complex
 
 
-@dataclass(frozen=True, slots=True)
-class Constant(Node):
+class Constant(Expression):
     """True, False or None."""
 
     value: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class String(Node):
-    """One or several string literals side by side, as written: docstrings and annotations."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tuple(Node):
+class Tuple(Expression):
     """Values separated by commas."""
 
     items: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix(Node):
-    """``+x``, ``-x``, ``~x`` or ``not x``."""
-
-    op: str
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """An arithmetic operator; `place` is that of the operator."""
-
-    op: str
-    place: Span
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Compare(Node):
+class Compare(Expression):
     """A comparison, perhaps chained: the first operand, then operators with the next one."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Junction(Node):
+class Junction(Expression):
     """``a and b`` or ``a or b``."""
 
     op: str
@@ -86,67 +42,17 @@ class Junction(Node):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Choose(Node):
-    """``then if condition else orelse``."""
-
-    condition: Expression
-    then: Expression
-    orelse: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Keyword(Node):
-    """An argument by name."""
-
-    name: str
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class CallNode(Node):
-    """A call with its positional and keyword arguments."""
-
-    callee: Expression
-    args: tuple[Expression, ...]
-    keywords: tuple[Keyword, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Index(Node):
-    """``value[index]``."""
-
-    value: Expression
-    index: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute(Node):
-    """``value.name``."""
-
-    value: Expression
-    name: str
-
-
-Expression = (
-    Name | Number | Constant | String | Tuple | Prefix | Binary | Compare
-    | Junction | Choose | CallNode | Index | Attribute
-)  # fmt: skip
-
-
 # --- statements -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AssignNode(Node):
+class AssignNode(Statement):
     """``a = b = value``."""
 
     targets: tuple[Expression, ...]
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Augment(Node):
+class Augment(Statement):
     """``target op= value``; `op` without the equals sign."""
 
     target: Expression
@@ -155,8 +61,7 @@ class Augment(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Annotate(Node):
+class Annotate(Statement):
     """``target: annotation = value``; without a value it only declares."""
 
     target: Expression
@@ -164,32 +69,14 @@ class Annotate(Node):
     value: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluate(Node):
-    """An expression as a statement."""
-
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class IfNode(Node):
-    """``if`` with everything after it: an ``elif`` is an If inside `orelse`."""
-
-    condition: Expression
-    then: Body
-    orelse: Body
-
-
-@dataclass(frozen=True, slots=True)
-class WhileNode(Node):
+class WhileNode(Statement):
     """A loop on a condition."""
 
     condition: Expression
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
-class For(Node):
+class For(Statement):
     """A loop over a range."""
 
     target: Expression
@@ -197,36 +84,12 @@ class For(Node):
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
-class BreakNode(Node):
-    """``break``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueNode(Node):
-    """``continue``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pass(Node):
-    """``pass``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnNode(Node):
-    """``return``, with a value unless it is bare."""
-
-    value: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class Assert(Node):
+class Assert(Statement):
     """``assert condition, message``."""
 
     condition: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class ParamNode(Node):
     """One parameter, with its annotation and default as written."""
 
@@ -235,8 +98,7 @@ class ParamNode(Node):
     default: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionNode(Node):
+class FunctionNode(Statement):
     """A function, or one inside another; `span` is that of its name."""
 
     name: str
@@ -244,10 +106,3 @@ class FunctionNode(Node):
     returns: Expression | None
     body: Body
     doc: str
-
-
-Statement = (
-    AssignNode | Annotate | Augment | Evaluate | IfNode | WhileNode | For | BreakNode
-    | ContinueNode | Pass | ReturnNode | Assert | FunctionNode
-)  # fmt: skip
-Body = tuple[Statement, ...]
