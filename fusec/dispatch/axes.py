@@ -56,7 +56,7 @@ def walk_shape(name: str, shapes: Mapping[str, Shape]) -> Shape:
         joined = each if shape is None else layouts.common_shape(shape, each)
         if isinstance(joined, int):
             assert shape is not None
-            raise ShapesDoNotBroadcast(name, param, shape, each, joined).at()
+            raise ShapesDoNotBroadcast(f"parameter '{param}' of kernel '{name}'", shape, each, joined).at()
         shape = joined
     if shape is None:
         raise SizeUndecided(

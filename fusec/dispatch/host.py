@@ -106,7 +106,7 @@ def loop_shape(kernel: KernelSpec, shapes: Sequence[Shape | None], size: int | S
         joined = each if shape is None else layouts.common_shape(shape, each)
         if isinstance(joined, int):
             assert shape is not None
-            raise ShapesDoNotBroadcast(kernel.name, param.name, shape, each, joined).at()
+            raise ShapesDoNotBroadcast(f"parameter '{param.name}' of kernel '{kernel.name}'", shape, each, joined).at()
         shape = joined
     if size != -1:
         return (size,)

@@ -103,15 +103,17 @@ class UnsupportedDtype(OfParameter, code="F206", exception=FusecTypeError):
     cure: str
 
 
-class ShapesDoNotBroadcast(OfParameter, code="F212"):
+class ShapesDoNotBroadcast(UserError, code="F212"):
     """Shapes that do not broadcast together."""
 
     message = "shapes {left} and {right} do not broadcast: axis {axis} differs"
-    label = "parameter '{param}' of kernel '{name}' has shape {right}; the arguments before it broadcast to {left}"
+    label = "{what} has shape {right}; {others} {left}"
     hint = "insert an axis with np.expand_dims, or slice one side"
+    what: str
     left: tuple[int, ...]
     right: tuple[int, ...]
     axis: int
+    others: str = "the arguments before it broadcast to"
 
 
 class OutShapeMismatch(OfParameter, code="F213"):

@@ -29,6 +29,15 @@ class NoSuchAttribute(Named, code="F283", exception=FusecAttributeError):
     cure: str
 
 
+class ComplexIntoReal(UserError, code="F284", exception=FusecTypeError):
+    """A complex number stored in an array that does not hold one, which NumPy refuses too."""
+
+    message = "a complex number cannot be stored in an array of {dtype}"
+    label = "stored here"
+    hint = "store one part of it, such as z.real, or make the array complex128"
+    dtype: str
+
+
 class AltersOutside(UserError, code="F700", exception=FusecTypeError):
     """A change of an outside object other than an assignment to a name, an attribute or an array."""
 

@@ -262,6 +262,8 @@ class ReductionPart:
         for axis in axes or ():
             if axis >= ndim:
                 cure = f"what is combined has {ndim} axes" if ndim != 1 else "what is combined has 1 axis"
+                if (op := self.source.part.op) in ("max", "min"):
+                    cure += f"; {op}(x, axis) reduces, {op}imum(a, b) compares two values"
                 raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
         return 0 if axes is None else ndim - len(axes)
 

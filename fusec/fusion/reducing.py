@@ -16,7 +16,7 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion import elementwise
 from fusec.fusion import tracer as tracers
 from fusec.fusion.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace import Trace, common_phantom, constant, here, rounded_to
+from fusec.fusion.trace import Trace, check_fits, common_phantom, constant, here, rounded_to
 from fusec.fusion.trace_values import ArrayValue, Total, leaves_of
 from fusec.ir.expr import apply, const
 
@@ -97,8 +97,7 @@ def _finished(trace: Trace, value: ArrayValue, axes: tuple[int, ...], keepdims: 
 def _masked(trace: Trace, value: ArrayValue, mask: ArrayValue | None, identity: ArrayValue) -> ArrayValue:
     if mask is None:
         return value
-    if np.broadcast_shapes(mask.shape, value.shape) != value.shape:
-        raise ValueError(f"where= of shape {mask.shape} does not broadcast to {value.shape}")
+    check_fits("where=", mask.shape, value.shape)
     return elementwise.choose(trace, mask, value, identity)
 
 

@@ -15,7 +15,7 @@ from fusec.frontends.python.types import PY_INT
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace import Trace, constant, here, literal
+from fusec.fusion.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace_values import Array, ArrayValue, laid_out, phantom
 
 
@@ -333,8 +333,7 @@ def full_like(
     row = elementwise.known_dtype(x.dtype if dtype is None else dtype)
     seen = laid_out(x._seen, row.numpy, order, None if shape is None else _shape(shape))
     value = trace.adapted(tracer._operand(trace, fill_value), row)
-    if np.broadcast_shapes(value.shape, seen.shape) != seen.shape:
-        raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {seen.shape}")
+    check_fits("the value", value.shape, seen.shape)
     return tracer.made(trace, ArrayValue(value.scalar, seen))
 
 

@@ -13,7 +13,8 @@ from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
-from fusec.errors.fusing import NotTraceable
+from fusec.errors.arguments import ShapesDoNotBroadcast
+from fusec.errors.fusing import ComplexIntoReal, NotTraceable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, ConstantPattern, ContainerPattern, ValuePattern, pattern_of
@@ -30,6 +31,7 @@ from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
+LIKE_NUMPY = (ShapesDoNotBroadcast, ComplexIntoReal)  # errors of calls that NumPy refuses too, where it comes to them
 Result = Callable[[Sequence[Any], list[Any]], Any]
 
 
@@ -129,9 +131,10 @@ class TracedRun:
         problem: Exception | None = None
         try:
             result = self._result()
-        except (FusecError, NeedsNumberError):
-            raise
         except Exception as raised:  # whatever the function raises; its arguments may be traced
+            is_refused = isinstance(raised, FusecError) and not isinstance(raised.error, LIKE_NUMPY)
+            if is_refused or isinstance(raised, NeedsNumberError):
+                raise
             problem, is_made = raised, self.recording.made_any
             own = {name: each for name, each in vars(raised).items() if is_made((each,))}
             result = [raised.args if is_made(raised.args) else None, own]

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments import layouts
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
 from fusec.base.source import SourceFile, Span
+from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
@@ -291,7 +293,7 @@ class Trace:
 
     def ready(self, values: Sequence[ArrayValue]) -> list[ArrayValue]:
         """The operands of one operation; those that would be recomputed for many elements are stored."""
-        shape = np.broadcast_shapes(*(each.shape for each in values))
+        shape = common_shape(values)
         found = []
         for each in values:
             if each.shape != shape and each.phantom.size != int(np.prod(shape)) and is_expensive(each.expr):
@@ -364,9 +366,29 @@ def rounded_to(expr: Expr, dtype: DType) -> Expr:
     return apply("convert", apply("convert", expr, target=dtype), target=carrier(dtype))
 
 
+def common_shape(values: Sequence[ArrayValue]) -> layouts.Shape:
+    """The shape of an operation on these. Raises ShapesDoNotBroadcast."""
+    shape: layouts.Shape = ()
+    for number, each in enumerate(values, 1):
+        joined = layouts.common_shape(shape, each.shape)
+        if isinstance(joined, int):
+            raise ShapesDoNotBroadcast(f"operand {number}", shape, each.shape, joined).at(here())
+        shape = joined
+    return shape
+
+
+def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
+    """Raise ShapesDoNotBroadcast unless a value of one shape can be stored in an array of another."""
+    lead = len(given) - len(wanted)
+    pairs = enumerate(zip((1,) * -lead + given, (1,) * lead + wanted, strict=True))
+    axis = 0 if lead > 0 else next((at for at, (one, other) in pairs if one not in (1, other)), None)
+    if axis is not None:
+        raise ShapesDoNotBroadcast(what, wanted, given, axis, "the array that takes it has").at(here())
+
+
 def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
     """The memory order that NumPy would give a new array of an operation on these."""
-    shape = np.broadcast_shapes(*(each.shape for each in values))
+    shape = common_shape(values)
     arrays = [each.phantom for each in values if each.phantom.ndim]
     if all(each.flags.c_contiguous for each in arrays) or 0 in shape:
         return phantom(shape, dtype.numpy)

@@ -13,12 +13,13 @@ import numpy as np
 
 from fusec.arguments.operands import dtype_of
 from fusec.base.diagnostics import did_you_mean
+from fusec.base.dtypes import BOOL
 from fusec.errors import FusecError
-from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable
+from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
-from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, constant, here, literal
+from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
 from fusec.fusion.trace_values import Array, ArrayValue, Step, laid_out
 
 WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
@@ -99,19 +100,13 @@ class Tracer:
         if where is not True:
             mask, value = elementwise.mask(_operand(self._trace, where)), self._trace.adapted(value, dtype)
             value = elementwise.choose(self._trace, mask, value, self._read())
-        if value.is_weak and value.dtype.is_complex and not dtype.is_complex:
-            python = (
-                "int() argument must be a string, a bytes-like object"
-                if dtype.is_integer
-                else "float() argument must be a string"
-            )
-            raise TypeError(f"{python} or a real number, not 'complex'")
+        if value.is_weak and value.dtype.is_complex and not dtype.is_complex and dtype != BOOL:
+            raise ComplexIntoReal(dtype.name).at(here())
         value = self._trace.adapted(value, dtype)
         if value.shape != self.shape:
             lead = len(value.shape) - self.ndim
             rest = value.shape[lead:] if lead > 0 and set(value.shape[:lead]) == {1} else value.shape
-            if np.broadcast_shapes(rest, self.shape) != self.shape:
-                raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {self.shape}")
+            check_fits("the stored value", rest, self.shape)
             if rest != value.shape:
                 value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
             (value, _) = self._trace.ready([value, ArrayValue(value.scalar, self._seen)])

@@ -10,7 +10,7 @@ import numpy as np
 from fusec.errors.fusing import NotFusable
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.tables import METHODS
-from fusec.fusion.trace import Trace, here
+from fusec.fusion.trace import Trace, check_fits, here
 from fusec.fusion.trace_values import ArrayValue, laid_out
 
 REDUCES = {
@@ -63,11 +63,7 @@ def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) ->
             f"Cannot cast ufunc '{ufunc.__name__}' output from dtype('{value.dtype}') to dtype('{target.dtype}') "
             f"with casting rule '{casting}'"
         )
-    if np.broadcast_shapes(value.shape, target.shape) != target.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape "
-            f"{np.broadcast_shapes(value.shape, target.shape)}"
-        )
+    check_fits("the result", value.shape, target.shape)
     target._write(value, where)
     return target
 

@@ -81,6 +81,7 @@ def test_axes_are_checked_in_the_text():
     for text, what in {
         "sum(y, axis=2)": "no axis 2", "1 + sum(y, axis=-1)": "counts from the end", "sum(y, axis=(1, 1))": "twice",
         "sum(sum(y, axis=0), axis=1)": "no axis 1", "sum(y, axis=y)": "a number in the expression",
+        "max(2**70, 1)": r"maximum\(a, b\) compares two values",
     }.items():  # fmt: skip
         with pytest.raises(ValueError, match=what) as caught:
             fusec.evaluate(text)
