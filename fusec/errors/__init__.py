@@ -3,26 +3,4 @@
 Modules: base (the machinery), language (kernel text), arguments (calls), targets (code generation and devices).
 """
 
-from fusec.errors.base import (
-    FusecAttributeError,
-    FusecError,
-    FusecIndexError,
-    FusecMemoryError,
-    FusecRuntimeError,
-    FusecTypeError,
-    FusecValueError,
-    FusecWarning,
-    UserError,
-)
-
-__all__ = [
-    "FusecAttributeError",
-    "FusecError",
-    "FusecIndexError",
-    "FusecMemoryError",
-    "FusecRuntimeError",
-    "FusecTypeError",
-    "FusecValueError",
-    "FusecWarning",
-    "UserError",
-]
+from fusec.errors.base import *  # noqa: F403

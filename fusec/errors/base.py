@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from typing import ClassVar, dataclass_transform
 
+import numpy as np
+
 from fusec.base import diagnostics
 from fusec.base.source import Span
+
+__all__ = [
+    "FusecAttributeError",
+    "FusecAxisError",
+    "FusecError",
+    "FusecIndexError",
+    "FusecKeyError",
+    "FusecMemoryError",
+    "FusecOverflowError",
+    "FusecRuntimeError",
+    "FusecSyntaxError",
+    "FusecTypeError",
+    "FusecValueError",
+    "FusecWarning",
+    "UserError",
+]
+PUBLIC = "fusec"  # the module that tracebacks name
 
 
 class FusecError(Exception):
@@ -18,8 +37,13 @@ class FusecError(Exception):
     F135 declare it, or make it a parameter; known here: i, n, x, y
     """
 
+    __module__ = PUBLIC
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = PUBLIC
+
     def __init__(self, error: UserError, span: Span | None = None) -> None:
-        super().__init__(error, span)
+        Exception.__init__(self, error, span)  # not that of a SyntaxError or an AxisError, which read their arguments
         self.error = error
         self.span = span
 
@@ -62,7 +86,14 @@ class FusecValueError(FusecError, ValueError):
 
 
 class FusecOverflowError(FusecValueError, OverflowError):
-    """A FusecValueError that is also an OverflowError."""
+    """A FusecValueError that is also an OverflowError.
+
+    >>> try:
+    ...     fusec.ElementwiseKernel("uint8 x, uint8 y", "uint8 z", "z = x + y")(np.ones(3, "uint8"), 300)
+    ... except fusec.FusecOverflowError as error:
+    ...     print(error.code)
+    F219
+    """
 
 
 class FusecIndexError(FusecError, IndexError):
@@ -76,6 +107,22 @@ class FusecIndexError(FusecError, IndexError):
     """
 
 
+class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
+    """A FusecError that is also NumPy's AxisError, and thus an IndexError and a ValueError.
+
+    >>> try:
+    ...     fusec.sum(np.ones(3), axis=1)
+    ... except fusec.FusecAxisError as error:
+    ...     print(error.axis, error.ndim)
+    1 1
+    """
+
+    def __init__(self, error: UserError, span: Span | None = None) -> None:
+        FusecError.__init__(self, error, span)
+        self._msg = None
+        self.axis, self.ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
+
+
 class FusecAttributeError(FusecError, AttributeError):
     """A FusecError that is also an AttributeError.
 
@@ -84,6 +131,17 @@ class FusecAttributeError(FusecError, AttributeError):
     ... except fusec.FusecAttributeError as error:
     ...     print(error.code)
     F283
+    """
+
+
+class FusecKeyError(FusecError, KeyError):
+    """A FusecError that is also a KeyError.
+
+    >>> try:
+    ...     fusec.evaluate("2 * unknown")
+    ... except fusec.FusecKeyError as error:
+    ...     print(error.code)
+    F503
     """
 
 
@@ -103,12 +161,29 @@ class FusecRuntimeError(FusecError, RuntimeError):
     """
 
 
+class FusecSyntaxError(FusecError, SyntaxError, ValueError):
+    """A FusecError that is also a SyntaxError and a ValueError; numexpr raises one for some texts, one for others.
+
+    >>> try:
+    ...     fusec.evaluate("2 * (3")
+    ... except fusec.FusecSyntaxError as error:
+    ...     print(error.code)
+    F500
+    """
+
+    def __init__(self, error: UserError, span: Span | None = None) -> None:
+        FusecError.__init__(self, error, span)
+        self.msg = str(self)  # what the module traceback shows of a SyntaxError
+
+
 class FusecWarning(UserWarning):
     """A warning: a fused function does what NumPy does and a kernel refuses, or a setting is misspelt.
 
     >>> import warnings
     >>> warnings.simplefilter("error", fusec.FusecWarning)
     """
+
+    __module__ = PUBLIC
 
 
 CATALOGUE: dict[str, type[UserError]] = {}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import Described, FusecError, FusecRuntimeError, FusecTypeError, Named, UserError
-
-
-class FusecSyntaxError(FusecError, SyntaxError, ValueError):
-    """A FusecError that is also a SyntaxError, which numexpr raises for one text, and a ValueError, for another."""
-
-    def __init__(self, error: UserError, span: object = None) -> None:
-        Exception.__init__(self, error, span)
-        self.error, self.span = error, span  # type: ignore[assignment]
-        self.msg = str(self)  # what the module traceback shows of a SyntaxError
-
-
-class FusecKeyError(FusecError, KeyError):
-    """A FusecError that is also a KeyError."""
+from fusec.errors.base import (
+    Described,
+    FusecKeyError,
+    FusecRuntimeError,
+    FusecSyntaxError,
+    FusecTypeError,
+    Named,
+    UserError,
+)
 
 
 class NotAnExpression(Described, code="F500", exception=FusecSyntaxError):

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from fusec.base.source import Span
-from fusec.errors.base import FusecIndexError, FusecTypeError, FusecValueError, Named, UserError
-
-
-class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
-    """A FusecError that is also NumPy's AxisError, and thus an IndexError and a ValueError."""
-
-    def __init__(self, error: UserError, span: Span | None = None) -> None:
-        Exception.__init__(self, error, span)
-        self.error, self.span = error, span
-        self._msg = None
-        self.axis, self.ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
+from fusec.errors.base import FusecAxisError, FusecTypeError, Named, UserError
 
 
 class AxisOutOfBounds(UserError, code="F240", exception=FusecAxisError):

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,6 @@ def test_the_violation_is_reported_as_shown(tmp_path, monkeypatch):
     Path("example.py").write_text(wrong)
     with pytest.raises(FusecError) as caught:
         runpy.run_path("example.py", {"np": np, "fusec": fusec})
-    said = str(caught.value).splitlines()
-    shown = re.search(r"```\n\n    IndexError: (.*?)\n\n", PAGE, re.DOTALL)[1].splitlines()
+    said = "".join(traceback.format_exception_only(caught.value)).splitlines()
+    shown = re.search(r"```\n\n    (fusec\.FusecIndexError: .*?)\n\n", PAGE, re.DOTALL)[1].splitlines()
     assert [line.strip() for line in shown] == [line.strip() for line in said[: len(shown)]]
