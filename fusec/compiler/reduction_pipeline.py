@@ -82,12 +82,12 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     number: of the phases of one role, where several are in one file.
     """
-    from fusec.passes.group_reduction import cooperate
+    from fusec.passes.group_reduction import reduce_in_groups
     from fusec.passes.serialise import serialise
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
-    return cooperate(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
+    return reduce_in_groups(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
 
 
 @fork_safe

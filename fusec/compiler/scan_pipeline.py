@@ -135,7 +135,7 @@ def _is_light(scan: Scan) -> bool:
     return sum(1 for _ in _expressions(scan)) <= LIGHT
 
 
-def is_dear(scan: Scan) -> bool:
+def is_expensive(scan: Scan) -> bool:
     """Whether computing an element takes longer than reading it: it uses elementary functions, or many operations."""
     from fusec.base.ops import TABLE
 

@@ -101,8 +101,8 @@ def planned(kernel: AxisSpec, bound: Bound, machine: Machine) -> Bound:
     scan = pipeline.lower(_definition(kernel), bound.request)
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
-    is_dear = pipeline.is_dear(scan)
-    steps = steps_of(bound.walk, list(bound.raw.items()), totals, read, machine, is_dear=is_dear)
+    is_expensive = pipeline.is_expensive(scan)
+    steps = steps_of(bound.walk, list(bound.raw.items()), totals, read, machine, is_expensive=is_expensive)
     nbytes = [view.dtype.nbytes for _, view, _, _ in bound.walk.operands]
     return replace(bound, launches=steps, chain=chain_of(steps, totals, nbytes, machine))
 

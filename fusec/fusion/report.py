@@ -9,7 +9,7 @@ from fusec.base.diagnostics import counted
 from fusec.dispatch.explain import Explanation
 from fusec.fusion.groups import Group
 from fusec.fusion.plan import KernelStep
-from fusec.fusion.trace_values import Write, is_dear_op, parts_of
+from fusec.fusion.trace_values import Write, is_expensive_op, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
 from fusec.kinds.reduction import Phase
@@ -51,7 +51,7 @@ def _described(step: KernelStep) -> str:
         what += f", {counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
     stored = f", {places} of them in place" if places else ""
     parts = (each for expr in group.exprs.values() for each in parts_of(expr))
-    expensive = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
+    expensive = sorted({each.op for each in parts if isinstance(each, Apply) and is_expensive_op(each.op)})
     read = f"{counted(arrays, 'array')} read, {writes} written{stored}"
     return f"{what}; {read}" + (f"; {', '.join(expensive)}" if expensive else "")
 

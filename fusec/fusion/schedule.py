@@ -1,7 +1,7 @@
 """Statements to kernels: those that can share a walk over their elements do, in an order that keeps the result.
 
-Values that several kernels would compute and that are dear get a buffer; so does what is read after the memory that it
-came from has been written.
+Expensive values that several kernels would compute get a buffer; so does what is read after the memory that it came
+from has been written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusec.fusion.trace_values import (
     Leaf,
     Statement,
     Write,
-    is_dear_op,
+    is_expensive_op,
     leaves_of,
     parts_of,
     replaced,
@@ -182,14 +182,15 @@ def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
 
 
 def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
-    """The dear values that several kernels compute, those within larger ones apart."""
+    """The expensive values that several kernels compute, those within larger ones apart."""
     owners: dict[Expr, set[int]] = {}
     for at, group in enumerate(groups):
         for statement in group.statements:
             for part in parts_of(statement.value.expr):
                 owners.setdefault(part, set()).add(at)
-    dear = _dear(owners)
-    found = [part for part, where in owners.items() if len(where) > 1 and part in dear and _reads_memory(trace, part)]
+    several = [part for part, where in owners.items() if len(where) > 1]
+    expensive = _expensive(owners)
+    found = [part for part in several if part in expensive and _reads_memory(trace, part)]
     inside: set[Expr] = set()
     pending = [child for part in found for child in part.children]
     while pending:
@@ -200,13 +201,13 @@ def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
     return [part for part in found if part not in inside]
 
 
-def _dear(parts: Iterable[Expr]) -> set[Expr]:
-    """Those of some values with all their parts that have a dear operation in them."""
+def _expensive(parts: Iterable[Expr]) -> set[Expr]:
+    """Those of some values with all their parts that have an expensive operation in them."""
     above: dict[Expr, list[Expr]] = {}
     for part in parts:
         for child in part.children:
             above.setdefault(child, []).append(part)
-    pending: list[Expr] = [part for part in parts if isinstance(part, Apply) and is_dear_op(part.op)]
+    pending: list[Expr] = [part for part in parts if isinstance(part, Apply) and is_expensive_op(part.op)]
     found: set[Expr] = set()
     while pending:
         part = pending.pop()

@@ -184,9 +184,9 @@ def depth_of(root: Expr) -> int:
 
 def is_expensive(root: Expr) -> bool:
     """Whether computing a value twice costs more than storing and loading it."""
-    return any(isinstance(part, Apply) and is_dear_op(part.op) for part in parts_of(root))
+    return any(isinstance(part, Apply) and is_expensive_op(part.op) for part in parts_of(root))
 
 
-def is_dear_op(op: str) -> bool:
+def is_expensive_op(op: str) -> bool:
     """Whether an op stands for a whole function."""
     return not TABLE[op].primitive and op not in CHEAP

@@ -26,7 +26,7 @@ class Machine:
 
     groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
     which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
-    to do what is dear twice, on all threads, takes less time than once on one.
+    to do what is expensive twice, on all threads, takes less time than once on one.
     """
 
     groups: int
@@ -181,13 +181,13 @@ def steps_of(
     inputs: frozenset[str],
     machine: Machine,
     *,
-    is_dear: bool = False,
+    is_expensive: bool = False,
 ) -> tuple[Step, ...]:
     """The kernels in order. totals: dtypes of a total's parts. inputs: arrays that a kernel for totals reads.
 
-    is_dear: elements take longer to compute than to read.
+    is_expensive: elements take longer to compute than to read.
     """
-    if is_dear and not machine.twice:
+    if is_expensive and not machine.twice:
         machine = replace(machine, groups=1, columns=1)
     return tuple(_steps(walk, raw, totals, inputs, machine, 0))
 

@@ -30,7 +30,7 @@ from fusec.library import graph_levels
 from fusec.library.arguments import run
 from fusec.library.graph_levels import Apart
 from fusec.library.graph_sources import ReducingSource, signature_of
-from fusec.passes.lower_graph_reductions import elements_of, in_place, stage
+from fusec.passes.lower_graph_reductions import elements_of, in_place, lower_graph_reductions
 
 
 class GraphKernel:
@@ -104,7 +104,7 @@ class GraphKernel:
         if found is None:
             found = AxisKernel(
                 self._source, self.signature, elements=elements_of(self.graph, scalars),
-                in_place=in_place(stage(self.graph, scalars)), fp=self.fp,
+                in_place=in_place(lower_graph_reductions(self.graph, scalars)), fp=self.fp,
             )  # fmt: skip
             with locks.lock:
                 self._whole[scalars] = found
@@ -137,7 +137,7 @@ class GraphKernel:
             why = f"{count:,} elements exceed a chunk of {most:,}: each level combines totals of chunks"
             moved += sum(prod(call.shape) * each.dtype.nbytes for each in self.signature.outputs if each.dtype)
         else:
-            steps, walks = [(self.name, len(plan.steps))], len(stage(self.graph, scalars).stages)
+            steps, walks = [(self.name, len(plan.steps))], len(lower_graph_reductions(self.graph, scalars).stages)
             why = f"{counted(plan.bound.count, 'element')} in one chunk: {counted(walks, 'pass', 'passes')}"
             why += ", all but the first from cache" * (walks > 1)
             if len(plan.steps) > 1:

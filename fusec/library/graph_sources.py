@@ -61,19 +61,19 @@ class ElementwiseSource(GraphSource):
 def _reducing(source: ReducingSource, request: Request) -> tuple[ReductionIR, Program]:
     """The reduction; totals of no elements have no value."""
     from fusec.ir.loops import Program
-    from fusec.passes.lower_graph_reductions import stage
+    from fusec.passes.lower_graph_reductions import lower_graph_reductions
 
-    return stage(source.graph, request.scalars), Program(source.name, (), ())
+    return lower_graph_reductions(source.graph, request.scalars), Program(source.name, (), ())
 
 
 @lower_program.register(ElementwiseSource)
 def _elementwise(
     source: ElementwiseSource, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
 ) -> Program:
-    from fusec.passes.lower_graph import lower
+    from fusec.passes.lower_graph import lower_graph
 
     del types, ndims
-    return lower(source.graph, scalars)
+    return lower_graph(source.graph, scalars)
 
 
 @lru_cache(maxsize=256)

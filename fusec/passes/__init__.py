@@ -57,7 +57,7 @@ ANY = Facts()
 class Step:
     """A pass in its place: it runs for its target and modes, where the fact that it needs is known."""
 
-    path: str  # module.function: imported when it first runs
+    path: str  # module.function, or one name for both: imported when it first runs
     why: str = ""  # what binds it to its place
     needs: str = ""  # the fact that it takes as a second argument
     target: Target | None = None  # None: every one
@@ -83,28 +83,28 @@ class Step:
 
     def load(self) -> Callable[..., Any]:
         """The function."""
-        module, _, name = self.path.rpartition(".")
-        found: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
+        module = self.path.partition(".")[0]
+        found: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), self.name)
         return found
 
 
 FOLD = Step("fold.fold_constants", "first: the rules of simplify look for constants")
-EXPAND = Step("expand.expand", "after all that know ops by name", "native")
+EXPAND = Step("expand", "after all that know ops by name", "native")
 TYPED = (
     FOLD,
     Step("simplify.simplify_expressions"),
-    Step("narrow_types.narrow_types", "after simplify: conversions of conversions are one"),
-    Step("eliminate_dead_code.prune_dead", "before expand: what nothing reads costs no functions"),
+    Step("narrow_types", "after simplify: conversions of conversions are one"),
+    Step("eliminate_dead_code", "before expand: what nothing reads costs no functions"),
     Step("merge.merge_declarations", "after dead code: nothing stands between declaration and value"),
 )
 """On programs whose operations are those of the user."""
-INT16 = Step("narrow_to_int16.fit_integers", "before expand: bounds of ops, not of calls", target="cpu")
+INT16 = Step("narrow_to_int16", "before expand: bounds of ops, not of calls", target="cpu")
 PRIMITIVE = (
-    Step("approximate.approximate", "before contract: products and sums appear", "native", modes=("fast",)),
-    Step("contract.contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
+    Step("approximate", "before contract: products and sums appear", "native", modes=("fast",)),
+    Step("contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
     EXPAND,
-    Step("value_numbering.reuse_values", "after expand: calls are repeated, too"),
-    Step("common_subexpressions.name_shared", "last: printers write each value once"),
+    Step("value_numbering.number_values", "after expand: calls are repeated, too"),
+    Step("common_subexpressions.name_common_subexpressions", "last: printers write each value once"),
 )
 """To operations that code generators know."""
 SCALAR = (*TYPED, INT16, *PRIMITIVE)
@@ -116,9 +116,9 @@ PIPELINES: dict[Kind, tuple[Step, ...]] = {
         CHECK,
         RESOLVE,
         *SCALAR,
-        Step("peel_borders.split", "after all: tests against borders are plain", by="codegen", beside=("Split",)),
+        Step("peel_borders", "after all: tests against borders are plain", by="codegen", beside=("Peeled",)),
         Step(
-            "unroll_and_jam.stack_rows", "after peel_borders: interiors have no branches",
+            "unroll_and_jam", "after peel_borders: interiors have no branches",
             target="cpu", by="codegen", beside=("loads_of",),
         ),
     ),
@@ -126,21 +126,21 @@ PIPELINES: dict[Kind, tuple[Step, ...]] = {
         CHECK,
         RESOLVE,
         *SCALAR,
-        Step("blocks.in_turn", "after all: what is cheap to compute again is primitive", target="cpu", by="codegen"),
+        Step("blocks.serialise_blocks", "after all: primitive ops are cheap to repeat", target="cpu", by="codegen"),
     ),
     "reduction": (
-        Step("mask.mask", "before phases: elements are left out once", by="compiler"),
+        Step("mask", "before phases: elements are left out once", by="compiler"),
         Step("phases.in_role", "before the parts: each kernel has its own", "role"),
         Step("reductions.run_on_reduction", parts=(RESOLVE, *TYPED, *PRIMITIVE)),
-        Step("total_order_keys.order_bits", "after expand: it knows calls", target="cpu", by="codegen"),
+        Step("total_order_keys.use_total_order_keys", "after expand: it knows calls", target="cpu", by="codegen"),
         Step(
-            "buffer_rows.keep_apart", "after phases: walks of one kernel",
+            "buffer_rows", "after phases: walks of one kernel",
             target="cpu", by="codegen", beside=("kept_rows",),
         ),
-        Step("group_reduction.cooperate", "last: it copies parts", target="device", by="compiler"),
-        Step("serialise.serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
+        Step("group_reduction.reduce_in_groups", "last: it copies parts", target="device", by="compiler"),
+        Step("serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
     ),
-    "empty": (Step("expand.expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
+    "empty": (Step("expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
     "scan": (
         Step("scans.write_loops", "first: passes see its copies of an element as one program", "loops"),
         RESOLVE,
@@ -148,9 +148,9 @@ PIPELINES: dict[Kind, tuple[Step, ...]] = {
         *PRIMITIVE,
     ),
     "graph": (
-        Step("lower_graph.lower", "without reductions: then as elementwise", by="library"),
+        Step("lower_graph", "without reductions: then as elementwise", by="library"),
         Step(
-            "lower_graph_reductions.stage", "then as a reduction", by="library", beside=("elements_of", "in_place"),
+            "lower_graph_reductions", "then as a reduction", by="library", beside=("elements_of", "in_place"),
         ),
     ),
 }  # fmt: skip

@@ -17,13 +17,13 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Type, const
 from fusec.ir.walk import Body, blocks, expressions, operands, rewriter, statements
 from fusec.passes.serialise_threads import DONE, Region, Threads, Writer, array_of, has, parts_of
-from fusec.passes.uniform_statements import Together, set_by
+from fusec.passes.uniform_statements import UniformStatements, set_by
 
 MOST_BYTES = 256 << 10  # of a block's arrays on the stack, of which threads have 512 KiB and more
 AGAIN = 12  # operations that are computed again rather than kept
 
 
-def in_turn(program: ir.Program) -> ir.Program:
+def serialise_blocks(program: ir.Program) -> ir.Program:
     """The program whose elements are blocks that one thread runs.
 
     Requires: a block program whose barriers all threads come to, with primitive ops. Ensures: the same results; no
@@ -48,7 +48,7 @@ class _Turns:
 
     def __init__(self, program: ir.Program) -> None:
         self.source = program
-        self.together = Together(program)
+        self.uniform = UniformStatements(program)
         self.regions: list[Region] = []
         self.looped: list[bool] = []  # of each region, whether a loop of the block holds it
         self.tree = self._parted(program.body, in_loop=False)
@@ -62,7 +62,7 @@ class _Turns:
         }
         self.again = self._computed_again()
         uses = Counter(name for region in self.regions for name in self._used(region))
-        own = self.types.keys() - self.together.names
+        own = self.types.keys() - self.uniform.names
         self.kept: dict[str, Type] = {name: kind for name, kind in self.types.items() if name in own and uses[name] > 1}
         self.kept_arrays = [name for name, stmt in self.arrays.items() if stmt.space == "local" and uses[name] > 1]
         if any(has(region.body, ir.Return) and not region.is_last for region in self.regions):
@@ -95,8 +95,8 @@ class _Turns:
         found: list[_Part] = []
         region: Region | None = None
         for stmt in body:
-            is_one = self.together.is_one(stmt) or isinstance(stmt, ir.Break | ir.Continue | ir.Return)
-            is_first = is_one and isinstance(stmt, ir.Declare) and stmt.name in self.together.fixed
+            is_one = self.uniform.is_one(stmt) or isinstance(stmt, ir.Break | ir.Continue | ir.Return)
+            is_first = is_one and isinstance(stmt, ir.Declare) and stmt.name in self.uniform.fixed
             if ir.is_shared(stmt):
                 continue
             if is_one and not is_first:
@@ -118,13 +118,13 @@ class _Turns:
     def _computed_again(self) -> dict[str, Expr]:
         """Locals that never change and whose values are cheap, in terms of what every region knows."""
         found: dict[str, Expr] = {}
-        known = self.together.params | (self.together.names & self.together.fixed)
+        known = self.uniform.params | (self.uniform.names & self.uniform.fixed)
 
         def change(expr: Expr) -> Expr:
             return found.get(expr.name, expr) if isinstance(expr, ir.Local) else expr
 
         for stmt in (stmt for region in self.regions for stmt in region.body):
-            if isinstance(stmt, ir.Declare) and stmt.value is not None and stmt.name in self.together.fixed:
+            if isinstance(stmt, ir.Declare) and stmt.value is not None and stmt.name in self.uniform.fixed:
                 value = rewriter(change)(stmt.value)
                 nodes = list(expressions((value,)))
                 is_known = all(

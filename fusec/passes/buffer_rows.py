@@ -28,7 +28,7 @@ def kept_rows(reduction: ReductionIR) -> dict[str, str]:
     return found
 
 
-def keep_apart(reduction: ReductionIR, rows: Mapping[str, str]) -> ReductionIR:
+def buffer_rows(reduction: ReductionIR, rows: Mapping[str, str]) -> ReductionIR:
     """The reduction with these values in rows that no parameter stands for.
 
     Requires: rows are those of `kept_rows`, all or some. Ensures: only the last walk addresses their outputs, and only

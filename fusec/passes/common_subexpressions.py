@@ -28,7 +28,7 @@ from fusec.ir.walk import (
 DEPTH = 64  # an expression nested deeper than this is cut by a name
 
 
-def name_shared(program: ir.Program) -> ir.Program:
+def name_common_subexpressions(program: ir.Program) -> ir.Program:
     """Declare a local before a statement for every value that the statement uses more than once or nests too deep.
 
     Requires: a verified program.

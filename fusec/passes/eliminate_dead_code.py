@@ -10,7 +10,7 @@ from fusec.ir.expr import Expr
 from fusec.ir.walk import Body, expressions, map_statements, operands, statements, with_bodies
 
 
-def prune_dead(program: ir.Program) -> ir.Program:
+def eliminate_dead_code(program: ir.Program) -> ir.Program:
     """Drop dead locals, local arrays only ever written, and unused functions; parameters stay.
 
     Requires: a verified program.

@@ -20,7 +20,7 @@ CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
-def cooperate(reduction: ReductionIR, axis: int) -> ir.Program:
+def reduce_in_groups(reduction: ReductionIR, axis: int) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what

@@ -13,7 +13,7 @@ from fusec.ir.walk import uses_of
 DEPTH = 100  # a value nested deeper than this gets a name, so that no expression grows without bound
 
 
-def lower(graph: Graph, scalars: Collection[str] = ()) -> Program:
+def lower_graph(graph: Graph, scalars: Collection[str] = ()) -> Program:
     """One kernel for the whole graph; every value is computed once.
 
     Requires: a verified graph; `scalars` names the inputs that are passed by value.

@@ -11,11 +11,11 @@ from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, rewriter
 
-DEAR = 1  # functions in a value from which on it is stored rather than computed again
+EXPENSIVE = 1  # functions in a value from which on it is stored rather than computed again
 
 
 @default_rounding()
-def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> ReductionIR:
+def lower_graph_reductions(graph: Graph, scalars: frozenset[str] = frozenset()) -> ReductionIR:
     """The reduction that computes the outputs of a graph.
 
     scalars: inputs that are passed by value. Outputs over which elements differ are stored by a last walk, others once.
@@ -65,7 +65,7 @@ class _Staging:
         ]
         self.elements = [(name, value) for name, value in graph.outputs if self.varies(value)]
         self.totals = [(name, value) for name, value in graph.outputs if not self.varies(value)]
-        self.stored: dict[Expr, str] = {}  # dear values that an output holds between stages
+        self.stored: dict[Expr, str] = {}  # expensive values that an output holds between stages
 
     def depth(self, expr: Expr) -> int:
         """How many reductions, one inside the other, a value needs."""
@@ -96,9 +96,9 @@ class _Staging:
             whole = lowered[0] if len(level) == 1 else ir.Make(tuple(lowered), _struct(accumulator))
             for each, (name, dtype) in zip(level, accumulator.parts, strict=True):
                 self.names[each] = ir.Local(name, dtype)
-            for dear in values:
-                if dear in self.stored:
-                    self.names[dear] = _load(self.stored[dear], scalar_type(dear))
+            for expensive in values:
+                if expensive in self.stored:
+                    self.names[expensive] = _load(self.stored[expensive], scalar_type(expensive))
             value = Accumulator(accumulator.name, accumulator.type, whole, combine.name)
             stages.append(Stage(body, value, self._shared(number + 1)))
         combines = len(self.levels) == 1 and not self.elements
@@ -193,18 +193,18 @@ class _Staging:
     # --- values that are stored between stages -------------------------------------------------------------------
 
     def _choose_stored(self) -> None:
-        """Dear values of a reduction that a later walk needs again: an output of their dtype can hold them."""
+        """Expensive values of a reduction that a later walk needs again: an output of their dtype can hold them."""
         for name, output in self.elements:
             for each in (each for level in self.levels for each in level):
                 value = each.value
                 later = [output, *(other.value for level in self.levels[self.depth(each) :] for other in level)]
                 is_needed = any(value in expressions([root], below=_outside) for root in later)
-                if _calls(value) >= DEAR and is_needed and scalar_type(output) == scalar_type(value):
+                if _calls(value) >= EXPENSIVE and is_needed and scalar_type(output) == scalar_type(value):
                     self.stored.setdefault(value, name)
                     break
 
     def _stores(self, values: list[Expr]) -> tuple[ir.Stmt, ...]:
-        """Stores of the dear ones of some values; from then on they are read from there."""
+        """Stores of the expensive ones of some values; from then on they are read from there."""
         stores: list[ir.Stmt] = []
         for value in dict.fromkeys(values):
             if value in self.stored and value not in self.names:

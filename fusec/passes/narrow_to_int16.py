@@ -22,7 +22,7 @@ _BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor"})
 _MOST_SHIFT = 15  # of the narrowest type; wider shifts mean something else there
 
 
-def fit_integers(program: Program) -> Program:
+def narrow_to_int16(program: Program) -> Program:
     """Replace integer operations by the same ones on fewer bits, for targets that hold more of those in a vector.
 
     Requires: a verified, simplified program whose operations are not expanded yet.

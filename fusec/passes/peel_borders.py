@@ -13,14 +13,14 @@ from fusec.ir import loops as ir
 from fusec.ir.axes import position_of
 from fusec.ir.expr import Apply, Const, Expr, const
 from fusec.ir.walk import Body, bodies_of, expressions, fixed_names, map_expressions, operands, rewriter, statements
-from fusec.passes.eliminate_dead_code import prune_dead
+from fusec.passes.eliminate_dead_code import eliminate_dead_code
 from fusec.passes.merge import merge_declarations
 
 TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 
 
 @dataclass(frozen=True)
-class Split:
+class Peeled:
     """Parts of a program.
 
     low, high: along each axis, how many elements at its start and at its end are not of the interior. interior: for
@@ -34,7 +34,7 @@ class Split:
     edge: ir.Program
 
 
-def split(program: ir.Program, ndim: int) -> Split | None:
+def peel_borders(program: ir.Program, ndim: int) -> Peeled | None:
     """The parts of a program, or None if it has no such branch or does more than store its results.
 
     Requires: a program after all passes. ndim: of the iteration space.
@@ -52,13 +52,13 @@ def split(program: ir.Program, ndim: int) -> Split | None:
         low, high = reach
         inside = _with(program, _plain((*before, *stmt.then, *after), (0, 0), -1))
         edge = _with(program, _plain((*before, *stmt.orelse, *after), (low[-1], high[-1]), ndim - 1))
-        return Split(low, high, inside, edge)
+        return Peeled(low, high, inside, edge)
     return None
 
 
 def _with(program: ir.Program, body: Body) -> ir.Program:
     part = ir.Program(program.name, program.params, body, program.functions, program.source)
-    return prune_dead(merge_declarations(part))
+    return eliminate_dead_code(merge_declarations(part))
 
 
 def _only_stores_results(program: ir.Program) -> bool:

@@ -19,7 +19,7 @@ _NANS = {FLOAT32: (1 << 23) - 1, FLOAT64: (1 << 52) - 1}  # of one sign
 _CALLS = {f"fusec_{op}_{dtype.name}": op for op in ("minimum", "maximum") for dtype in _KEYS}
 
 
-def order_bits(reduction: ReductionIR, dtypes: frozenset[DType]) -> ReductionIR:
+def use_total_order_keys(reduction: ReductionIR, dtypes: frozenset[DType]) -> ReductionIR:
     """The reduction with the walks that find nothing but extremes of one or more of these dtypes accumulating keys.
 
     Requires: expanded functions. Ensures: the same results, but for the payload and sign of nan.

@@ -19,7 +19,7 @@ def set_by(stmt: ir.Stmt) -> str:
 
 
 @dataclass
-class Together:
+class UniformStatements:
     """The parts of a block program that its threads do together. All of them are uniform."""
 
     program: ir.Program

@@ -11,10 +11,10 @@ from fusec.ir.loops import At, Declare, Element, Load, Local, Moved, Program, Qu
 from fusec.ir.walk import Body, certain, declared_names, expressions, map_expressions, operands, renamed, rewriter
 
 
-def stack_rows(program: Program, axis: int, rows: int) -> Program | None:
+def unroll_and_jam(program: Program, axis: int, rows: int) -> Program | None:
     """The program for an element and the ones after it along an axis; None if it has branches.
 
-    Requires: one that `split` made, whose raw arrays are not written.
+    Requires: one that `peel_borders` made, whose raw arrays are not written.
     Ensures: every element gets what it got; what several read from the same place is loaded once.
     """
     if not all(isinstance(stmt, Declare | Store) for stmt in program.body):

@@ -22,7 +22,7 @@ WEIGHTS = {"divide": 4, "sqrt": 4, "quotient": 8, "modulo": 8, "convert": 0, "bi
 CALL = 10
 
 
-def reuse_values(program: ir.Program) -> ir.Program:
+def number_values(program: ir.Program) -> ir.Program:
     """Name a value at its first certain computation if a later statement computes it again, and read the name there.
 
     Only values that depend on nothing but constants, the position and locals that never change.

@@ -11,7 +11,7 @@ from fusec.ir.interpret import interpret
 from fusec.ir.text import parse_program
 from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
-from fusec.passes.blocks import in_turn
+from fusec.passes.blocks import serialise_blocks
 from fusec.passes.bounds import WORDS, check_bounds
 
 HEAD = """\
@@ -139,7 +139,7 @@ def test_threads_in_turn_do_what_they_do_together(seed):
         return
     expected = outcome(program)
     for each in (program, passes.run(program, check=True)):
-        turned = in_turn(each)
+        turned = serialise_blocks(each)
         verify(turned)
         arrays = {"x": np.arange(18, dtype="i8") * 37 % 101, "out": np.zeros(18, "i8")}
         interpret(turned, arrays, {"n": 2, "m": 77}, (3, 1)[: len(each.block)])
@@ -159,7 +159,7 @@ def test_checks_change_nothing_where_there_is_nothing_to_find(seed):
     fault = np.zeros(WORDS, "u4")
     np.testing.assert_array_equal(outcome(checked, {"fusec_fault": fault}), expected)
     assert not fault.any()
-    turned = in_turn(checked)
+    turned = serialise_blocks(checked)
     arrays = {"x": np.arange(18, dtype="i8") * 37 % 101, "out": np.zeros(18, "i8"), "fusec_fault": fault}
     interpret(turned, arrays, {"n": 2, "m": 77}, (3, 1)[: len(program.block)])
     np.testing.assert_array_equal(arrays["out"], expected)

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from fusec import passes
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
-from fusec.passes.lower_graph import lower
+from fusec.passes.lower_graph import lower_graph
 from tests.property.programs import formulas, programs, runs
-from tests.support.raise_to_graph import lift
+from tests.support.raise_to_graph import raise_to_graph
 from tests.support.random_arguments import Arguments, same_bits
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -64,8 +64,8 @@ def test_all_passes_together_change_no_result(arguments: Arguments) -> None:
 @QUICK
 @given(formulas())
 def test_a_program_lifted_and_lowered_computes_the_same(arguments: Arguments) -> None:
-    graph = lift(arguments.program)
+    graph = raise_to_graph(arguments.program)
     assert graph is not None
-    lowered = lower(graph)
+    lowered = lower_graph(graph)
     verify(lowered)
     compare(arguments.program, lowered, arguments)

@@ -6,7 +6,7 @@ from fusec import passes
 from fusec.ir.text import parse_graph, parse_program, print_graph, print_program
 from fusec.ir.verify import verify_graph
 from tests.property.programs import formulas, programs
-from tests.support.raise_to_graph import lift
+from tests.support.raise_to_graph import raise_to_graph
 from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -25,7 +25,7 @@ def test_printed_program_parses_to_itself(program) -> None:
 @QUICK
 @given(formulas())
 def test_printed_graph_parses_to_itself(arguments: Arguments) -> None:
-    graph = lift(arguments.program)
+    graph = raise_to_graph(arguments.program)
     assert graph is not None
     verify_graph(graph)
     text = print_graph(graph)

@@ -8,7 +8,7 @@ from fusec.ir.graph import Graph, Input
 from fusec.ir.loops import Assign, Declare, Element, Load, Local, Program, ScalarParam, Stmt, Store
 
 
-def lift(program: Program) -> Graph | None:
+def raise_to_graph(program: Program) -> Graph | None:
     """The graph of a program that only computes: None if it branches, loops, calls, or addresses memory by index.
 
     Requires: a verified program.

@@ -15,7 +15,7 @@ from fusec.ir.text import parse_program, print_program
 from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements
-from fusec.passes.blocks import in_turn
+from fusec.passes.blocks import serialise_blocks
 
 
 @fusec.kernel(block=(4, 8))
@@ -220,7 +220,7 @@ def test_programs_print_and_parse_and_run_in_turn():
     program = parse_program(TEXT)
     verify(program)
     assert parse_program(print_program(program)) == program
-    turned_program = in_turn(program)
+    turned_program = serialise_blocks(program)
     verify(turned_program)
     assert not any(isinstance(stmt, Barrier) for stmt in statements(turned_program.body))
     assert parse_program(print_program(turned_program)) == turned_program

@@ -13,7 +13,7 @@ from fusec.ir.expr import Apply
 from fusec.ir.loops import Program
 from fusec.ir.verify import verify
 from fusec.ir.walk import expressions, operands, statements
-from fusec.passes.narrow_to_int16 import fit_integers
+from fusec.passes.narrow_to_int16 import narrow_to_int16
 
 WIDE = ("int32", "int64", "uint32", "uint64")
 TEXTS = (
@@ -59,7 +59,7 @@ def test_sums_of_pixels_need_sixteen_bits() -> None:
     verify(after)
     assert max(bits_of(before)) == 32
     assert max(bits_of(after)) == 16
-    assert fit_integers(after) is after
+    assert narrow_to_int16(after) is after
 
 
 def bits_of(program: Program) -> set[int]:

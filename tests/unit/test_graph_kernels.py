@@ -16,7 +16,7 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, softmax_kernel
 from fusec.passes.expand import expand
-from fusec.passes.lower_graph_reductions import stage
+from fusec.passes.lower_graph_reductions import lower_graph_reductions
 from fusec.passes.reductions import run_on_reduction
 from fusec.runtime.cpu import machine, memory
 
@@ -76,7 +76,7 @@ def test_a_chunk_is_the_border():
 def test_one_kernel_gives_the_bits_of_the_oracle():
     x = rows(5, 300)
     found = np.zeros_like(x)
-    reduction = run_on_reduction(stage(softmax_kernel(F32).graph), expand)
+    reduction = run_on_reduction(lower_graph_reductions(softmax_kernel(F32).graph), expand)
     interpret_reduction(reduction, {"x": x, "y": found}, {}, x.shape, 1)
     assert fusec.softmax(x).tobytes() == found.tobytes()
 

@@ -85,13 +85,13 @@ def test_the_interior_has_no_branch_and_shares_loads() -> None:
         text = " + ".join(f"a[{', '.join(map(str, offset))}]" for offset in offsets)
         parts = parts_of(program_of(f"def f(a): return {text} + a", FLOAT32, ndim, boundary), ndim, 512)
         assert parts is not None
-        assert parts.split.low == (1,) * ndim
-        assert parts.split.high == (2,) * ndim
+        assert parts.peeled.low == (1,) * ndim
+        assert parts.peeled.high == (2,) * ndim
         assert [rows for rows, _ in parts.stacked] == ([] if ndim == 1 else [6, 3])
-        for part in (parts.split.interior, *(program for _, program in parts.stacked)):
+        for part in (parts.peeled.interior, *(program for _, program in parts.stacked)):
             verify(part)
             assert not any(isinstance(stmt, If) for stmt in statements(part.body))
-        verify(parts.split.edge)
+        verify(parts.peeled.edge)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "float32"])

@@ -18,7 +18,7 @@ from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Local
 from fusec.passes.expand import expand
-from fusec.passes.lower_graph_reductions import stage
+from fusec.passes.lower_graph_reductions import lower_graph_reductions
 from fusec.passes.phases import first_phase, in_role
 from fusec.passes.reductions import run_on_reduction
 from tests.support import reduction_examples as examples
@@ -167,7 +167,7 @@ def columns_of_many_inputs():
     """The text of a reduction down columns of several inputs, the addresses of whose rows differ."""
     inputs = tuple(Input(name, FLOAT64) for name in "abcdefgh")
     total = Reduce("add", functools.reduce(functools.partial(apply, "add"), inputs), FLOAT64)
-    program = run_on_reduction(stage(Graph("sum", inputs, (("z", total),))), passes.run)
+    program = run_on_reduction(lower_graph_reductions(Graph("sum", inputs, (("z", total),))), passes.run)
     arrays = {**{each.name: np.zeros((50, 40)) for each in inputs}, "z": np.zeros((1, 40))}
     return generate_reduction(program, layout_of(program, arrays, (50, 40)), 0).source
 
@@ -188,7 +188,7 @@ def powers(dtype):
     power = apply("exp", apply("subtract", x, Reduce("maximum", x, dtype)))
     total = Reduce("add", power, dtype)
     outputs = (("y", apply("divide", power, total)), ("z", apply("sqrt", power)), ("s", total))
-    return stage(Graph("powers", (x,), outputs))
+    return lower_graph_reductions(Graph("powers", (x,), outputs))
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT32, 256), (FLOAT32, 0)])

@@ -40,14 +40,14 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import expressions
-from fusec.passes.common_subexpressions import DEPTH, name_shared
-from fusec.passes.eliminate_dead_code import prune_dead
+from fusec.passes.common_subexpressions import DEPTH, name_common_subexpressions
+from fusec.passes.eliminate_dead_code import eliminate_dead_code
 from fusec.passes.exact import embeds
 from fusec.passes.fold import fold_constants, fold_expression
-from fusec.passes.lower_graph import lower
+from fusec.passes.lower_graph import lower_graph
 from fusec.passes.narrow_types import narrow_expression
 from fusec.passes.simplify import simplify_expression
-from tests.support.raise_to_graph import lift
+from tests.support.raise_to_graph import raise_to_graph
 
 F, D, B = Local("f", FLOAT32), Local("d", FLOAT64), Local("b", BOOL)
 G = Local("g", FLOAT32)
@@ -227,7 +227,9 @@ def test_fold_keeps_locals_that_change() -> None:
 
 def test_share_names_what_is_used_twice_and_nothing_else() -> None:
     total = apply("add", F, G)
-    shared = name_shared(kernel(Declare("h", FLOAT32, apply("multiply", total, total)), Declare("i", FLOAT32, total)))
+    shared = name_common_subexpressions(
+        kernel(Declare("h", FLOAT32, apply("multiply", total, total)), Declare("i", FLOAT32, total))
+    )
     t1 = Local("t1", FLOAT32)
     assert shared.body == (
         Declare("t1", FLOAT32, total),
@@ -240,24 +242,26 @@ def test_share_never_moves_a_load_out_of_its_guard() -> None:
     load = Load(At("x", (convert(N, INT64),), Pointer(FLOAT32, "global")), FLOAT32)
     guarded = apply("where", B, apply("multiply", load, load), f32(0))
     program = kernel(Declare("h", FLOAT32, guarded))
-    shared = name_shared(program)
+    shared = name_common_subexpressions(program)
     outside = [expr for stmt in shared.body[:-1] for expr in expressions([stmt.value])]
     assert not any(isinstance(expr, Load) for expr in outside)
     certain = kernel(Declare("h", FLOAT32, apply("multiply", load, load)))
-    assert isinstance(name_shared(certain).body[0].value, Load)
+    assert isinstance(name_common_subexpressions(certain).body[0].value, Load)
 
 
 def test_share_leaves_loop_conditions_where_they_are() -> None:
     total = apply("add", F, G)
     program = kernel(While(apply("less", apply("multiply", total, total), f32(9)), ()))
-    assert name_shared(program) is program
+    assert name_common_subexpressions(program) is program
 
 
 def test_share_cuts_deep_expressions() -> None:
     value: Expr = F
     for _ in range(3 * DEPTH):
         value = apply("add", value, G)
-    shared = name_shared(kernel(Declare("f", FLOAT32), Declare("g", FLOAT32), Declare("h", FLOAT32, value)))
+    shared = name_common_subexpressions(
+        kernel(Declare("f", FLOAT32), Declare("g", FLOAT32), Declare("h", FLOAT32, value))
+    )
 
     def depth(expr: Expr) -> int:
         return 1 + max(map(depth, expr.children), default=0)
@@ -282,7 +286,7 @@ def test_prune_drops_what_nothing_reads() -> None:
         OUT,
     )
     program = Program("k", (), body, (dead, callee, used))
-    pruned = prune_dead(program)
+    pruned = eliminate_dead_code(program)
     assert pruned.body == (body[0], Atomic("add", counter, (i32(1),)), OUT)
     assert [function.name for function in pruned.functions] == ["inner", "used"]
 
@@ -301,11 +305,11 @@ def test_lift_and_lower_undo_each_other_up_to_names() -> None:
             Store(Element("z", pointer), Local("total", FLOAT32)),
         ),
     )
-    graph = lift(program)
+    graph = raise_to_graph(program)
     assert graph is not None
     assert [name for name, _ in graph.outputs] == ["z"]
     assert set(graph.names.values()) == {"g", "total"}
-    again = lift(lower(graph))
+    again = raise_to_graph(lower_graph(graph))
     assert again == graph
 
 
@@ -316,22 +320,22 @@ def test_lift_declines_what_graphs_cannot_say() -> None:
         Return(),
         Store(At("z", (const(0, INT64),), Pointer(FLOAT32, "global")), F),
     ):
-        assert lift(kernel(Declare("f", FLOAT32), Declare("b", BOOL), stmt)) is None
-    assert lift(kernel()) is None  # z is never stored
+        assert raise_to_graph(kernel(Declare("f", FLOAT32), Declare("b", BOOL), stmt)) is None
+    assert raise_to_graph(kernel()) is None  # z is never stored
 
 
 def test_the_pipeline_blames_the_pass_that_broke_a_program(monkeypatch) -> None:
     def spoil(program: Program) -> Program:
         return Program(program.name, program.params, (*program.body, Break()))
 
-    monkeypatch.setattr("fusec.passes.common_subexpressions.name_shared", spoil)
-    with pytest.raises(AssertionError, match=r"after name_shared: k, statement .*outside a loop"):
+    monkeypatch.setattr("fusec.passes.common_subexpressions.name_common_subexpressions", spoil)
+    with pytest.raises(AssertionError, match=r"after name_common_subexpressions: k, statement .*outside a loop"):
         passes.run(kernel(Declare("f", FLOAT32), OUT), check=True)
 
 
 def test_passes_return_the_same_program_where_nothing_changes() -> None:
     program = kernel(Declare("f", FLOAT32, Call("f", (), FLOAT32)), OUT)
-    for step in (fold_constants, name_shared):
+    for step in (fold_constants, name_common_subexpressions):
         assert step(program) is program
 
 

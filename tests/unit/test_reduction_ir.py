@@ -15,7 +15,7 @@ from fusec.ir.reductions import AXIS, ROUNDS
 from fusec.ir.verify import verify
 from fusec.library import arguments
 from fusec.passes.expand import expand
-from fusec.passes.group_reduction import cooperate
+from fusec.passes.group_reduction import reduce_in_groups
 from fusec.passes.phases import first_phase, next_phase
 from fusec.passes.reductions import run_on_reduction
 from fusec.passes.serialise import serialise
@@ -180,7 +180,7 @@ def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
     phase = reduction if extent <= chunk else first_phase(reduction)
     shape, chunks = (3, extent), -(-extent // chunk)
     given = inputs(names, shape, 1)
-    program = cooperate(phase, 1)
+    program = reduce_in_groups(phase, 1)
     verify(program)
     program = passes.run(program, check=True)
     made = {p.name: np.zeros((3, chunks * GROUP), p.dtype.numpy) for p in program.arrays if p.written}

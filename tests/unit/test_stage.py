@@ -10,9 +10,9 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam
 from fusec.ir.reductions import REDUCED, addressed
 from fusec.ir.walk import expressions, operands, statements
-from fusec.passes.buffer_rows import keep_apart, kept_rows
+from fusec.passes.buffer_rows import buffer_rows, kept_rows
 from fusec.passes.expand import expand
-from fusec.passes.lower_graph_reductions import stage
+from fusec.passes.lower_graph_reductions import lower_graph_reductions
 from fusec.passes.reductions import run_on_reduction
 
 X = Input("x", FLOAT32)
@@ -42,9 +42,9 @@ def moments():
 
 
 def run(graph, x, outputs, **scalars):
-    reduction = run_on_reduction(stage(graph), expand)
+    reduction = run_on_reduction(lower_graph_reductions(graph), expand)
     interpret_reduction(reduction, {"x": x, **outputs}, scalars, x.shape, x.ndim - 1)
-    checked = run_on_reduction(stage(graph), lambda program: passes.run(program, check=True))
+    checked = run_on_reduction(lower_graph_reductions(graph), lambda program: passes.run(program, check=True))
     again = {name: np.zeros_like(value) for name, value in outputs.items()}
     interpret_reduction(checked, {"x": x, **again}, scalars, x.shape, x.ndim - 1)
     for name, value in outputs.items():
@@ -60,7 +60,7 @@ def exps(reduction):
 
 
 def test_softmax_has_three_walks_and_one_exp():
-    reduction = stage(softmax())
+    reduction = lower_graph_reductions(softmax())
     assert len(reduction.stages) == 3
     assert reduction.total is None
     assert exps(reduction) == 1
@@ -73,7 +73,7 @@ def test_softmax_has_three_walks_and_one_exp():
 
 
 def test_layer_norm_computes_the_scale_once_for_a_row():
-    reduction = stage(layer_norm())
+    reduction = lower_graph_reductions(layer_norm())
     assert [len(each.then) for each in reduction.stages] == [1, 1, 0]
     x = np.random.default_rng(1).normal(3, 2, size=(4, 500)).astype("f4")
     outputs = {"y": np.zeros_like(x), "mean": np.zeros(4, "f4")}
@@ -85,7 +85,7 @@ def test_layer_norm_computes_the_scale_once_for_a_row():
 
 
 def test_reductions_that_do_not_depend_on_each_other_share_a_walk_and_combine_over_chunks():
-    reduction = stage(moments())
+    reduction = lower_graph_reductions(moments())
     assert len(reduction.stages) == 1
     assert reduction.total is not None
     x = np.random.default_rng(2).normal(size=(3, 9000)).astype("f4")
@@ -97,12 +97,17 @@ def test_reductions_that_do_not_depend_on_each_other_share_a_walk_and_combine_ov
 def test_what_only_reductions_need_is_not_stored():
     """Only values that a later walk needs are kept, and what is kept apart leaves outputs to the last walk."""
     power = apply("exp", X)
-    relative = stage(Graph("relative", (X,), (("y", apply("divide", X, total("add", power))),)))
+    relative = lower_graph_reductions(Graph("relative", (X,), (("y", apply("divide", X, total("add", power))),)))
     assert [addressed(each.body) for each in relative.stages] == [{"x"}, {"x", "y"}]
-    reduction = stage(softmax())
+    reduction = lower_graph_reductions(softmax())
     assert [sorted(addressed(each.body)) for each in reduction.stages] == [["x"], ["x", "y"], ["y"]]
     rows = kept_rows(reduction)
     assert rows == {"y": "y.kept"}
-    apart = keep_apart(reduction, rows)
+    apart = buffer_rows(reduction, rows)
     assert [sorted(addressed(each.body)) for each in apart.stages] == [["x"], ["x", "y.kept"], ["y", "y.kept"]]
-    assert kept_rows(relative) == kept_rows(stage(layer_norm())) == kept_rows(stage(moments())) == {}
+    assert (
+        kept_rows(relative)
+        == kept_rows(lower_graph_reductions(layer_norm()))
+        == kept_rows(lower_graph_reductions(moments()))
+        == {}
+    )

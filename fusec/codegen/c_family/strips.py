@@ -10,7 +10,7 @@ from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.ir.loops import Program
-from fusec.passes.peel_borders import Split, split
+from fusec.passes.peel_borders import Peeled, peel_borders
 
 ROWS = (8, 4, 2)
 WORK_LIMIT = 1024  # scalar operations of an unrolled strip
@@ -21,15 +21,15 @@ class Strip:
     """The number of rows of a thread, the place of the interior, and its body, printed for one element."""
 
     rows: int
-    parts: Split
+    parts: Peeled
     body: list[str]
 
 
-def strips(program: Program, layout: Layout) -> tuple[int, Split] | None:
+def strips(program: Program, layout: Layout) -> tuple[int, Peeled] | None:
     """The rows of a strip and the parts of a program that reads neighbours in other rows; None if strips do not pay."""
     if layout.ndim < 2 or facts.has_loops(program):
         return None
-    parts = split(program, layout.ndim)
+    parts = peel_borders(program, layout.ndim)
     if parts is None or not parts.low[-2] + parts.high[-2]:
         return None
     work = facts.cost(parts.interior)

@@ -34,8 +34,8 @@ from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
 from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import statements
-from fusec.passes.blocks import in_turn
-from fusec.passes.total_order_keys import order_bits
+from fusec.passes.blocks import serialise_blocks
+from fusec.passes.total_order_keys import use_total_order_keys
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
@@ -85,7 +85,7 @@ def generate(
 
     plain = builder(block or width)
     nest = _nest(parts, program, layout, plain, arguments)
-    cost = nest.costs.of_body((parts.split.interior if parts else program).body)
+    cost = nest.costs.of_body((parts.peeled.interior if parts else program).body)
     nest.tail = "none" if grouped else nest.tail_for(cost, vector_bits)
     if grouped:
         cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
@@ -128,7 +128,7 @@ def generate_reduction(
     """
     reduction = replace(reduction, functions=scaled(reduction.functions, permutes))
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
-    reduction = order_bits(reduction, frozenset({FLOAT32, FLOAT64} if vector_bits >= 512 else {FLOAT32}))
+    reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if vector_bits >= 512 else {FLOAT32}))
     program, is_last = whole_program(reduction), axis == layout.ndim - 1
     width = max(1, vector_bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
@@ -196,7 +196,7 @@ def generate_blocks(
 
     Arguments are those of `generate`. Raises BlockTooLarge.
     """
-    turned = in_turn(program)
+    turned = serialise_blocks(program)
     kernel = generate(turned, layout, vector_bits=vector_bits, lanes=1, half_casts=half_casts, permutes=permutes, fp=fp)
     shared = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
     shape = " x ".join(map(str, program.block))

@@ -8,7 +8,7 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Lookup, Pointer
 from fusec.ir.walk import expressions, inner_first, is_elementary, operands, statements
 
-_DEAR = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
+_EXPENSIVE = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
 
 
@@ -64,7 +64,7 @@ class Costs:
     def _own(self, expr: Expr) -> int:
         match expr:
             case Apply(op=op):
-                return _DEAR.get(op, 1)
+                return _EXPENSIVE.get(op, 1)
             case Lookup():
                 return 1
             case ir.Load():

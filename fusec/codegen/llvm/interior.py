@@ -28,8 +28,8 @@ from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, Tail
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
 from fusec.ir.loops import Program
-from fusec.passes.peel_borders import Split, split
-from fusec.passes.unroll_and_jam import loads_of, stack_rows
+from fusec.passes.peel_borders import Peeled, peel_borders
+from fusec.passes.unroll_and_jam import loads_of, unroll_and_jam
 
 _ROWS = (6, 4, 3, 2)  # taken together, and then what is left of them by half as many or less
 _REGISTERS = 6  # for one value of all rows, of 32; a third of that where there are 16, of fewer lanes
@@ -42,7 +42,7 @@ _WORK = 240  # operations of all rows together: beyond, their values leave the r
 class RowParts:
     """A split program with what takes several rows of its interior at once: how many, and the program, most first."""
 
-    split: Split
+    peeled: Peeled
     stacked: tuple[tuple[int, Program], ...]
 
     @property
@@ -53,7 +53,7 @@ class RowParts:
 
 def parts_of(program: Program, ndim: int, vector_bits: int) -> RowParts | None:
     """The parts of a program if it has any, with as many rows together as share loads and fit the registers."""
-    found = split(program, ndim)
+    found = peel_borders(program, ndim)
     if found is None:
         return None
     interior, axis = found.interior, ndim - 2
@@ -61,7 +61,7 @@ def parts_of(program: Program, ndim: int, vector_bits: int) -> RowParts | None:
     most = _REGISTERS // _registers(interior, vector_bits) // (1 if vector_bits >= 512 else 3)
     chosen: list[tuple[int, Program]] = []
     for rows in _ROWS if axis >= 0 else ():
-        stacked = stack_rows(interior, axis, rows) if rows <= most else None
+        stacked = unroll_and_jam(interior, axis, rows) if rows <= most else None
         if stacked is None or Costs(stacked.functions).of_body(stacked.body) > _WORK:
             continue
         if loads_of(stacked.body) < loads * rows:
@@ -84,7 +84,7 @@ def lanes_of(work: RowParts | Program, layout: Layout, vector_bits: int) -> int:
     """Elements of a vector: one register where several rows are in flight, but a cache line of every output."""
     if isinstance(work, Program):
         return choose_lanes(work, layout, vector_bits)
-    interior = work.split.interior
+    interior = work.peeled.interior
     lanes = choose_lanes(interior, layout, vector_bits)
     if work.rows == 1 or lanes == 1:
         return lanes
@@ -99,9 +99,9 @@ class SplitNest(Nest):
     ) -> None:
         super().__init__(whole, layout, builder, arguments)
         self.parts = parts
-        self.split = parts.split
+        self.peeled = parts.peeled
         self.last = layout.ndim - 1
-        self.raw = sorted({name for name, _ in neighbours_of(parts.split.interior, layout)})
+        self.raw = sorted({name for name, _ in neighbours_of(parts.peeled.interior, layout)})
 
     def tail_for(self, cost: int, vector_bits: int) -> Tail:
         """Vectors at the end of a row's interior begin earlier, and compute some elements again."""
@@ -142,7 +142,7 @@ class SplitNest(Nest):
         """Whether so many rows are left, of the interior and of what is to be done."""
         b = self.b
         last = b.binary("add", at[-2], integer(rows - 1))
-        limit = b.binary("sub", self._extent(self.last - 1), integer(self.split.high[-2]))
+        limit = b.binary("sub", self._extent(self.last - 1), integer(self.peeled.high[-2]))
         together = b.binary("mul", self._extent(self.last), integer(rows))
         return b.binary("and", b.compare("icmp slt", last, limit), b.compare("icmp sle", together, left))
 
@@ -182,11 +182,11 @@ class SplitNest(Nest):
         """Whether a row is of the interior but for its ends."""
         b, inside = self.b, Value("i1", "true")
         for axis, coordinate in enumerate(outer):
-            if self.split.low[axis]:
-                least = integer(self.split.low[axis])
+            if self.peeled.low[axis]:
+                least = integer(self.peeled.low[axis])
                 inside = b.binary("and", inside, b.compare("icmp sge", coordinate, least))
-            if self.split.high[axis]:
-                limit = b.binary("sub", self._extent(axis), integer(self.split.high[axis]))
+            if self.peeled.high[axis]:
+                limit = b.binary("sub", self._extent(axis), integer(self.peeled.high[axis]))
                 inside = b.binary("and", inside, b.compare("icmp slt", coordinate, limit))
         return inside
 
@@ -209,9 +209,9 @@ class SplitNest(Nest):
         low, high = self._inner(row, begin, stop)
         after = b.label("after")
         some = b.compare("icmp slt", low, high)
-        kinds = [(self._is_inside(row.coordinates), self.split.interior)]
+        kinds = [(self._is_inside(row.coordinates), self.peeled.interior)]
         if self.last:
-            kinds.append((Value("i1", "true"), self.split.edge))
+            kinds.append((Value("i1", "true"), self.peeled.edge))
         for condition, part in kinds:
             chosen, other = b.label("part"), b.label("other")
             b.fork(b.binary("and", some, condition), chosen, other)
@@ -226,8 +226,8 @@ class SplitNest(Nest):
     def _inner(self, row: Row, start: Value, end: Value) -> tuple[Value, Value]:
         """The columns of a row that vectors take: of the interior, enough for one; else none, at the end."""
         b = self.b
-        low = b.intrinsic("smax", start, integer(self.split.low[-1]))
-        limit = b.binary("sub", self._extent(self.last), integer(self.split.high[-1]))
+        low = b.intrinsic("smax", start, integer(self.peeled.low[-1]))
+        limit = b.binary("sub", self._extent(self.last), integer(self.peeled.high[-1]))
         high = b.intrinsic("smin", end, limit)
         width = b.binary("sub", high, low)
         whole = b.binary("add", low, b.binary("and", width, integer(-self.width)))

@@ -29,7 +29,7 @@ from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.ir import reductions
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
-from fusec.passes.buffer_rows import keep_apart, kept_rows
+from fusec.passes.buffer_rows import buffer_rows, kept_rows
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _TOGETHER = 64  # operations of the vectors that follow each other in one turn of a loop over the lanes in memory
@@ -53,7 +53,7 @@ class RowNest(ReductionNest):
         self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches
         for name, apart in self.kept.items():
             self.arrays[apart], self.inner[apart] = replace(self.arrays[name], name=apart), self.inner[name]
-        self.reduction = keep_apart(reduction, self.kept)
+        self.reduction = buffer_rows(reduction, self.kept)
         self.slots: dict[str, str] = {}  # where rows that are kept lie on the stack
         self.lanes = reduction.lanes  # L
         self.chunk = reductions.chunk_of(self.lanes, True) if reduction.total is not None else 0

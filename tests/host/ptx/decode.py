@@ -113,7 +113,7 @@ def compute(found: instructions.Computation, instruction: Instruction, operands:
     """A step of an instruction that only computes."""
     target, *sources = instruction.operands
     if instruction.opcode[0] in ("min", "max") and len(sources) == 3:
-        found = instructions.in_turn(found)
+        found = instructions.serialise_blocks(found)
     if len(sources) != len(found.sources):
         raise Unsupported(f"{len(sources)} operands, not {len(found.sources)}")
     reads = [operands.read(source, kind) for source, kind in zip(sources, found.sources, strict=True)]

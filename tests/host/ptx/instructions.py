@@ -116,7 +116,7 @@ def _on_halves(apply: Callable[..., Array], half: np.dtype) -> Callable[..., Arr
     return packed
 
 
-def in_turn(found: Computation) -> Computation:
+def serialise_blocks(found: Computation) -> Computation:
     """min and max of three operands."""
     (kind, _), apply = found.sources, found.apply
     return Computation((kind,) * 3, found.result, lambda a, b, c: apply(apply(a, b), c))
