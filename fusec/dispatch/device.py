@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
-from fusec.arguments.operands import is_number, is_same_memory, may_overlap, memory_order
+from fusec.arguments.operands import is_number, memory_order
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
@@ -20,9 +20,10 @@ from fusec.codegen import ON_DEVICE
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import device_plans, fast_path_device, host
+from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
 from fusec.dispatch.plan import DevicePlan
 from fusec.dispatch.spec import KernelSpec
-from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
+from fusec.errors.arguments import OutputIsNotAnArray
 from fusec.kinds.elementwise import make_space
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
@@ -52,7 +53,7 @@ def run(
     types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
     shapes = [None if each is None else each.shape for each in arrays]
     shape = host.loop_shape(kernel, shapes, size)
-    host.check_outputs(kernel, shapes, shape, size)
+    host.check_shapes(kernel, shapes, shape, size)
     given = len(args) > kernel.nin
     outputs = list(args[kernel.nin :])
     described = arrays
@@ -114,22 +115,14 @@ def _protect(
     kernel: KernelSpec, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
 ) -> list[DeviceArray | None]:
     """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
-    written = [*(param.non_const for param in kernel.in_params), *(True for _ in kernel.out_params)]
-    pairs = zip(_pairs(kernel, arrays), written, strict=True)
-    outputs = [(param, _view(each)) for (param, each), is_output in pairs if is_output and each is not None]
-    for position, (param, view) in enumerate(outputs):
-        if not param.raw and layouts.has_internal_overlap(view):
-            raise OutputOverlapsItself(kernel.name, param.name).at()
-        for other, seen in outputs[:position]:
-            if may_overlap(view, seen):
-                raise OutputsOverlap(kernel.name, other.name, param.name).at()
+    pairs = _pairs(kernel, arrays)
+    held = [None if each is None else ArrayArgument(param.name, _view(each), raw=param.raw) for param, each in pairs]
+    is_written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    outputs = [each for each, written in zip(held, is_written, strict=True) if each is not None and written]
+    check_outputs(kernel.name, outputs)
     protected = list(arrays)
-    for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
-        if (
-            each is not None
-            and not param.non_const
-            and any(_disturbs(param, _view(each), *output) for output in outputs)
-        ):
+    for position, each in enumerate(held):
+        if each is not None and not is_written[position] and is_copied(each, outputs):
             (copy,) = run(KernelSpec.copier(), (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)
     return protected
@@ -137,12 +130,6 @@ def _protect(
 
 def _pairs(kernel: KernelSpec, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
     return list(zip(kernel.params, arrays, strict=True))
-
-
-def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View) -> bool:
-    if not may_overlap(view, out_view):
-        return False
-    return param.raw or out_param.raw or not is_same_memory(view, out_view) or view.dtype.bits != out_view.dtype.bits
 
 
 def _launch(

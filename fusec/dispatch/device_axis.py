@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.arguments import layouts
-from fusec.arguments.layouts import View
-from fusec.arguments.operands import is_number, may_overlap
+from fusec.arguments.operands import is_number
 from fusec.arguments.signature import Parameter
 from fusec.base.records import dataclass
 from fusec.codegen import ON_DEVICE
@@ -22,8 +20,9 @@ from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
 from fusec.dispatch.device_steps import Step, Steps, room_of, view_of
 from fusec.dispatch.host_axis import empty_totals, key_of_axes
+from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_staged
 from fusec.dispatch.spec import KernelSpec
-from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
+from fusec.errors.arguments import OutputIsNotAnArray
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
 from fusec.kinds.scan import MANY_THREADS
@@ -127,7 +126,7 @@ def read(kernel: AxisSpec, args: tuple[object, ...], given: tuple[object, ...], 
         else:
             inputs[param.name] = cuda.describe(arg, handle)
     outputs = [_output(kernel, *pair, handle) for pair in zip(kernel.out_params, given, strict=False)]
-    _check_outputs(kernel, [view_of(each) for each in outputs])
+    check_outputs(kernel.name, _outputs(kernel, outputs))
     axes = Along(plain_axis(along.axis), bool(along.keepdims), True, bool(along.reverse))
     call = Call(inputs, values, outputs or None, None, axes, handle, 0)
     call.device = cuda.same_device([*call.sources, *outputs])
@@ -149,19 +148,14 @@ def _output(kernel: AxisSpec, param: Parameter, given: object, stream: int) -> D
     return found
 
 
-def _check_outputs(kernel: AxisSpec, views: Sequence[View]) -> None:
-    """No output may share memory with itself or with another."""
-    for at, (param, view) in enumerate(zip(kernel.out_params, views, strict=False)):
-        if layouts.has_internal_overlap(view):
-            raise OutputOverlapsItself(kernel.name, param.name).at()
-        for other in range(at):
-            if may_overlap(view, views[other]):
-                raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
-
-
-def is_disturbed(call: Call) -> bool:
+def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
     """Whether an output overlaps inputs: results are then stored elsewhere first."""
-    return any(may_overlap(view_of(output), view_of(each)) for output in call.outputs or () for each in call.sources)
+    inputs = [ArrayArgument("", view_of(each)) for each in call.sources]
+    return is_staged(inputs, _outputs(kernel, call.outputs or ()), frozenset())
+
+
+def _outputs(kernel: AxisSpec, arrays: Sequence[DeviceArray]) -> list[ArrayArgument]:
+    return [ArrayArgument(param.name, view_of(each)) for param, each in zip(kernel.out_params, arrays, strict=False)]
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------

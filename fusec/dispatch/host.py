@@ -14,11 +14,8 @@ from fusec.arguments.operands import (
     dtype_of,
     host_array,
     is_number,
-    is_same_memory,
-    may_overlap,
     memory_order,
     output_array,
-    shares_memory,
     view_of,
     wrapper_of,
 )
@@ -27,13 +24,12 @@ from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
+from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import (
-    OutputOverlapsItself,
     OutputSizeUndecided,
-    OutputsOverlap,
     OutputTooLarge,
     OutShapeMismatch,
     ShapesDoNotBroadcast,
@@ -119,7 +115,7 @@ def loop_shape(kernel: KernelSpec, shapes: Sequence[Shape | None], size: int | S
     return shape
 
 
-def check_outputs(kernel: KernelSpec, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
+def check_shapes(kernel: KernelSpec, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
     """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
     if kernel.follows_raw:
         for param, each in zip(kernel.in_params, shapes, strict=False):
@@ -144,7 +140,7 @@ def make_plan(kernel: KernelSpec, call: Call) -> Plan:
     types = kernel.signature.bind(call.dtypes)
     shapes = [None if each is None else each.shape for each in call.arrays]
     shape = loop_shape(kernel, shapes, call.size)
-    check_outputs(kernel, shapes, shape, call.size)
+    check_shapes(kernel, shapes, shape, call.size)
     views, orders = _views(kernel, call, types, shape)
     space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
     if _exceeds_cache(kernel, views):
@@ -214,23 +210,19 @@ def _allocate(kernel: KernelSpec, call: Call, plan: Plan) -> None:
 
 def protect(kernel: KernelSpec, call: Call) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
-    outputs = [
-        (param, array, view_of(array, dtype))
-        for position, (param, array, dtype) in enumerate(zip(kernel.params, call.arrays, call.dtypes, strict=True))
-        if array is not None and dtype is not None and (position >= kernel.nin or param.non_const)
+    typed = zip(kernel.params, call.arrays, call.dtypes, strict=True)
+    held = [
+        ArrayArgument(param.name, view_of(array, dtype), array, param.raw)
+        if array is not None and dtype is not None
+        else None
+        for param, array, dtype in typed
     ]
-    for position, (param, _, view) in enumerate(outputs):
-        if not param.raw and layouts.has_internal_overlap(view):
-            raise OutputOverlapsItself(kernel.name, param.name).at()
-        for other, array, seen in outputs[:position]:
-            if may_overlap(view, seen) and shares_memory(outputs[position][1], array):
-                raise OutputsOverlap(kernel.name, other.name, param.name).at()
-    for position, given in enumerate(call.arrays[: kernel.nin]):
-        dtype = call.dtypes[position]
-        if given is None or dtype is None or kernel.params[position].non_const:
-            continue
-        if any(_disturbs(kernel.params[position], given, view_of(given, dtype), output) for output in outputs):
-            call.arrays[position] = np.array(given, order="K")  # not the copy() of a subclass
+    is_written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    outputs = [each for each, written in zip(held, is_written, strict=True) if each is not None and written]
+    check_outputs(kernel.name, outputs)
+    for position, each in enumerate(held):
+        if each is not None and not is_written[position] and is_copied(each, outputs):
+            call.arrays[position] = np.array(each.array, order="K")  # not the copy() of a subclass
             call.key = None  # strides changed: make the key anew
     if call.key is None:
         call.key = _key(call)
@@ -241,21 +233,6 @@ def _key(call: Call) -> object:
         None if each is None else (each.dtype, each.shape, each.strides, each.flags.aligned) for each in call.arrays
     ]
     return (call.size, *arrays)
-
-
-def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Parameter, Array, View]) -> bool:
-    """True if writing the output may change an element of the input before it is read."""
-    out_param, out_array, out_view = output
-    if not may_overlap(view, out_view):
-        return False
-    if (
-        not param.raw
-        and not out_param.raw
-        and is_same_memory(view, out_view)
-        and view.dtype.bits == out_view.dtype.bits
-    ):
-        return False
-    return shares_memory(array, out_array)
 
 
 # --- the native entries --------------------------------------------------------------------------------------------

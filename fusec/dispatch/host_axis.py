@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import (
     Array,
     dtype_of,
     host_array,
     is_number,
-    may_overlap,
     output_array,
     outputs_of,
-    shares_memory,
     view_of,
     without_memory,
 )
@@ -35,8 +32,9 @@ from fusec.dispatch import composites
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_plan import Plan, Step
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_staged
 from fusec.dispatch.reductions import asks_for_positions
-from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap, OutputTooLarge
+from fusec.errors.arguments import OutputTooLarge
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import AXIS
@@ -104,7 +102,7 @@ def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) 
     if given:
         named = zip(kernel.out_params, given, strict=True)
         outputs = [output_array(each, param.name, kernel.name) for param, each in named]
-        _check_outputs(kernel, outputs)
+        check_outputs(kernel.name, _outputs(kernel, outputs))
     where, mask = along.where, None
     if where is not True and where is not None:
         mask = np.asarray(where) if is_number(where) else host_array(where, "where", kernel.name)
@@ -114,33 +112,20 @@ def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) 
     return Call(inputs, values, outputs, mask, axes)
 
 
-def _check_outputs(kernel: AxisSpec, outputs: Sequence[Array]) -> None:
-    """No output may share memory with itself or with another."""
-    views = [
-        view_of(each, dtype_of(each, param.name, kernel.name))
-        for param, each in zip(kernel.out_params, outputs, strict=True)
-    ]
-    for at, (param, view) in enumerate(zip(kernel.out_params, views, strict=True)):
-        if layouts.has_internal_overlap(view):
-            raise OutputOverlapsItself(kernel.name, param.name).at()
-        for other in range(at):
-            if may_overlap(view, views[other]) and shares_memory(outputs[at], outputs[other]):
-                raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
+def _held(kernel: AxisSpec, name: str, array: Array) -> ArrayArgument:
+    return ArrayArgument(name, view_of(array, dtype_of(array, name, kernel.name)), array)
+
+
+def _outputs(kernel: AxisSpec, arrays: Sequence[Array]) -> list[ArrayArgument]:
+    return [_held(kernel, param.name, each) for param, each in zip(kernel.out_params, arrays, strict=True)]
 
 
 def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
     """Whether an output overlaps inputs, or may do so: results are then stored elsewhere first."""
-    return any(
-        np.may_share_memory(output, each) and not ((param.name, name) in kernel.in_place and _is_same(output, each))
-        for param, output in zip(kernel.out_params, call.outputs or (), strict=False)
-        for name, each in call.sources.items()
-    )
-
-
-def _is_same(left: Array, right: Array) -> bool:
-    """Whether two arrays are the same elements in the same order."""
-    places = [(each.__array_interface__["data"][0], each.shape, each.strides, each.itemsize) for each in (left, right)]
-    return places[0] == places[1]
+    if call.outputs is None:
+        return False
+    inputs = [_held(kernel, name, each) for name, each in call.sources.items()]
+    return is_staged(inputs, _outputs(kernel, call.outputs), kernel.in_place)
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------

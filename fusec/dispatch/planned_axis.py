@@ -161,7 +161,7 @@ class AxisKernel(AxisSpec):
         if self.checks:
             self._check(self.device_plan(call).bound, args, along, stream)
         like = next(arg for arg in (*args, *given, along.where) if cuda.is_device_array(arg))
-        if call.outputs is not None and device_axis.is_disturbed(call):
+        if call.outputs is not None and device_axis.is_disturbed(self, call):
             made = [device_axis.new_output(like, each.shape, each, call) for each in call.outputs]
             aside = replace(call, outputs=[cuda.describe(each, call.stream) for each in made])
             plan = self.device_plan(aside)

@@ -112,7 +112,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     types = kernel.signature.bind(call.dtypes)
     shapes = [None if each is None else each.shape for each in call.arrays]
     shape = host.loop_shape(kernel, shapes, size)
-    host.check_outputs(kernel, shapes, shape, size)
+    host.check_shapes(kernel, shapes, shape, size)
     for at in range(kernel.nin, kernel.nargs):
         if call.arrays[at] is None:
             call.arrays[at] = np.zeros(shape, types[kernel.params[at].name].numpy)
