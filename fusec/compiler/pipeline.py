@@ -59,15 +59,15 @@ class Source(Protocol):
         """The kernel's name."""
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """Compiler options."""
-
-    @property
     def texts(self) -> dict[str, Any]:
-        """All fields by name, in a form that JSON can write."""
+        """All fields by name, in a form that JSON can write; "options" are those of the compiler."""
 
     def __hash__(self) -> int:
         """Equal for equal texts."""
+
+
+class ParsedSource(Source, Protocol):
+    """A definition whose texts can be wrong whatever the types."""
 
     def read(self) -> object:
         """The syntax tree. Raises the errors of the texts that do not depend on types."""
@@ -92,7 +92,7 @@ class Specialisation:
 
 
 @fork_safe
-def check(definition: Source) -> None:
+def check(definition: ParsedSource) -> None:
     """Raise the syntax errors of a definition; one that any process has found valid is not parsed again."""
     store = disk_cache.default_cache()
     if store is None:
@@ -153,18 +153,18 @@ def generate(definition: Source, spec: Specialisation, target: str) -> Kernel:
     program = program_of(definition, spec, native, "device" if row.threads else "cpu")
     if debug.is_wanted(4):
         debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
-    kernel = generator.program(program, spec.layout, options_of(spec.fp, definition.options))
+    kernel = generator.program(program, spec.layout, options_of(spec.fp, definition))
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)
 
 
-def options_of(fp: Fp, flags: tuple[str, ...]) -> Options:
+def options_of(fp: Fp, definition: Source) -> Options:
     """The options of code generators."""
     from fusec.codegen.generator import Options
     from fusec.runtime.cpu.processor import processor
 
-    return Options(processor, fp, flags)
+    return Options(processor, fp, tuple(definition.texts.get("options", ())))
 
 
 def _loops(program: Program, layout: Layout) -> str:

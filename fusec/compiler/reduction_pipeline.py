@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.kernel_abi import Kernel
@@ -14,6 +14,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_reduction
+from fusec.compiler.pipeline import Source
 from fusec.environment import debug
 from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.kinds.reduction import Phase, Request
@@ -23,21 +24,6 @@ if TYPE_CHECKING:
     from fusec.ir.reductions import ReductionIR
 
 MASK = "_where"  # the input that says which elements take part
-
-
-class Source(Protocol):
-    """A reduction's definition, as data; hashable, and equal if the texts are."""
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-
-    @property
-    def texts(self) -> dict[str, Any]:
-        """All fields by name, in a form that JSON can write."""
-
-    def __hash__(self) -> int:
-        """Equal for equal texts."""
 
 
 @lru_cache(maxsize=256)
@@ -94,7 +80,7 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 def generate(definition: Source, request: Request, phase: Phase, target: str = ON_HOST, number: int = 1) -> Kernel:
     """The kernel of one phase. number: see `threaded`."""
     reduction, generator = prepared(definition, request, phase), target_of(target).generator
-    options = pipeline.options_of(request.fp, definition.texts.get("options", ()))
+    options = pipeline.options_of(request.fp, definition)
     if generator.reduction is not None:
         kernel = generator.reduction(reduction, phase.layout, phase.axis, options)
     else:

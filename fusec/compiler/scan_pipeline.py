@@ -158,6 +158,6 @@ def generate(
     generator, layout = row.generator, replace(form.layout, aligned=1) if row.threads else form.layout
     write = generator.program if form.is_last else generator.columns or generator.program
     program = program_of(definition, request, step, on_device=row.threads, number=number)
-    kernel = write(program, layout, pipeline.options_of(request.fp, definition.reduced.options))
+    kernel = write(program, layout, pipeline.options_of(request.fp, definition))
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel

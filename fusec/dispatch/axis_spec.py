@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import Array
-from fusec.arguments.signature import Signature, Takes
+from fusec.arguments.signature import Signature
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.kernel_abi import Kernel, Layout
 from fusec.base.kernel_abi import Step as Stride
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
-from fusec.compiler.reduction_pipeline import Source
-from fusec.dispatch.checked import Checks
+from fusec.compiler.pipeline import Source
 from fusec.dispatch.planned import Planned
-from fusec.dispatch.spec import MAX_PLANS
+from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
 from fusec.kinds.reduction import Request
 from fusec.kinds.scan import MANY_THREADS, Machine, Walk
 
@@ -134,34 +133,14 @@ class AxisKind:
     on_device: Callable[[AxisSpec, Bound], Bound] = lambda _, bound: bound  # the launches for many threads
 
 
-class AxisSpec:
+class AxisSpec(KernelSpec):
     """A definition and a signature of a kind of kernel that runs along axes."""
 
-    converts = True  # a number's own type makes no difference
-    checks: Checks = ""
+    last: Bound | None
 
     def __init__(
-        self,
-        definition: Source,
-        signature: Signature,
-        kind: AxisKind,
-        *,
-        elements: frozenset[str] = frozenset(),
-        in_place: frozenset[tuple[str, str]] = frozenset(),
-        uses_index: bool = False,
-        fp: Fp = "strict",
+        self, definition: Source, signature: Signature, kind: AxisKind, **options: Unpack[SpecOptions]
     ) -> None:
-        self.definition, self.signature, self.kind = definition, signature, kind
-        self.name = signature.name
-        self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
-        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.elements = elements  # outputs that have the shape of the arguments, not of the totals
-        self.in_place = in_place  # outputs and inputs that may be the same memory
-        self.uses_index = uses_index  # the definition may ask for positions
-        self.fp = fp
+        super().__init__(definition, signature, **options)
+        self.kind = kind
         self.checkers: Recent[object, Planned | None] = Recent(MAX_PLANS)  # what looks at indices, by request
-
-    def takes(self, name: str) -> Takes:
-        """Whose numbers a call like this one may have for a parameter."""
-        del name
-        return "any"

@@ -83,18 +83,9 @@ class CheckedSource:
         return self.inner.name
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """Compiler options."""
-        return self.inner.options
-
-    @property
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on."""
         return {**self.inner.texts, "checks": self.checks}
-
-    def read(self) -> object:
-        """The syntax tree."""
-        return self.inner.read()
 
     def checked(
         self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]

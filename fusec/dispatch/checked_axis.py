@@ -18,7 +18,8 @@ from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import dataclass, replace
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.lowering import lower_program
-from fusec.compiler.reduction_pipeline import MASK, Source
+from fusec.compiler.pipeline import Source
+from fusec.compiler.reduction_pipeline import MASK
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import checked, combining, exact_totals
 from fusec.dispatch.axes import normalised
@@ -43,7 +44,6 @@ class ElementSource:
     inner: Source
     request: Request
     keeps: bool = False
-    options: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -54,10 +54,6 @@ class ElementSource:
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on."""
         return {**self.inner.texts, "element of": self.request.key, "keeps": self.keeps}
-
-    def read(self) -> object:
-        """Nothing: the texts were parsed when the kernel was created."""
-        return None
 
 
 @lower_program.register(ElementSource)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec.arguments import layouts
 from fusec.arguments.operands import view_of
 from fusec.dispatch import composites
 from fusec.dispatch.axis_plan import Plan
 from fusec.dispatch.axis_spec import AxisSpec
+from fusec.dispatch.host import arg_specs, known_layout
 from fusec.dispatch.host_axis import Call, Key, key_of
 from fusec.environment import debug
 from fusec.kinds.reduction import dense
 from fusec.runtime.cpu import memory
 
 if TYPE_CHECKING:
-    from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
+    from fusec.runtime.cpu.fastcall import KnownLayout
 
 Callee = Callable[..., object]
 
@@ -47,9 +47,8 @@ def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> C
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
     orders = {} if given else {param.name: tuple(range(len(shape))) for param in kernel.out_params}
     known = fastcall.KnownCall(step.arguments.template, step.launch.positions, shape, places, orders)
-    return fastcall.make(
-        step.executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given, zeroed=bound.read
-    )
+    specs = arg_specs(kernel, bound.types, call.values, {}, group="")
+    return fastcall.make(step.executable, specs, following, kernel.name, known=known, given=given, zeroed=bound.read)
 
 
 def objection(plan: Plan, call: Call) -> str:
@@ -63,30 +62,13 @@ def objection(plan: Plan, call: Call) -> str:
 
 def _place(kernel: AxisSpec, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> KnownLayout | None:
     """How an array lies; None for numbers."""
-    from fusec.runtime.cpu.fastcall import KnownLayout
-
     if name in call.values:
         return None
     arrays = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, call.outputs or (), strict=False)}
     dtype, held = plan.bound.types[name], arrays.get(name)
     view = dense(plan.bound.shapes[0], dtype) if held is None else view_of(held, dtype)
-    low, high = (edge - view.pointer for edge in layouts.bounds(view))
-    return KnownLayout(view.shape, view.strides, held is None or held.flags.aligned, offsets.get(name, 0), low, high)
-
-
-def _specs(kernel: AxisSpec, plan: Plan, call: Call) -> list[ArgSpec]:
-    from fusec.runtime.cpu.fastcall import ArgSpec
-
-    groups = {name: output for output, name in kernel.in_place}
-    groups |= {output: output for output, _ in kernel.in_place}
-    return [
-        ArgSpec(
-            param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values,
-            converts=kernel.converts, takes=kernel.takes(param.name), group=groups.get(param.name, ""),
-        )
-        for param in kernel.params
-    ]  # fmt: skip
+    return known_layout(view, held is None or held.flags.aligned, offsets.get(name, 0))
 
 
 class Repeat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -247,7 +247,7 @@ def takes_any_shape(kernel: KernelSpec, plan: Plan, numbers: frozenset[str]) -> 
         and fastcall.is_contiguous(plan.space.layout)
         and not plan.space.layout.streaming
         and not any(param.raw for param in kernel.out_params)
-        and not fastcall.objection(plan.executable, _specs(kernel, plan, numbers, {}), None)
+        and not fastcall.objection(plan.executable, arg_specs(kernel, plan.types, numbers, {}), None)
     )
 
 
@@ -257,7 +257,7 @@ def typed_entry(
     """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
 
-    arguments = _specs(kernel, plan, numbers, {})
+    arguments = arg_specs(kernel, plan.types, numbers, {})
     return fastcall.make(
         plan.executable,
         arguments,
@@ -294,7 +294,7 @@ def placed_entry(
     known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
     return fastcall.make(
         plan.executable,
-        _specs(kernel, plan, numbers, deciding),
+        arg_specs(kernel, plan.types, numbers, deciding),
         fallback,
         kernel.name,
         returns=_returns(kernel),
@@ -316,7 +316,7 @@ def objection(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding:
         if _exact(value) is None:
             return f"'{name}' determines how many elements there are, and is not an int"
     blank = fastcall.KnownCall(plan.arguments.template, 0, (), (), {})
-    return fastcall.objection(plan.executable, _specs(kernel, plan, numbers, deciding), blank)
+    return fastcall.objection(plan.executable, arg_specs(kernel, plan.types, numbers, deciding), blank)
 
 
 def _exact(value: object) -> int | None:
@@ -324,22 +324,40 @@ def _exact(value: object) -> int | None:
     return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
 
 
-def _specs(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
+def arg_specs(
+    kernel: KernelSpec,
+    types: Mapping[str, DType],
+    numbers: Container[str],
+    deciding: Mapping[str, object],
+    group: str = "elements",
+) -> list[ArgSpec]:
+    """The arguments that a native entry takes. deciding: numbers that must be these. group: see `ArgSpec`."""
     from fusec.runtime.cpu.fastcall import ArgSpec
 
+    groups = {name: output for output, name in kernel.in_place}
+    groups |= {output: output for output, _ in kernel.in_place}
     return [
         ArgSpec(
             param.name,
-            plan.types[param.name],
+            types[param.name],
             param in kernel.out_params,
             param.name in numbers,
-            converts=kernel.converts(param.name, plan.types),
+            converts=kernel.converts(param.name, types),
             takes=kernel.takes(param),
             changes=param.non_const,
             exactly=_exact(deciding.get(param.name)),
+            group=groups.get(param.name, group),
         )
         for param in kernel.params
     ]
+
+
+def known_layout(view: View, aligned: bool, offset: int) -> KnownLayout:
+    """How an array lies whose walk begins `offset` bytes behind its address."""
+    from fusec.runtime.cpu.fastcall import KnownLayout
+
+    low, high = (bound - view.pointer for bound in layouts.bounds(view))
+    return KnownLayout(view.shape, view.strides, aligned, offset, low, high)
 
 
 def _returns(kernel: KernelSpec) -> Literal["outputs", "tuple", "nothing"]:
@@ -350,16 +368,11 @@ def _returns(kernel: KernelSpec) -> Literal["outputs", "tuple", "nothing"]:
 
 def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
     """The layout of a call's arrays, including outputs to allocate."""
-    from fusec.runtime.cpu.fastcall import KnownLayout
-
     offsets = {name: offset for name, _, offset in plan.space.operands}
-    places: list[KnownLayout | None] = []
-    for param, given in zip(kernel.params, call.arrays, strict=True):
-        view = plan.space.views.get(param.name)
-        if view is None:
-            places.append(None)
-            continue
-        low, high = (bound - view.pointer for bound in layouts.bounds(view))
-        aligned = given is None or given.flags.aligned
-        places.append(KnownLayout(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
-    return tuple(places)
+    views = plan.space.views
+    return tuple(
+        known_layout(views[param.name], given is None or given.flags.aligned, offsets.get(param.name, 0))
+        if param.name in views
+        else None
+        for param, given in zip(kernel.params, call.arrays, strict=True)
+    )

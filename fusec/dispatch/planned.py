@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from fusec.arguments.signature import Signature, types_named
 from fusec.base import locks
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
@@ -24,7 +23,7 @@ from fusec.dispatch import host
 from fusec.dispatch.interception import present
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.shown import Elements, Showing, Shown
-from fusec.dispatch.spec import MAX_PLANS, KernelSpec
+from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
 from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
@@ -112,21 +111,10 @@ class ShowsElements:
 class Planned(ShowsElements, KernelSpec):
     """A kernel with a plan for every kind of call; the base of all element-wise kernels of users."""
 
-    def __init__(
-        self,
-        definition: Source,
-        signature: Signature,
-        *,
-        reduce_dims: bool = True,
-        no_return: bool = False,
-        return_tuple: bool = False,
-        uses_index: bool = False,
-        fp: Fp = "strict",
-    ) -> None:
-        super().__init__(
-            definition, signature, reduce_dims=reduce_dims, no_return=no_return, return_tuple=return_tuple,
-            uses_index=uses_index, fp=fp,
-        )  # fmt: skip
+    last: Specialisation | None
+
+    def __init__(self, definition: Source, signature: Signature, **options: Unpack[SpecOptions]) -> None:
+        super().__init__(definition, signature, **options)
         self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
 
     def run(

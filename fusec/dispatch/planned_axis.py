@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_contained, outputs_of, wrapper_of
 from fusec.arguments.signature import Signature, join
 from fusec.base import locks
-from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import DEFAULT_TARGET, target_of
-from fusec.compiler.reduction_pipeline import Source
+from fusec.compiler.pipeline import Source
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_paths import Paths, choice_of
 from fusec.dispatch.axis_plan import Plan
@@ -29,7 +28,7 @@ from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.shown import Showing, Shown
-from fusec.dispatch.spec import MAX_PLANS
+from fusec.dispatch.spec import MAX_PLANS, SpecOptions
 from fusec.environment import debug
 from fusec.errors.arguments import OutGivenTwice, WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.kinds.reduction import Request
@@ -70,24 +69,14 @@ class ShowsTotals:
 class AxisKernel(AxisSpec):
     """A kernel along axes, with a plan for every kind of call."""
 
+    device_plans: Recent[object, DevicePlan]
+
     def __init__(
-        self,
-        definition: Source,
-        signature: Signature,
-        kind: AxisKind = REDUCTION,
-        *,
-        elements: frozenset[str] = frozenset(),
-        in_place: frozenset[tuple[str, str]] = frozenset(),
-        uses_index: bool = False,
-        fp: Fp = "strict",
+        self, definition: Source, signature: Signature, kind: AxisKind = REDUCTION, **options: Unpack[SpecOptions]
     ) -> None:
-        super().__init__(
-            definition, signature, kind, elements=elements, in_place=in_place, uses_index=uses_index, fp=fp
-        )
+        super().__init__(definition, signature, kind, **options)
         self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
-        self._device_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
         self._settled: Recent[object, bool] = Recent(MAX_PLANS)  # keys of calls that get no entry any more
-        self.last: Bound | None = None  # what was called last, which source() shows
         self.share(Paths())
 
     def share(self, paths: Paths) -> None:
@@ -219,11 +208,11 @@ class AxisKernel(AxisSpec):
 
     def device_plan(self, call: DeviceCall) -> DevicePlan:
         """The same as `plan` for arrays on a device."""
-        found = self._device_plans.get(call.key)
+        found = self.device_plans.get(call.key)
         if found is None:
             from fusec.dispatch import device_axis
 
-            found = self._device_plans.keep(call.key, device_axis.make_plan(self, call))
+            found = self.device_plans.keep(call.key, device_axis.make_plan(self, call))
         self.last = found.bound
         return found
 

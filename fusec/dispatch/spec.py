@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch.plan import Call, DevicePlan, Plan
+from fusec.dispatch.plan import Call, Plan
 from fusec.frontends.c.definition import Definition
 
 if TYPE_CHECKING:
@@ -22,36 +22,40 @@ if TYPE_CHECKING:
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 
+class SpecOptions(TypedDict, total=False):
+    """What constructors of kernels hand on."""
+
+    fp: Fp  # "strict" without
+    uses_index: bool  # the definition may ask for positions
+    # Of element-wise kernels:
+    reduce_dims: bool  # axes are merged that all operands walk evenly, unless False
+    no_return: bool  # calls return None
+    return_tuple: bool  # calls return a tuple even of one output
+    # Of kernels along axes:
+    elements: frozenset[str]  # outputs that have the shape of the arguments, not of the totals
+    in_place: frozenset[tuple[str, str]]  # outputs and inputs that may be the same memory
+
+
 class KernelSpec:
     """A definition and a signature, and how calls treat the arguments."""
 
     takes_outputs = True  # calls may give the outputs after the inputs
     names_output = False  # they may give the only one as out=
     follows_raw = False  # raw arrays have the shape of the iteration space
+    checks = ""  # what calls look for, see `fusec.dispatch.checked`
 
-    def __init__(
-        self,
-        definition: Source,
-        signature: Signature,
-        *,
-        reduce_dims: bool = True,
-        no_return: bool = False,
-        return_tuple: bool = False,
-        uses_index: bool = False,
-        fp: Fp = "strict",
-    ) -> None:
+    def __init__(self, definition: Source, signature: Signature, **options: Unpack[SpecOptions]) -> None:
         self.definition, self.signature = definition, signature
         self.name = signature.name
-        self.in_params, self.out_params = signature.inputs, signature.outputs
-        self.params = signature.params
+        self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.reduce_dims = reduce_dims  # axes are merged that all operands walk evenly
-        self.no_return = no_return  # calls return None
-        self.return_tuple = return_tuple  # calls return a tuple even of one output
-        self.uses_index = uses_index  # the definition may ask for the position of the element
-        self.fp = fp
-        self.device_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
-        self.last: Specialisation | None = None  # what was called last, which source() shows without types
+        self.fp: Fp = options.get("fp", "strict")
+        self.uses_index = options.get("uses_index", False)
+        self.reduce_dims = options.get("reduce_dims", True)
+        self.no_return, self.return_tuple = options.get("no_return", False), options.get("return_tuple", False)
+        self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())
+        self.device_plans: Recent[object, Any] = Recent(MAX_PLANS)
+        self.last: Any = None  # what was called last, which source() shows without types
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Make later calls of this kind faster; again: an earlier call had these shapes and strides."""

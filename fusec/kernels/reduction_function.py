@@ -48,8 +48,6 @@ class ReductionVariant(AxisKernel):
     arguments by position may get a native entry.
     """
 
-    converts = False
-
     def __init__(
         self,
         owner: Reduction,
@@ -65,9 +63,14 @@ class ReductionVariant(AxisKernel):
         if self.native:
             self.share(owner.paths.setdefault(self.nin, Paths()))
 
-    def takes(self, name: str) -> Takes:
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """Never: a number's own type counts."""
+        del name, types
+        return False
+
+    def takes(self, param: Parameter) -> Takes:
         """Numbers of the kind that made this variant."""
-        sort, _, kind = self.forms.get(name, "").partition(" ")
+        sort, _, kind = self.forms.get(param.name, "").partition(" ")
         return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
     def _hasten(self, plan: Plan, call: Call, key: object) -> None:

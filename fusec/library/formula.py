@@ -52,11 +52,6 @@ class Formula:
     index: DType = INT64  # of positions
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
     def texts(self) -> dict[str, Any]:
         """All fields."""
         return {key: repr(value) for key, value in vars(self).items()} | {"rule": self.rule.name}

@@ -33,18 +33,9 @@ class GraphSource:
         return self.graph.name
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
     def texts(self) -> dict[str, Any]:
         """The graph's text."""
         return {"graph": self.text}
-
-    def read(self) -> Graph:
-        """The graph."""
-        return self.graph
 
 
 @dataclass(frozen=True)
