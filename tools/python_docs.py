@@ -51,7 +51,8 @@ has `source(target)` and `explain(*args)`, and pickles by its source.
 
 - Types are inferred at every call. An annotation fixes the type of a parameter: `x: float32`,
   `x: np.float32` or `x: "float32"`. It also fixes the type of the result, `-> float32`, and of a
-  variable, `t: float32 = x / 3`, which converts.
+  variable, `t: float32 = x / 3`, which converts. Annotations with classes of arrays fix no type:
+  `x: np.ndarray`, `x: NDArray[np.float32]`, or an alias such as `Image = NDArray[np.float32]`.
 - Arithmetic follows NumPy 2 type promotion: `/` divides truly, `//` and `%` round down,
   `int8 + int16` is int16. Python numbers adapt to the dtype of the other operand (NEP 50),
   including those among the arguments of a call. An integer that the dtype cannot hold is an error.

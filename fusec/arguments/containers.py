@@ -15,7 +15,7 @@ import numpy as np
 
 from fusec.arguments.operands import LISTS, admitted, is_foreign, is_lent
 from fusec.base.records import dataclass
-from fusec.errors.arguments import ContainerDeclines, ContainerFails
+from fusec.errors.arguments import ContainerDeclines, ContainerFails, UnsupportedDtype
 from fusec.errors.base import FusecError
 
 Values = tuple[object, ...]
@@ -109,6 +109,10 @@ def _ask(
     except Exception as problem:  # whatever the container raises
         if isinstance(problem, NotImplementedError) and not door.elementwise:
             return None
+        if str(getattr(container, "dtype", "")) == "category":  # pandas has no arithmetic of them, even of numbers
+            names = (name for name, each in zip(door.params, inputs, strict=False) if each is container)
+            cure = "pass the codes, x.cat.codes, or the values, np.asarray(x)"
+            raise UnsupportedDtype(door.name, next(names, ""), "category", cure).at() from problem
         raise ContainerFails(door.name, type(container).__name__, _reason(problem)).at() from problem
     if found is NotImplemented:
         return None

@@ -198,18 +198,21 @@ def dtype_of(array: Array, param: str, kernel: str) -> DType:
     return found
 
 
+WORDS = "and number words with np.unique(x, return_inverse=True)[1]"
+
+
 def cure_for(dtype: np.dtype[np.generic]) -> str:
     """The hint for an array of an unsupported dtype."""
     if dtype.hasobject:
-        return "objects cannot be computed on natively; convert with .astype('float64')"
+        return f"objects cannot be computed on natively; convert numbers with .astype('float64'), {WORDS}"
     if not dtype.isnative:
         return f"the byte order is foreign; pass an array of {dtype.newbyteorder('=').name}"
     if dtype.names is not None:
         return "pass the fields as separate arrays"
     if dtype.kind in "mM":
-        return "compute with .view('int64'), whose least number is NaT, and convert back with .view(x.dtype)"
+        return "compute with np.asarray(x).view('int64'), whose least number is NaT; back with .view(x.dtype)"
     if dtype.kind in "SUTa":
-        return "text is not a number; convert with .astype('float64') if it spells numbers"
+        return f"text is not a number; convert numbers that it spells with .astype('float64'), {WORDS}"
     if dtype.kind in "fc":
         return "extended precision is not portable; convert with .astype('float64') or .astype('complex128')"
     return f"supported are {', '.join(dtypes.BY_NAME)}"

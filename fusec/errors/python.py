@@ -47,7 +47,7 @@ class TypeChanges(Named, code="F175", exception=FusecTypeError):
 
     message = "'{name}' is {first} on one path through this statement and {second} on another"
     label = "'{name}' must have one type after this"
-    hint = "{first} on line {first_line}, {second} on line {second_line}: convert one, e.g. {cure}"
+    hint = "{first} on line {first_line}, {second} on line {second_line}: {cure}"
     first: str
     first_line: int
     second: str

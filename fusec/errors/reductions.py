@@ -181,6 +181,6 @@ class DatesRefused(Named, code="F802"):
     """A reduction or scan of dates or durations that NumPy refuses."""
 
     message = "{name} of {dtype}: {reason}"
-    hint = "dates and durations follow NumPy's rules; x.view('int64') gives their numbers"
+    hint = "dates and durations follow NumPy's rules; np.asarray(x).view('int64') gives their numbers"
     dtype: str
     reason: str

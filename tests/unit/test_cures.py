@@ -11,6 +11,7 @@ import pytest
 import fusec
 from fusec import FusecError
 from fusec.base.diagnostics import did_you_mean
+from fusec.base.dtypes import BY_NAME
 
 openly = {"scale": 3, "open": open, "scan": fusec.cumsum}
 
@@ -59,6 +60,44 @@ def test_numbas_signatures_are_named(door, given):
 @pytest.mark.parametrize("text", ["def f(x): return (x)", "lambda x: (x)"])
 def test_texts_are_no_signatures(text):
     assert fusec.elementwise(text)(2.0) == 2
+
+
+WORDS = np.array(["Oslo", "Bonn", "Oslo"])
+
+
+@pytest.mark.parametrize("words", [WORDS, WORDS.astype(object)])
+def test_words_become_numbers_as_the_hint_says(words):
+    with pytest.raises(FusecError, match=r"number words with np\.unique\(x, return_inverse=True\)\[1\]"):
+        fusec.sum(words)
+    assert fusec.sum(np.unique(words, return_inverse=True)[1]) == 2
+
+
+def test_words_from_outside_become_numbers_as_the_hint_says():
+    with pytest.raises(FusecError, match="number words with np"):
+        fusec.elementwise("def f(x): return x + names[0]", names={"names": WORDS})(np.ones(3))
+
+
+PATHS = "def f(x, y):\n    if x == 1:\n        return x\n    return y"
+VARIABLE = "def f(x, y):\n    if x == 1:\n        z = x\n    else:\n        z = y\n    return z"
+
+
+@pytest.mark.parametrize("text", [PATHS, VARIABLE])
+@pytest.mark.parametrize(
+    ("first", "second", "cure"),
+    [
+        ("float64", "int32", "convert one, e.g. np.float64("),
+        ("int32", "float64", "convert one, e.g. np.float64("),
+        ("int64", "float32", "convert both, e.g. np.float64("),
+        ("uint64", "int8", "convert both, e.g. np.float64("),
+        ("complex64", "float64", "convert both, e.g. np.complex128("),
+        ("float8_e4m3fn", "float8_e5m2", "convert both, e.g. np.float32("),
+    ],
+)
+def test_paths_of_different_types_are_told_a_dtype_that_holds_both(text, first, second, cure):
+    function = fusec.elementwise(text)
+    with pytest.raises(FusecError) as caught:
+        function(*(np.ones(3).astype(BY_NAME[each].numpy) for each in (first, second)))
+    assert cure in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -411,5 +411,5 @@ def test_names_are_looked_up_in_dicts_alone(text, given):
 
 
 def test_unknown_functions_name_the_page_that_lists_them():
-    with pytest.raises(fusec.FusecError, match=r"docs/python\.md lists the functions"):
+    with pytest.raises(fusec.FusecError, match=r"docs/evaluate\.md lists the functions"):
         fusec.evaluate("qqqqqqqqq(1)")

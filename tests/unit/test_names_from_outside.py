@@ -2,12 +2,17 @@
 
 # ruff: noqa: B023 - that it makes no difference is what is tested
 
+from typing import Annotated, Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fusec
 
 SCALE = 2.0
+Image = NDArray[np.float32]
+ALIASES = [Image, np.ndarray, Annotated[Image, "rows"], Image | None, Any]
 
 
 def scaled(x):
@@ -69,3 +74,23 @@ def test_a_name_is_looked_up_again_as_long_as_it_is_missing(kind, monkeypatch):
     assert np.all(later(np.ones(1)) == 6)
     monkeypatch.setitem(globals(), "LATER", 50)
     assert np.all(later(np.ones(1, "f")) == 6)
+
+
+@pytest.mark.parametrize("alias", ALIASES, ids=str)
+def test_aliases_of_array_classes_annotate_as_the_classes_do(alias):
+    twice = fusec.elementwise("def f(x: Alias) -> Alias:\n    y: Alias = 2 * x\n    return y", names={"Alias": alias})
+    assert twice(np.ones(3)).tolist() == [2, 2, 2]
+
+
+@fusec.kernel
+def copied(x: Image, out: Image):
+    for i in fusec.grid(len(x)):
+        out[i] = x[i]
+
+
+def test_an_alias_of_arrays_leaves_their_dtype_open_and_is_no_number():
+    x, out = np.ones(3), np.zeros(3)
+    copied(x, out)
+    assert out.tolist() == [1, 1, 1]
+    with pytest.raises(fusec.FusecError, match="'Image' is a GenericAlias"):
+        fusec.elementwise(lambda x: x + Image)(1.0)

@@ -13,11 +13,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, FunctionType, MappingProxyType, ModuleType
-from typing import Any
+from types import CodeType, FunctionType, MappingProxyType, ModuleType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
+from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
 from fusec.base.records import dataclass, replace
 from fusec.base.source import SourceFile
@@ -26,9 +27,10 @@ from fusec.frontends.capture.namespace import Opaque, Outside, closure_of
 from fusec.frontends.capture.snapshot import MAX_TABLE, NUMBERS, ROOTS, frozen
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.annotations import ANY
 from fusec.frontends.python.build import LAMBDA
 from fusec.frontends.python.compound import KNOWN, PYTHONS_OWN
-from fusec.frontends.python.definition import Capture, FunctionText, number
+from fusec.frontends.python.definition import ARRAY_CLASS, Capture, FunctionText, number
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 
@@ -382,11 +384,19 @@ class _Capturing:
             return ("builtin", name, own)
         if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
             return ("function", self.key_of(value))
-        return (
-            "other",
-            _described(value),
-            "numbers, dtypes, functions, tuples and lists of them, and arrays can be used from outside",
-        )
+        cure = "numbers, dtypes, functions, tuples and lists of them, and arrays can be used from outside"
+        return ("other", _described(value), cure, *([ARRAY_CLASS] if _is_array_class(value) else []))
+
+
+def _is_array_class(value: object) -> bool:
+    """Whether a value is an annotation of arrays: a class of them, or an alias, ``Image = NDArray[np.float32]``."""
+    value = getattr(value, "__value__", value)  # of ``type Image = ...``
+    if get_origin(value) in (Union, UnionType):
+        return any(map(_is_array_class, get_args(value)))
+    while hasattr(value, "__origin__"):
+        value = value.__origin__
+    names = {each.__name__ for each in value.__mro__[:-1]} if isinstance(value, type) else ()
+    return value is Any or not ANY.isdisjoint(names)
 
 
 def _is_missing(name: str, namespace: Outside) -> bool:
@@ -414,7 +424,7 @@ def _table(value: np.ndarray[Any, Any]) -> Capture:
         return ("other", _described(value), "convert it: x.filled() of a masked array, np.asarray(x) of others")
     dtype = dtypes.from_numpy(value.dtype.newbyteorder("="))
     if dtype is None:
-        return ("other", f"an array of dtype {value.dtype}", "convert it, e.g. x.astype(np.float64)")
+        return ("other", f"an array of dtype {value.dtype}", cure_for(value.dtype))
     return ("array", dtype.name, value.shape, np.ascontiguousarray(value, dtype.numpy).tobytes().hex())
 
 

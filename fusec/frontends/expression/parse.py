@@ -272,7 +272,7 @@ class _Splitter:
             )
         if name not in KNOWN and name not in CONVERSIONS:
             near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
-            cure = near or "docs/python.md lists the functions"
+            cure = near or "docs/evaluate.md lists the functions"
             raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
         self.calls += 1
         if self.calls > MAX_CALLS:

@@ -7,7 +7,7 @@ from fusec.base.dtypes import BY_NAME, DType
 from fusec.errors.python import BadAnnotation
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import unquoted
-from fusec.frontends.python.kernel_context import KernelContext
+from fusec.frontends.python.kernel_context import KernelContext, Other
 from fusec.frontends.python.name_usage import dotted_name
 from fusec.frontends.python.types import PythonType, storage
 from fusec.frontends.python.values import Absent, Type
@@ -35,7 +35,7 @@ def dtype_of(node: s.Expression | None, kernel: KernelContext, key: str) -> DTyp
     match captured:
         case Type(kind=kind):
             return storage(kind) if isinstance(kind, PythonType) else kind
-        case Absent():
+        case Absent() | Other(is_array_class=True):
             return None
     found = BY_NAME.get(PYTHON.get(name, name))
     if found is not None:

@@ -17,7 +17,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python import values as v
 from fusec.frontends.python.arithmetic import condition
 from fusec.frontends.python.kernel_context import Instance, KernelContext, Other
-from fusec.frontends.python.types import Kind, PythonType, carrier, join, storage
+from fusec.frontends.python.types import Kind, carrier, conversion, join
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Assign, Declare, Local, Stmt
 from fusec.ir.walk import expressions as walk
@@ -279,8 +279,7 @@ class FunctionContext(StatementBuilder):
         if kind is None:
             cure = "keep it the same on every path"
             if isinstance(a, v.Scalar) and isinstance(b, v.Scalar):
-                wanted = next((each.type for each in (b, a) if not isinstance(each.type, PythonType)), a.type)
-                cure = f"np.{storage(wanted)}({name})"
+                cure = conversion(a.type, b.type, name)
             raise TypeChanges(name, v.show(a), a_span.line, v.show(b), b_span.line, cure).at(span)
         return kind
 

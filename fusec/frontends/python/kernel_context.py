@@ -14,7 +14,7 @@ from fusec.base.source import SourceFile, Span
 from fusec.frontends.lowering import fresh, nested
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python import values as v
-from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.definition import ARRAY_CLASS, Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.types import BY_NAME, Kind, carrier
 from fusec.ir.expr import Const
 from fusec.ir.loops import Function
@@ -37,6 +37,7 @@ class Other:
 
     given: str
     cure: str
+    is_array_class: bool = False
 
 
 @dataclass
@@ -109,8 +110,8 @@ def value_of(capture: Capture, name: str = "") -> v.Value | Other:
             return _array(DTYPES[dtype], tuple(shape), bytes.fromhex(text))
         case ("none",):
             return v.Absent()
-        case ("other", str() as given, str() as cure):
-            return Other(given, cure)
+        case ("other", str() as given, str() as cure, *more):
+            return Other(given, cure, ARRAY_CLASS in more)
         case ("missing", str() as cure):
             return Other("", cure)
     raise AssertionError(f"unknown capture {capture}")

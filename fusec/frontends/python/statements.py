@@ -24,7 +24,7 @@ from fusec.frontends.python.expressions import PythonExpressions
 from fusec.frontends.python.function_context import FunctionContext, Variables
 from fusec.frontends.python.loops import LoopLowering
 from fusec.frontends.python.sequences import parts_of
-from fusec.frontends.python.types import Kind, join
+from fusec.frontends.python.types import Kind, conversion, join
 from fusec.ir.expr import Const, Expr, Struct, apply
 from fusec.ir.loops import ASSERT, Assign, Call, CallStatement, If
 from fusec.ir.walk import expressions
@@ -274,8 +274,8 @@ class PythonStatements:
             for at, part in enumerate(parts):
                 kind = join(kinds[at], part.type)
                 if kind is None:
-                    dtype = next((each for each in (part.type, kinds[at]) if isinstance(each, DType)), kinds[at])
-                    raise self._differ(kinds[at], first_span, part.type, span, f"convert one, e.g. np.{dtype}(...)")
+                    cure = conversion(kinds[at], part.type, "...")
+                    raise self._differ(kinds[at], first_span, part.type, span, cure)
                 kinds[at] = kind
         return tuple(kinds)
 

@@ -90,6 +90,15 @@ def join(left: Kind, right: Kind) -> Kind | None:
     return None
 
 
+def conversion(left: Kind, right: Kind, shown: str) -> str:
+    """The cure for two values that cannot be one variable or result: a dtype that holds both.
+
+    shown: what is to be converted.
+    """
+    found = storage(promote(left, right) or FLOAT32)  # NumPy does not promote narrow floats of different formats
+    return f"convert {'one' if found in (left, right) else 'both'}, e.g. np.{found}({shown})"
+
+
 def rank(kind: Kind) -> int:
     """That of the Python type with the same sort of values."""
     if isinstance(kind, PythonType):
