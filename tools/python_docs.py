@@ -54,8 +54,8 @@ has `source(target)` and `explain(*args)`, and pickles by its source.
   variable, `t: float32 = x / 3`, which converts. Annotations with classes of arrays fix no type:
   `x: np.ndarray`, `x: NDArray[np.float32]`, or an alias such as `Image = NDArray[np.float32]`.
 - Arithmetic follows NumPy 2 type promotion: `/` divides truly, `//` and `%` round down,
-  `int8 + int16` is int16. Python numbers adapt to the dtype of the other operand (NEP 50),
-  including those among the arguments of a call. An integer that the dtype cannot hold is an error.
+  `int8 + int16` is int16. Python numbers, including those passed as arguments, adapt to the dtype
+  of the other operand (NEP 50). An integer that the dtype cannot hold is an error.
 - `float()`, `int()`, `bool()` and `complex()` make Python numbers, whose integers have 64 bits
   here. Functions of Python numbers alone give Python numbers; np.sqrt(2) does too.
 - A variable may change its type by assignment, `x = x / 255`, but not on one branch only. Where
@@ -80,9 +80,9 @@ The dtypes are{dtypes}.
 ## Names
 
 Names from outside are looked up when the function is decorated. A name that does not exist yet is
-looked up at the first call that finds it. From then on these names are constants. They may stand
-for numbers, NumPy scalars, dtypes, functions, tuples and lists of these, and arrays, which are
-copied. Attributes of objects are constants too, if they end in one of these: `settings.scale` or
+looked up at each call until it exists. From then on these names are constants. They may stand for
+numbers, NumPy scalars, dtypes, functions, tuples and lists of these, and arrays, which are copied.
+Attributes of objects are constants too, if they end in one of these: `settings.scale` or
 `table.shape[0]`.
 
 Plain Python functions and decorated ones may be called, by position and by name. They are compiled
@@ -93,7 +93,7 @@ A function may be defined inside another. It may use the variables of the outer 
 their values at the call. It may be passed to functions, but not returned. A function that consists
 of a single `return` is expanded where it is called, so it may index the arrays of a stencil.
 
-`fusec.vectorize` takes `numpy.vectorize`'s calls: lists are arrays, and `otypes=` converts the
+`fusec.vectorize` is called like `numpy.vectorize`: lists are arrays, and `otypes=` converts the
 results.
 
 ## Tuples and tables

@@ -57,7 +57,7 @@ def _range_of(value: object, dtype: DType) -> str:
 
 
 def as_array(value: object, param: str, kernel: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """A number as an array without axes. Raises ScalarDoesNotFit for Python integers beyond int64."""
+    """A number as a zero-dimensional array. Raises ScalarDoesNotFit for Python integers beyond int64."""
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise _refusal("range", value, INT64, param, kernel)
     return np.asarray(value)

@@ -64,7 +64,7 @@ SETTINGS = (
         "the folder of the disk cache; folders and entries that others own or may write to are not used",
     ),
     Setting("FUSEC_CACHE_BYTES", _number(0), BYTES, "the largest size of the disk cache"),
-    Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of former outputs is kept for new outputs"),
+    Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of freed outputs is kept for new outputs"),
     Setting(
         "FUSEC_CHECK", _checks, "'bounds', 'wrap' or 'bounds,wrap', or 0 for no checks",
         "`bounds` checks the indices and assertions of all kernels as they run, `wrap` reports integers that wrap;"

@@ -7,7 +7,7 @@ ARRAYS = "fusec.fuse compiles functions of arrays, written with NumPy"
 LOOPS = "fusec.kernel compiles loops over fusec.grid(...), fusec.elementwise functions of one element"
 INSTEAD = {
     **dict.fromkeys(("RawKernel", "RawModule"), OWN),
-    "guvectorize": "fusec.stencil looks at neighbours, fusec.reduction and fusec.ScanKernel run along axes",
+    "guvectorize": "fusec.stencil reads neighbours, fusec.reduction and fusec.ScanKernel run along axes",
     **dict.fromkeys(("jit", "njit", "autojit", "generated_jit", "cfunc"), LOOPS),
     **dict.fromkeys(("prange", "pndindex", "cuda", "blockIdx", "threadIdx"), LOOPS),
     **dict.fromkeys(("compile", "vmap", "pmap", "Fusion"), ARRAYS),
@@ -15,27 +15,27 @@ INSTEAD = {
     "syncthreads": "fusec.barrier()",
     "shared_memory": "fusec.shared(shape, dtype)",
     "ufunc": "fusec.elementwise makes functions that broadcast",
-    "frompyfunc": "fusec.vectorize has numpy.vectorize's calls",
+    "frompyfunc": "fusec.vectorize is called like numpy.vectorize",
     "scan": "fusec.ScanKernel takes any associative combination",
     "reduce": "fusec.reduction takes any combination",
-    "numexpr": "fusec.evaluate has numexpr's calls",
+    "numexpr": "fusec.evaluate is called like numexpr.evaluate",
     "average": "fusec.mulsum(x, weights) / fusec.sum(weights)",
     **dict.fromkeys(("dot", "matmul", "einsum"), "fusec.vecdot and fusec.mulsum sum products; matrices are NumPy's"),
 }
-KEYS = "there is no state: pass a key, the seed, and a counter, which tells the numbers of one key apart"
+KEYS = "there is no state: pass a key (the seed) and a counter, which distinguishes the numbers of one key"
 RANDOM = {
     **dict.fromkeys(("seed", "default_rng", "Generator", "RandomState", "PRNGKey", "key", "split"), KEYS),
     **dict.fromkeys(
         ("normal", "randn", "standard_normal", "gauss"),
-        "fusec.random.normal32(key, counter) and normal64 make standard normal numbers",
+        "fusec.random.normal32(key, counter) and normal64 draw standard normal numbers",
     ),
     **dict.fromkeys(
         ("uniform", "rand", "random", "random_sample", "sample"),
-        "fusec.random.uniform32(key, counter) and uniform64 make numbers of [0, 1)",
+        "fusec.random.uniform32(key, counter) and uniform64 draw numbers in [0, 1)",
     ),
     **dict.fromkeys(
         ("randint", "random_integers", "choice"),
-        "fusec.random.integers(key, counter, low, high) makes integers from low to high - 1",
+        "fusec.random.integers(key, counter, low, high) draws integers from low to high - 1",
     ),
 }
-"""What to use instead of names of numpy.random and jax.random that fusec.random has not."""
+"""What to use instead of names of numpy.random and jax.random that fusec.random does not have."""

@@ -1,6 +1,6 @@
 """A mistake and its correction for the most common errors; ``fusec explain CODE`` shows them.
 
-A text says why, then gives lines to try, with ``np``, ``ElementwiseKernel`` and an array ``out`` of three float64.
+A text gives the reason, then lines to try, with ``np``, ``ElementwiseKernel`` and ``out``, an array of three float64.
 """
 
 from fusec.errors.language_examples import LANGUAGE
@@ -16,13 +16,13 @@ A checked kernel looks at every index before it uses it.
     after(np.ones(3), out)       # wrong: the last element reads x[3]
     after(np.ones(4), out)       # right""",
     "F381": """\
-Assertions act in kernels that are checked, and nowhere else.
+Assertions have an effect only in checked kernels.
 
     root = elementwise("def root(x):\\n    assert x >= 0\\n    return np.sqrt(x)", bounds="check")
     root(np.array([4.0, -4.0]))      # wrong
     root(np.array([4.0, 9.0]))       # right""",
     "F382": """\
-What a pointer may reach is not known once it has been moved.
+The bounds of a pointer are unknown once it has been moved.
 
     moved = ElementwiseKernel("raw T x", "float64 z", "const T* p = &x[0]; z = p[i]", bounds="check")
     moved(np.ones(3), out)       # wrong
@@ -40,14 +40,14 @@ A call gives all inputs, or all inputs and all outputs.
     add(np.ones(3), 2)           # right: z is allocated
     add(np.ones(3), 2, out)      # right: z is written to `out`""",
     "F202": """\
-Arrays are NumPy's, whatever has DLPack, __cuda_array_interface__ or __array__, and lists of numbers.
+Arrays are NumPy arrays, objects with DLPack, __cuda_array_interface__ or __array__, and lists of numbers.
 Masked arrays are refused, since the mask would be lost.
 
     negate = ElementwiseKernel("float64 x", "float64 z", "z = -x", "negate")
     negate({1.0, 2.0})               # wrong: a set has no order
     negate([1.0, 2.0])               # right""",
     "F204": """\
-Arrays are never converted silently: a declared dtype is that dtype, and a placeholder is one dtype in a
+Arrays are never converted silently: a declared dtype is required, and a placeholder stands for one dtype in a
 call. Python numbers take the type of their parameter.
 
     add = ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
@@ -59,7 +59,7 @@ call. Python numbers take the type of their parameter.
 A placeholder gets its dtype from an array; numbers have none of their own.
 
     fill = ElementwiseKernel("int64 x", "T z", "z = x", "fill")
-    fill(np.arange(3))               # wrong: nothing says what T is
+    fill(np.arange(3))               # wrong: nothing determines T
     fill(np.arange(3), out)          # right: T is the dtype of `out`
     ElementwiseKernel("int64 x", "float64 z", "z = x", "fill")(np.arange(3))     # right: no placeholder""",
     "F206": """\
@@ -73,14 +73,14 @@ machines are converted, outputs are not.
     twice(np.ones(3), np.empty(3, ">f8"))                 # wrong: the output is in another byte order
     twice(np.ones(3, ">f8"))                              # right""",
     "F212": """\
-Shapes are joined from the last axis on, as in NumPy: axes must agree, or one of them be 1.
+Shapes broadcast from the last axis on, as in NumPy: two lengths must be equal, or one of them must be 1.
 
     add = ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y", "add")
     add(np.ones((4, 3)), np.ones(4))             # wrong: 3 and 4
     add(np.ones((4, 3)), np.ones(4)[:, None])    # right: (4, 3) and (4, 1)
     add(np.ones((4, 3)), np.ones(3))             # right""",
     "F213": """\
-A given output has exactly the shape that the inputs broadcast to.
+An output has exactly the shape to which the inputs broadcast.
 
     add = ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y", "add")
     add(np.ones((4, 1)), np.ones(3), np.empty(3))         # wrong
@@ -93,13 +93,13 @@ raw.
     first(np.ones(9), size=3)     # wrong
     first(np.ones(9)[:3])         # right""",
     "F215": """\
-Raw arrays are indexed by the operation itself, so that their shapes do not say how often it runs.
+The operation indexes raw arrays itself, so their shapes do not determine how often it runs.
 
     pairs = ElementwiseKernel("raw float64 x", "raw float64 z", "z[i] = x[2 * i] + x[2 * i + 1]", "pairs")
     pairs(np.ones(8), np.empty(4))             # wrong
     pairs(np.ones(8), np.empty(4), size=4)     # right""",
     "F216": """\
-A raw output may have any size, whatever the loop is.
+The size of a raw output is independent of the loop.
 
     copy = ElementwiseKernel("float64 x", "raw float64 z", "z[i] = x", "copy")
     copy(np.ones(8))                  # wrong
@@ -111,7 +111,7 @@ Numbers are checked, not wrapped.
     dim(np.ones(3, "uint8"), 300)     # wrong: the largest uint8 is 255
     dim(np.ones(3, "uint8"), 255)     # right""",
     "F220": """\
-A number with a part that the parameter's type has no place for is refused, not truncated.
+A number is refused, not truncated, if the type of its parameter would lose a part of it.
 
     shift = ElementwiseKernel("int32 x, int32 by", "int32 z", "z = x + by", "shift")
     shift(np.ones(3, "int32"), 2.5)            # wrong
@@ -123,13 +123,13 @@ Several elements at one address cannot all be written.
     twice(np.ones(3), np.lib.stride_tricks.as_strided(np.empty(1), (3,), (0,)))     # wrong
     twice(np.ones(3), np.empty(3))                                  # right""",
     "F226": """\
-Text is written for certain dtypes; a placeholder has none before a call.
+A text is generated for certain dtypes; a placeholder has no dtype before a call.
 
     twice = ElementwiseKernel("T x", "T z", "z = x + x", "twice")
     twice.source("cuda")                              # wrong
     twice.source("cuda", types={"T": "float32"})      # right; on the command line --types T=float32""",
     "F232": """\
-The number of axes is known when a call comes, so that this is an error of the call.
+The number of axes is known only at a call, so the call raises this error.
 
     width = ElementwiseKernel("raw float64 x", "int64 z", "z = x.shape()[1]", "width")
     width(np.ones(6), size=1)             # wrong: no axis 1
@@ -139,7 +139,7 @@ The number of axes is known when a call comes, so that this is an error of the c
     third.source("metal")     # wrong: 0.3 is float64
     ElementwiseKernel("float32 x", "float32 z", "z = x * 0.3f").source("metal")     # right""",
     "F321": """\
-Each target updates memory atomically for some dtypes only; the CPU for all that the language has.
+Each target has atomic updates for some dtypes only; the CPU has all those of the language.
 
     total = ElementwiseKernel("int64 x", "raw int64 sum", "atomicAdd(&sum[0], x)", "total")
     total.source("metal")     # wrong

@@ -7,8 +7,8 @@ A parameter is '[raw] TYPE NAME'; commas separate parameters.
     ElementwiseKernel("float64 x; float64 y", "float64 z", "z = x + y")  # wrong
     ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y")  # right""",
     "F101": """\
-Before the type stand 'raw' (the body indexes the array itself) and '_non_const' (an input that the body may
-change), and nothing else; inputs are const anyway.
+Only 'raw' (the body indexes the array itself) and '_non_const' (the body may change the input) may stand before
+the type; inputs are const anyway.
 
     ElementwiseKernel("const float64 x", "float64 z", "z = x")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x")        # right""",
@@ -19,7 +19,7 @@ A type is a dtype of NumPy by name, or one letter: a placeholder, which each cal
     ElementwiseKernel("float32 x", "float64 z", "z = x")  # right
     ElementwiseKernel("T x", "T z", "z = x")              # right""",
     "F103": """\
-Words and types of the language are no names, neither is i, the index of the element, and names with a
+Keywords and types of the language cannot be names, nor can i, the index of the element. Names with a
 leading underscore are reserved.
 
     ElementwiseKernel("float64 if", "float64 z", "z = if")                # wrong
@@ -30,7 +30,7 @@ The inputs and outputs of a kernel are known to its body by name.
     ElementwiseKernel("float64 x", "float64 x", "x = x + 1")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x + 1")  # right""",
     "F105": """\
-Options are those that change what a text means. There is no fast math: results are the same everywhere.
+Options change the meaning of a text. There is no fast math: results are the same everywhere.
 
     ElementwiseKernel("float64 x", "float64 z", "z = x", options=('--use_fast_math',))    # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x * SCALE", options=('-DSCALE=2',))  # right""",
@@ -40,12 +40,12 @@ Outside of comments a text is ASCII.
     ElementwiseKernel("float64 x", "float64 z", "z = x × 2")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x * 2")  # right""",
     "F116": """\
-A comment, a string or a character needs its end.
+A comment, a string or a character must be closed.
 
     ElementwiseKernel("float64 x", "float64 z", "z = x /* twice")    # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x /* once */")  # right""",
     "F117": """\
-Numbers are those of C: no leading zeros, which make a number octal, and f and u as suffixes.
+Numbers are written as in C: a leading zero makes a number octal, and f and u are suffixes.
 
     ElementwiseKernel("float64 x", "float64 z", "z = 08").source("cuda")           # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = 8").source("cuda")            # right
@@ -56,12 +56,12 @@ Lines that start with # are directives of C's preprocessor.
     ElementwiseKernel("float64 x", "float64 z", "z = x", preamble="#defin SCALE 2")           # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x * SCALE", preamble="#define SCALE 2")  # right""",
     "F119": """\
-Nothing is read from disk; the headers of C and CUDA that have a portable counterpart are understood.
+Nothing is read from disk; the headers of C and CUDA that have a portable counterpart are accepted.
 
     ElementwiseKernel("float64 x", "float64 z", "z = x", preamble="#include <mine.h>")      # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = sin(x)", preamble="#include <cmath>")  # right""",
     "F120": """\
-The arguments of a macro are separated by the commas outside of brackets.
+Commas outside of brackets separate the arguments of a macro.
 
     ElementwiseKernel("float64 x", "float64 z", "z = TWICE(x, x)", preamble="#define TWICE(a) (a + a)")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = TWICE(x)", preamble="#define TWICE(a) (a + a)")     # right""",
@@ -83,13 +83,13 @@ Brackets come in pairs.
     ElementwiseKernel("float64 x", "float64 z", "z = sin(x")   # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = sin(x)")  # right""",
     "F128": """\
-The language is what can run as one element's work, with the same bits, on every target; each part of C++
-that it lacks has a way around.
+The language has the parts of C++ that run with the same bits on every target. The error for any other part
+says what to write instead.
 
     ElementwiseKernel("float64 x", "float64 z", "try { z = x; } catch (int e) { }")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = isnan(x) ? 0 : x")              # right""",
     "F129": """\
-One element's work knows no threads and blocks; elements share nothing but atomics on raw arrays.
+An elementwise kernel has no threads and blocks; elements share nothing but atomics on raw arrays.
 
     ElementwiseKernel("float64 x", "float64 z", "z = threadIdx.x")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = i")            # right""",
@@ -126,7 +126,7 @@ A name is declared once in each pair of braces.
     ElementwiseKernel("float64 x", "float64 z", "double a = x; double a = 2; z = a").source("cuda")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "double a = x; a = 2; z = a").source("cuda")         # right""",
     "F140": """\
-An output is assigned, not declared: a variable of its name would hide it, and the output stay zero.
+An output is assigned, not declared: a variable of its name would hide it, and the output would stay zero.
 
     ElementwiseKernel("float64 x", "float64 z", "double z = x;")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x;")         # right""",
@@ -138,33 +138,33 @@ Bitwise operators and % take integers, and complex values have no order.
     ElementwiseKernel("float64 x", "float64 z", "z = pow(x, 3)").source("cuda")   # right
     ElementwiseKernel("float64 x", "float64 z", "z = fmod(x, 3)").source("cuda")  # right""",
     "F146": """\
-Numbers convert to each other as in C; a complex value converts to no real one silently.
+Numbers convert to each other as in C; a complex value is never converted to a real one silently.
 
     ElementwiseKernel("complex128 x", "float64 z", "z = x").source("cuda")         # wrong
     ElementwiseKernel("complex128 x", "float64 z", "z = x.real()").source("cuda")  # right""",
     "F147": """\
-Inputs, numbers and what is declared const are only read.
+Inputs, numbers and variables declared const are read-only.
 
     ElementwiseKernel("float64 x", "float64 z", "x += 1; z = x").source("cuda")                # wrong
     ElementwiseKernel("float64 x", "float64 z", "double a = x; a += 1; z = a").source("cuda")  # right
     ElementwiseKernel("float64 x", "float64 z", "z = x; z += 1").source("cuda")                # right""",
     "F148": """\
-What stands left of = is a variable, an element of an array or a field.
+The left side of = is a variable, an element of an array or a field.
 
     ElementwiseKernel("float64 x", "float64 z", "max(x, 1) = z").source("cuda")  # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x + 1").source("cuda")      # right""",
     "F149": """\
-A function takes its number of arguments; C's max takes two.
+Each function takes a fixed number of arguments; C's max takes two.
 
     ElementwiseKernel("float64 x", "float64 z", "z = max(x, 1, 2)").source("cuda")       # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = max(max(x, 1), 2)").source("cuda")  # right""",
     "F150": """\
-Some functions take integers alone, and most no complex values.
+Some functions take only integers, and most take no complex values.
 
     ElementwiseKernel("complex128 x", "float64 z", "z = floor(x)").source("cuda")         # wrong
     ElementwiseKernel("complex128 x", "float64 z", "z = floor(x.real())").source("cuda")  # right""",
     "F151": """\
-A method is called before there is a value.
+A method gives a value only when it is called.
 
     ElementwiseKernel("raw float64 x", "float64 z", "z = x.size").source("cuda")    # wrong
     ElementwiseKernel("raw float64 x", "float64 z", "z = x[i]").source("cuda")      # right
@@ -177,13 +177,13 @@ A raw array takes one flat index, or a local array with one index for each axis.
     ElementwiseKernel("raw float64 x", "float64 z", "ptrdiff_t idx[] = {i, 1}; z = x[idx]").source("cuda")  # right
     ElementwiseKernel("raw float64 x", "float64 z", "z = x[i]").source("cuda")                              # right""",
     "F153": """\
-The length of a local array and the labels of a switch are known before any element is.
+The length of a local array and the labels of a switch must be constants.
 
     ElementwiseKernel("float64 x", "float64 z", "double a[n]; z = x").source("cuda")                   # wrong
     ElementwiseKernel("float64 x", "float64 z", "double a[8]; z = x").source("cuda")                   # right
     ElementwiseKernel("float64 x", "float64 z", "const int k = 8; double a[k]; z = x").source("cuda")  # right""",
     "F154": """\
-The types of a template follow from the arguments of a call, or are named in it.
+The types of a template follow from the arguments of a call, or are given in it.
 
     one = "template<class A> __device__ A one(int a) { return a; }"
     ElementwiseKernel("float64 x", "float64 z", "z = one(3)", preamble=one).source("cuda")         # wrong
@@ -211,13 +211,13 @@ The operation assigns its outputs; only functions return values.
     ElementwiseKernel("float64 x", "float64 z", "return x;").source("cuda")       # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x; return;").source("cuda")  # right""",
     "F163": """\
-A declaration names a type that has values, and an array its length or its values.
+A declaration needs a type that has values; an array also needs its length or its values.
 
     ElementwiseKernel("float64 x", "float64 z", "auto a; z = x").source("cuda")                      # wrong
     ElementwiseKernel("float64 x", "float64 z", "auto a = x; z = a").source("cuda")                  # right
     ElementwiseKernel("float64 x", "float64 z", "double a[] = {1, 2}; z = a[i % 2]").source("cuda")  # right""",
     "F164": """\
-A statement that computes a value and drops it is a slip.
+A statement that computes a value and drops it is a mistake.
 
     ElementwiseKernel("float64 x", "float64 z", "z == x")          # wrong
     ElementwiseKernel("float64 x", "float64 z", "z = x; z + 1")    # wrong

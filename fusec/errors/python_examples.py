@@ -6,7 +6,7 @@ The lines to try also know the decorators `elementwise`, `stencil` and `reductio
 PYTHON: dict[str, str] = {
     "F170": """\
 A kernel computes numbers from numbers: assignments, if, for over range, while, return and calls. Anything
-else that Python has is named, with what to write instead.
+else is refused, and the error says what to write instead.
 
     elementwise("def f(x): return [x, x]")             # wrong
     elementwise("def f(x): return x, x")               # right: a tuple makes two arrays""",
@@ -16,24 +16,24 @@ The text must be Python, though it is never run.
     elementwise("def f(x): return x +")                # wrong
     elementwise("def f(x): return x + 1")              # right""",
     "F172": """\
-A line that ends a block stands exactly below one before it.
+A line that ends a block has the indentation of an enclosing block.
 
     elementwise("def f(x):\\n        y = x\\n    return y")      # wrong
     elementwise("def f(x):\\n    y = x\\n    return y")          # right""",
     "F173": """\
-The source is read from the file or notebook that a function stands in; what was made by exec, or typed at a
+The source is read from the file or notebook that defines the function; a function made by exec, or typed at a
 plain prompt, has none.
 
     exec("def f(x): return x"); elementwise(f)         # wrong
     elementwise("def f(x): return x")                  # right""",
     "F174": """\
-What is decorated is a function, or the text of one.
+A decorator takes a function, or the text of one.
 
     elementwise(3)                                     # wrong
     elementwise("def f(x): return x + 1")              # right""",
     "F175": """\
-A variable keeps its dtype wherever two ways meet, and from round to round of a loop, so that its type never
-depends on data. A Python number takes the dtype that it meets.
+A variable has one dtype on all paths that meet, and in all iterations of a loop, so its type never
+depends on data. A Python number takes the dtype of the other operand.
 
     elementwise("def f(x):\\n    y = np.int32(0)\\n    if x > 0: y = x\\n    return y")(np.ones(3))   # wrong
     elementwise("def f(x):\\n    y = 0\\n    if x > 0: y = x\\n    return y")(np.ones(3))             # right""",
@@ -48,7 +48,7 @@ A result is one array, so it has one dtype.
     elementwise("def f(x):\\n    if x > 0: return np.int32(1)\\n    return x")(np.ones(3))   # wrong
     elementwise("def f(x):\\n    if x > 0: return 1\\n    return x")(np.ones(3))             # right""",
     "F178": """\
-Every element gets a result, whichever way it takes.
+Every element needs a result on every path.
 
     elementwise("def f(x):\\n    if x > 0: return x")(np.ones(3))                    # wrong
     elementwise("def f(x):\\n    if x > 0: return x\\n    return -x")(np.ones(3))     # right""",
@@ -64,7 +64,7 @@ kernel.
     elementwise("def f(x): return x + t[0]", names={"t": {0: 1}})(np.ones(3))     # wrong
     elementwise("def f(x): return x + t[0]", names={"t": (1, 2)})(np.ones(3))     # right""",
     "F181": """\
-An annotation fixes a dtype; without one any is taken.
+An annotation fixes a dtype; without one, any dtype is accepted.
 
     elementwise("def f(x: flaot32): return x")(np.ones(3))                     # wrong
     elementwise("def f(x: float32): return x")(np.ones(3, "float32"))          # right""",
@@ -74,12 +74,12 @@ Operands are promoted as NumPy promotes them, and some pairs have no common dtyp
     elementwise("def f(x): return x.astype(float8_e4m3fn) + x.astype(float8_e5m2)")(np.ones(3))   # wrong
     elementwise("def f(x): return x.astype(float8_e4m3fn) + x.astype(float32)")(np.ones(3))       # right""",
     "F183": """\
-Some names are those of arguments that every call takes.
+Some names belong to arguments that every call takes.
 
     elementwise("def f(out): return out")              # wrong
     elementwise("def f(x): return x")                  # right""",
     "F184": """\
-A function gives its results back by return; it writes no arrays.
+A function returns its results; it writes no arrays.
 
     elementwise("def f(x):\\n    x[0] = 1\\n    return x")(np.ones(3))      # wrong
     elementwise("def f(x):\\n    x = 1 + x\\n    return x")(np.ones(3))     # right""",
@@ -105,12 +105,12 @@ A call takes the parameters of the function, and out=, stream= and block_size=.
     elementwise("def f(x, y): return x + y")(np.ones(3), z=1)      # wrong
     elementwise("def f(x, y): return x + y")(np.ones(3), y=1)      # right""",
     "F189": """\
-Results are stored in a given array as NumPy's functions do it: other widths are fine, other kinds are not.
+Results are stored in a given array by NumPy's rules: the width may differ, the kind may not.
 
     elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, int))            # wrong
     elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, "float32"))      # right""",
     "F190": """\
-What is left out at the border is as wide as the offsets reach, so they must be numbers.
+The offsets determine the width of the skipped border, so they must be constants.
 
     stencil("def f(a, k): return a[k]", boundary="skip")(np.ones(3), 1)           # wrong
     stencil("def f(a): return a[1]", boundary="skip")(np.ones(3))                 # right
@@ -121,19 +121,19 @@ Boundaries are those of scipy.ndimage, and "skip".
     stencil("def f(a): return a[1]", boundary="reflekt")         # wrong
     stencil("def f(a): return a[1]", boundary="reflect")         # right""",
     "F192": """\
-Neighbours are looked up in the array itself, so it is not broadcast.
+Neighbours are read from the array itself, so it is not broadcast.
 
     stencil("def f(a, b): return a[1] + b[1]")(np.ones(1), np.ones(3))                            # wrong
     stencil("def f(a, b): return a[1] + b[1]")(np.broadcast_to(np.ones(1), 3), np.ones(3))        # right""",
     "F193": """\
-What a map returns, what combine takes and returns, and the identity have the same parts, of dtypes that go together.
+The values that map returns, the totals of combine, and the identity have the same parts, of compatible dtypes.
 
     reduction(map="lambda x: (1, x)", combine="lambda a, b: a[1] + b[1]")(np.ones(3))                       # wrong
     reduction(map="lambda x: (1, x)", combine="lambda a, b: (a[0] + b[0], a[1] + b[1])")(np.ones(3))        # right
     reduction("lambda a, b: a + b", identity=np.int64(0))(np.ones(3))                                       # wrong
     reduction("lambda a, b: a + b", identity=np.float64(0))(np.ones(3))                                     # right""",
     "F194": """\
-A reduction combines two totals. map makes what is combined of an element, and finish the result of a total.
+A reduction combines two totals. map turns an element into a total, and finish turns a total into the result.
 
     reduction("lambda a: a + 1")                                              # wrong
     reduction("lambda a, b: a + b", finish="lambda a: a + 1")                 # right

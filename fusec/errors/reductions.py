@@ -17,7 +17,7 @@ class AxisOutOfBounds(UserError, code="F240", exception=FusecAxisError):
 def axis_outside(name: str, axis: int, shape: tuple[int, ...]) -> AxisOutOfBounds:
     """The error for an axis that arguments of this shape do not have."""
     cure = f"the arguments of '{name}' broadcast to shape {shape}"
-    return AxisOutOfBounds(axis, len(shape), cure if shape else "an array of dimension 0 has no axes: leave axis= out")
+    return AxisOutOfBounds(axis, len(shape), cure if shape else "a zero-dimensional array has no axes: omit axis=")
 
 
 class AxisTwice(UserError, code="F241"):

@@ -430,7 +430,7 @@ def _text(name: str) -> Exception:
 
 
 def _as_array(name: str, value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """A number as an array without axes; uint32 becomes int64, as numexpr has it."""
+    """A number as a zero-dimensional array; uint32 becomes int64, as numexpr has it."""
     found = as_array(value, name, NAME)
     return found.astype(np.int64) if found.dtype == np.uint32 else found
 

@@ -1,4 +1,4 @@
-"""fusec.vectorize: numpy.vectorize's calls over compiled functions of scalars."""
+"""fusec.vectorize: numpy.vectorize's interface to compiled functions of scalars."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
 
     @hide_internal_frames
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The results for all elements, broadcast; a number of arguments without axes."""
+        """The results for all elements, broadcast; a number if no argument has axes."""
         names = (*self._function.params, *self._function.outputs)
         given = [self._array(name, each) for name, each in zip(chain(names, repeat("")), args, strict=False)]
         found = self._function(*given, **{name: self._array(name, each) for name, each in named.items()})

@@ -80,7 +80,7 @@ def numbers(kernel: AxisKernel | Dated, array: Array, keyword: str, value: objec
 
 
 def number(value: Given, name: str, keyword: str, *, needed: bool = False) -> Given:
-    """A number as it is, an array without axes as the number it holds. Raises NotOneNumber."""
+    """A number as it is, a zero-dimensional array as its number. Raises NotOneNumber."""
     if is_number(value) or (value is None and not needed):
         return value
     if isinstance(value, np.ndarray) and not value.ndim:

@@ -31,7 +31,7 @@ ARGUMENTS = {
 RUNNING = {"axis": "axis: an integer; None for all elements in C order, as one axis."}  # of cumulative functions
 POSITION = {"axis": "axis: an integer; None for the position among all elements in C order."}
 ERRORS = "Raises FusecTypeError for dtypes that do not fit, FusecValueError for shapes and axes that do not."
-TOTALS = "The shape of the result is that of x without the axes; without axes left it is a NumPy scalar."
+TOTALS = "The shape of the result is that of x without the reduced axes; over all axes it is a NumPy scalar."
 ELEMENTS = "The shape of the result is that of x."
 ALONG = "The shape of the result is that of x; for axis=None it has one axis of all elements."
 EXAMPLES = {

@@ -1,7 +1,7 @@
 """The reductions that are built in, named and called as NumPy's and the Array API's.
 
 Sums and products of small integers and bools accumulate in int64 or uint64 and wrap; float16 and bfloat16 accumulate in
-float32 and are rounded once. Results without axes are NumPy scalars. A nan among the elements is the result, but
+float32 and are rounded once. Zero-dimensional results are NumPy scalars. A nan among the elements is the result, but
 of functions named nan...; these give nan where no number is left.
 """
 

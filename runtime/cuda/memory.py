@@ -142,7 +142,7 @@ class CudaArray:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array without axes")
+            raise TypeError("len() of a zero-dimensional array")
         return self.shape[0]
 
     def __repr__(self) -> str:

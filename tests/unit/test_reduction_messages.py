@@ -54,7 +54,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: fusec.ReductionKernel("T x", "T y", "x", "min(a, b)", "y = a", None)(np.zeros(0)),
         "give the kernel an identity",
     ),
-    (lambda: fusec.sum(np.array(3.5), axis=0), "an array of dimension 0 has no axes: leave axis= out"),
+    (lambda: fusec.sum(np.array(3.5), axis=0), "a zero-dimensional array has no axes: omit axis="),
     (lambda: fusec.mean_var(X, out=np.zeros(())), "'mean_var' must hold one array for each output: 2, not 1"),
     (lambda: fusec.cumsum([1.0, 2.0], out=[0.0, 0.0]), "a list or tuple stands for several"),
     (lambda: fusec.sum(X, axis=0, initial=X[0]), "initial= of 'sum' must be one number, not an array of shape"),

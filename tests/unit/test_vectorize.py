@@ -1,4 +1,4 @@
-"""fusec.vectorize takes numpy.vectorize's calls."""
+"""fusec.vectorize is called like numpy.vectorize."""
 
 import pickle
 
