@@ -74,10 +74,8 @@ def _expression(
 def _reduction_text(definition: ReductionDefinition, request: Request) -> tuple[ReductionIR, Program]:
     from fusec.frontends.c.reductions import lower
 
-    reduction, empty = lower(
-        definition.read(), dict(request.types), ndim=request.ndim, reduced=request.reduced, ndims=dict(request.ndims),
-        scalars=request.scalars,
-    )  # fmt: skip
+    ndims = {"": request.ndim, **dict(request.ndims)}
+    reduction, empty = lower(definition.read(), dict(request.types), ndims, request.scalars, request.reduced)
     held = None if reduction.total is None else reduction.total.type
     if definition.number is not None and isinstance(held, DType):
         try:

@@ -12,6 +12,7 @@ import pytest
 
 from fusec.base.dtypes import BY_NAME
 from fusec.errors import FusecError
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
@@ -29,7 +30,9 @@ def message(path):
     given["options"] = tuple(given.get("options", "").split())
     with pytest.raises(FusecError) as caught:  # noqa: PT012 - reading or lowering may refuse
         kernel = parse(
-            given.pop("in_params", "T x"), given.pop("out_params", "T z"), given.pop("operation", "z = x"), **given
+            Definition(
+                given.pop("in_params", "T x"), given.pop("out_params", "T z"), given.pop("operation", "z = x"), **given
+            )
         )
         bound = {param.name: param.dtype or BY_NAME[types[param.type_name]] for param in kernel.params}
         lower(kernel, bound, ndims={}, scalars=scalars)

@@ -6,6 +6,7 @@ from programs import Case
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, INT32
 from fusec.frontends.c import lower
+from fusec.frontends.c.definition import Definition
 
 PREAMBLE = """
 struct vec { float device; int half4; int vec3; int fusec_group; int vec; int register_; int new_; };
@@ -53,11 +54,13 @@ def name_case() -> Case:
     raw = ("size", "constant")
     outputs = {"out": FLOAT32, "count": INT32}
     parsed = lower.parse(
-        in_params=", ".join(f"{'raw ' if name in raw else ''}{dtype} {name}" for name, dtype in inputs.items()),
-        out_params=", ".join(f"{dtype} {name}" for name, dtype in outputs.items()),
-        operation=OPERATION,
-        name="kernel",
-        preamble=PREAMBLE,
+        Definition(
+            in_params=", ".join(f"{'raw ' if name in raw else ''}{dtype} {name}" for name, dtype in inputs.items()),
+            out_params=", ".join(f"{dtype} {name}" for name, dtype in outputs.items()),
+            operation=OPERATION,
+            name="kernel",
+            preamble=PREAMBLE,
+        )
     )
     program = passes.run(lower.lower(parsed, inputs | outputs, ndims=dict.fromkeys(raw, 1), scalars=frozenset()))
     rng = np.random.default_rng(2)

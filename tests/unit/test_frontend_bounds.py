@@ -8,6 +8,7 @@ import pytest
 
 from fusec.base.dtypes import COMPLEX64, FLOAT16, FLOAT32, INT32, UINT8
 from fusec.errors import FusecError
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 from fusec.ir.verify import verify
 
@@ -61,7 +62,7 @@ HOSTILE = {
 
 
 def compile_text(operation, preamble="", dtype=FLOAT32):
-    kernel = parse("T x, raw T a, int32 q", "T z, raw T w", operation, preamble=preamble)
+    kernel = parse(Definition("T x, raw T a, int32 q", "T z, raw T w", operation, preamble=preamble))
     types = dict.fromkeys(("x", "a", "z", "w"), dtype) | {"q": INT32}
     verify(lower(kernel, types, ndims={}, scalars=frozenset({"q"})))
 

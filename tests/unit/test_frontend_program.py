@@ -5,6 +5,7 @@ import pytest
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, UINT8
 from fusec.errors import FusecError
 from fusec.frontends.c.classify import REFUSED
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 from fusec.frontends.c.params import RESERVED, parse_params
 from fusec.frontends.grammar_tables import STARTS, load
@@ -13,7 +14,7 @@ from fusec.ir.verify import verify
 
 
 def program(operation, in_params="T x, T y", out_params="T z", scalars=(), ndims=None, **texts):
-    kernel = parse(in_params, out_params, operation, **texts)
+    kernel = parse(Definition(in_params, out_params, operation, **texts))
     types = {param.name: param.dtype or FLOAT32 for param in kernel.params}
     found = lower(kernel, types, ndims=ndims or {}, scalars=frozenset(scalars))
     verify(found)
@@ -129,7 +130,7 @@ def test_a_variable_may_have_the_name_of_a_type(name):
 
 
 def test_types_differ_from_call_to_call():
-    kernel = parse("T x", "T z", "z = x / 2")
+    kernel = parse(Definition("T x", "T z", "z = x / 2"))
     ops = []
     for dtype in (FLOAT64, INT32, UINT8):
         found = lower(kernel, {"x": dtype, "z": dtype}, ndims={}, scalars=frozenset())

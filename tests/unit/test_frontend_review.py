@@ -4,6 +4,7 @@
 import pytest
 
 from fusec.errors import FusecError
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import parse
 
 
@@ -20,7 +21,7 @@ from fusec.frontends.c.lower import parse
 def test_what_no_type_can_mend_is_refused_when_the_kernel_is_defined(operation):
     preamble = "__device__ float g(float a) { return h(a); } __device__ float h(float a) { return a + missing; }"
     with pytest.raises(FusecError, match=r"F1(28|35|37|40|64)"):
-        parse("T x", "T z", operation, preamble=preamble)
+        parse(Definition("T x", "T z", operation, preamble=preamble))
 
 
 @pytest.mark.parametrize(
@@ -40,16 +41,16 @@ def test_what_may_be_right_is_left_alone(operation):
         "__device__ float o(float a) { return a; } __device__ int o(int a) { return only_on_gpus(a); }"
         "__device__ void user(float& a) { a = 1; }"
     )
-    parse("T x", "T z", operation, preamble=preamble)
+    parse(Definition("T x", "T z", operation, preamble=preamble))
 
 
 def test_locals_of_loop_prep_are_known_in_the_other_texts_and_those_of_the_operation_are_not():
-    parse("T x", "T z", "z = a;", loop_prep="T a = 1;", after_loop="a += 1;")
+    parse(Definition("T x", "T z", "z = a;", loop_prep="T a = 1;", after_loop="a += 1;"))
     with pytest.raises(FusecError, match="unknown name 'b'"):
-        parse("T x", "T z", "T b = x; z = b;", after_loop="b += 1;")
+        parse(Definition("T x", "T z", "T b = x; z = b;", after_loop="b += 1;"))
 
 
 def test_the_nesting_of_a_text_is_no_recursion():
     for text in ("else if (x > 1) z = 1; ", "x ? 1 : ", "- ", "z = "):
         start = "if (x) z = 1; " if "if" in text else "z = "
-        parse("T x", "T z", start + text * 5000 + ("" if "if" in text else "x;"))
+        parse(Definition("T x", "T z", start + text * 5000 + ("" if "if" in text else "x;")))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from fusec.base.dtypes import BY_NAME, from_numpy
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 from fusec.ir.interpret import interpret
 from fusec.ir.text import parse_program, print_program
@@ -16,7 +17,7 @@ def run(in_params, out_params, operation, inputs, outputs, size=None, **texts):
     """Run a kernel; inputs and outputs are arrays by name, Python numbers are passed by value."""
     scalars = {name: value for name, value in inputs.items() if not isinstance(value, np.ndarray)}
     arrays = {name: value for name, value in (inputs | outputs).items() if name not in scalars}
-    kernel = parse(in_params, out_params, operation, **texts)
+    kernel = parse(Definition(in_params, out_params, operation, **texts))
     types = {}
     for param in kernel.params:
         types[param.name] = param.dtype or from_numpy(arrays[param.name].dtype if param.name in arrays else np.float64)
@@ -298,7 +299,9 @@ def test_loop_prep_and_after_loop_surround_the_operation():
 
 def test_options_define_macros_and_make_constants_single():
     kernel = parse(
-        "", "float64 z", "z = W * 0.1;", options=("-DW=3", "-D", "Q", "--std=c++17", "-fsingle-precision-constant")
+        Definition(
+            "", "float64 z", "z = W * 0.1;", options=("-DW=3", "-D", "Q", "--std=c++17", "-fsingle-precision-constant")
+        )
     )
     z = np.zeros(1)
     interpret(lower(kernel, {"z": BY_NAME["float64"]}, ndims={}, scalars=frozenset()), {"z": z}, {}, (1,))

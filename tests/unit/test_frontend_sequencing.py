@@ -8,6 +8,7 @@ import pytest
 
 from fusec.base.dtypes import BY_NAME
 from fusec.errors.base import FusecError
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
@@ -22,7 +23,7 @@ __device__ int g(int& a) { return a += 5; }
 
 def result(operation, preamble=PREAMBLE, x=None):
     """What a kernel with an int output `z` stores there."""
-    kernel = parse("" if x is None else "int32 x", "int32 z", operation, preamble=preamble)
+    kernel = parse(Definition("" if x is None else "int32 x", "int32 z", operation, preamble=preamble))
     program = lower(kernel, {param.name: param.dtype for param in kernel.params}, ndims={}, scalars=frozenset())
     verify(program)
     arrays = {"z": np.full(1, -77, np.int32)}
@@ -139,9 +140,9 @@ def test_constant_expressions_have_types(operation, expected):
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        ("switch (x) { case 5: z = 1; break; case 4 + 1: z = 2; }", "'case 5' stands twice"),
-        ("switch (x) { case 5: case 5: z = 1; }", "'case 5' stands twice"),
-        ("switch (x) { default: z = 1; break; default: z = 2; }", "'default' stands twice"),
+        ("switch (x) { case 5: z = 1; break; case 4 + 1: z = 2; }", "'case 5' appears twice"),
+        ("switch (x) { case 5: case 5: z = 1; }", "'case 5' appears twice"),
+        ("switch (x) { default: z = 1; break; default: z = 2; }", "'default' appears twice"),
         ("int a[x]; z = 1;", "must be an integer constant"),
         ("int a[2.5]; z = 1;", "must be an integer constant"),
         ("int a[1 / 0]; z = 1;", "must be an integer constant"),
@@ -194,7 +195,7 @@ def test_a_function_goes_before_a_convenience_type_of_its_name(name, declaration
 
 def test_a_function_named_like_a_type_may_return_an_address():
     preamble = "__device__ const int* uint(const int* q) { return q + 1; }"
-    kernel = parse("raw int32 x", "int32 z", "z = uint(&x[i])[-1] + *uint(&x[i]);", preamble=preamble)
+    kernel = parse(Definition("raw int32 x", "int32 z", "z = uint(&x[i])[-1] + *uint(&x[i]);", preamble=preamble))
     program = lower(kernel, {"x": BY_NAME["int32"], "z": BY_NAME["int32"]}, ndims={"x": 1}, scalars=frozenset())
     arrays = {"x": np.array([4, 50], np.int32), "z": np.zeros(1, np.int32)}
     interpret(expand(program), arrays, {}, (1,))
@@ -216,7 +217,7 @@ def test_a_type_in_an_initialiser_of_a_preamble_is_no_function():
 @pytest.mark.parametrize("name", ["true", "not", "and", "xor", "nullptr", "template", "this", "explicit", "alignas"])
 def test_keywords_are_no_names_of_parameters(name):
     with pytest.raises(FusecError, match="F103"):
-        parse(f"int32 {name}", "int32 z", "z = 1;")
+        parse(Definition(f"int32 {name}", "int32 z", "z = 1;"))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_the_kernel_grammar_has_two_known_conflicts():
 
 def test_kernels_are_read_without_lark():
     code = (
-        "import sys; from fusec.frontends.c.lower import parse; parse('T x', 'T z', 'z = x * 2');"
+        "import sys; from fusec.frontends.c.definition import Definition; Definition('T x', 'T z', 'z = x * 2').read();"
         "import fusec; fusec.elementwise('def f(x): return x * 2');"
         "assert 'lark' not in sys.modules"
     )

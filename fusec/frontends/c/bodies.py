@@ -182,7 +182,7 @@ class FunctionLowering:
                 names, found = [name], PointerVariable(name, element, reason, type_)
             case DType(), _ if parameter.name in self.frame.unit.addressed:
                 memory = self.frame.fresh(f"{name}_ref")
-                names, found = [name], self.declarations.in_memory(memory, kind, ir.Local(name, kind), reason)
+                names, found = [name], self.frame.in_memory(memory, kind, ir.Local(name, kind), reason)
             case DType() | Struct(), _:
                 names, found = [name], Variable(name, kind, reason)
             case _:

@@ -21,7 +21,7 @@ from fusec.frontends.c.symbols import (
 )
 from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
-from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
+from fusec.ir.loops import Assign, Declare, DeclareArray
 
 MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
 
@@ -87,17 +87,12 @@ class Declarations:
         """A variable with an initial value. reason: why it may not be assigned."""
         name = self.frame.fresh(each.name)
         if each.name in self.frame.unit.addressed and isinstance(kind, DType):
-            self.frame.bind(each.name, self.in_memory(name, kind, value, reason), each.span)
+            self.frame.bind(each.name, self.frame.in_memory(name, kind, value, reason), each.span)
             return
         if reason and value is not None and (known := fold(value, self.frame.known)) is not None:
             self.frame.known[name] = known
         self.frame.bind(each.name, Variable(name, kind, reason), each.span)
         self.frame.emit(Declare(name, kind, value, line=self.frame.line))
-
-    def in_memory(self, name: str, kind: DType, value: Expr | None, reason: str) -> Address:
-        """A variable whose address is taken: an array of one element."""
-        self.frame.emit(DeclareArray(name, kind, 1, () if value is None else (value,), line=self.frame.line))
-        return Address(LocalArray(name, Pointer(kind, "local")), kind, reason)
 
     def _auto(self, each: s.Declarator, reason: str) -> None:
         if each.value is None or isinstance(each.value, s.Braced):

@@ -5,75 +5,43 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fusec.base.records import dataclass
 from fusec.base.rounding_mode import default_rounding
+from fusec.frontends.c.texts import KernelTexts, ReductionTexts
 
 if TYPE_CHECKING:
-    from fusec.frontends.c.lower import KernelText
-    from fusec.frontends.c.reductions import ReductionText
+    from fusec.frontends.c.lower import ParsedKernel
+    from fusec.frontends.c.reductions import ParsedReduction
 
 
-@dataclass(frozen=True)
-class Definition:
-    """The texts of a kernel, exactly as the user gave them."""
-
-    in_params: str
-    out_params: str
-    operation: str
-    name: str = "kernel"
-    preamble: str = ""
-    loop_prep: str = ""
-    after_loop: str = ""
-    options: tuple[str, ...] = ()
+class Definition(KernelTexts):
+    """A kernel, as its texts say."""
 
     @property
     def texts(self) -> dict[str, Any]:
         """All fields by name."""
         return dict(vars(self))
 
-    def read(self) -> KernelText:
+    @lru_cache(maxsize=256)  # noqa: B019 - definitions are values, and the parsed texts of the last ones stay
+    @default_rounding()
+    def read(self) -> ParsedKernel:
         """The parsed texts. Raises the front end's errors."""
-        return _parsed(self)
+        from fusec.frontends.c import lower
+
+        return lower.parse(self)
 
 
-@dataclass(frozen=True)
-class ReductionDefinition:
-    """The texts of a reduction, exactly as the user gave them."""
-
-    in_params: str
-    out_params: str
-    map_expr: str
-    reduce_expr: str
-    post_map_expr: str
-    identity: str | None
-    name: str = "reduce_kernel"
-    reduce_type: str | None = None
-    preamble: str = ""
-    options: tuple[str, ...] = ()
-    combined: str = "reduce_expr"  # what messages call `reduce_expr`
-    number: object = None  # the identity if it was given as a number, which totals must hold
+class ReductionDefinition(ReductionTexts):
+    """A reduction, as its texts say."""
 
     @property
     def texts(self) -> dict[str, Any]:
         """All fields by name; an identity that is a number appears as text."""
         return {name: value for name, value in vars(self).items() if name != "number"}
 
-    def read(self) -> ReductionText:
+    @lru_cache(maxsize=256)  # noqa: B019 - as above
+    @default_rounding()
+    def read(self) -> ParsedReduction:
         """The parsed texts. Raises the front end's errors."""
-        return _parsed_reduction(self)
+        from fusec.frontends.c import reductions
 
-
-@lru_cache(maxsize=256)
-@default_rounding()
-def _parsed(definition: Definition) -> KernelText:
-    from fusec.frontends.c import lower
-
-    return lower.parse(**definition.texts)
-
-
-@lru_cache(maxsize=256)
-@default_rounding()
-def _parsed_reduction(definition: ReductionDefinition) -> ReductionText:
-    from fusec.frontends.c import reductions
-
-    return reductions.parse(**definition.texts)
+        return reductions.parse(self)

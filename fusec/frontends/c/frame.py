@@ -15,7 +15,7 @@ from fusec.frontends.c.c_types import CType
 from fusec.frontends.c.context import Bindings, CallOperand, Candidate, Record, Template, TranslationUnit
 from fusec.frontends.c.folding import Known
 from fusec.frontends.c.sequencing import changes
-from fusec.frontends.c.symbols import NamedConstant, Place, Symbol, Variable
+from fusec.frontends.c.symbols import Address, NamedConstant, Place, Symbol, Variable
 from fusec.frontends.c.unknown_names import unknown_name
 from fusec.frontends.lowering import MAX_DEPTH, MAX_STATEMENTS, StatementBuilder, nested
 from fusec.ir import loops as ir
@@ -95,6 +95,11 @@ class FunctionFrame(StatementBuilder):
                 frame.types[0][name] = value
         return frame
 
+    def finished(self) -> tuple[ir.Stmt, ...]:
+        """All statements, followed by the exits where control reaches the end."""
+        body = (*self.prologue, *self.blocks[0])
+        return body if body and isinstance(body[-1], ir.Return) else (*body, *self.exits)
+
     def share(self, outer: FunctionFrame) -> None:
         """Write into the text of another function, with names in its scope."""
         self.taken, self._counts, self.known = outer.taken, outer._counts, outer.known
@@ -166,6 +171,11 @@ class FunctionFrame(StatementBuilder):
         local = ir.Local(self.fresh(name), type_)
         self.emit(ir.Declare(local.name, type_, line=self.line))
         return local
+
+    def in_memory(self, name: str, kind: DType, value: Expr | None, reason: str) -> Address:
+        """A variable whose address is taken: an array of one element."""
+        self.emit(ir.DeclareArray(name, kind, 1, () if value is None else (value,), line=self.line))
+        return Address(ir.LocalArray(name, Pointer(kind, "local")), kind, reason)
 
     def set(self, local: ir.Local, value: Expr) -> None:
         """Assign to a local."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fusec.base.records import dataclass
 from fusec.errors.language import HidesParameter
 from fusec.frontends.c import literals
 from fusec.frontends.c import syntax as s
@@ -23,18 +24,20 @@ FLAT = frozenset({"i", "n", "_ind"})
 CLOSE = object()  # on the stack: the innermost scope ends here
 
 
-def review(
-    inputs: tuple[ParamDecl, ...],
-    outputs: tuple[ParamDecl, ...],
-    declarations: tuple[s.External, ...],
-    trees: tuple[s.Body, ...],
-    further: frozenset[str] = frozenset(),
-    flat: frozenset[str] = FLAT,
-) -> None:
+@dataclass(frozen=True)
+class KnownNames:
+    """The names that a text can use."""
+
+    inputs: tuple[ParamDecl, ...] = ()
+    outputs: tuple[ParamDecl, ...] = ()
+    further: frozenset[str] = frozenset()  # names that are known besides parameters and constants, also in functions
+    flat: frozenset[str] = FLAT  # names of the element's place in flat order
+
+
+def review(names: KnownNames, declarations: tuple[s.External, ...], trees: tuple[s.Body, ...]) -> None:
     """Check the texts of a kernel - loop_prep, operation, after_loop - and the plain functions that they call.
 
     What only a template's arguments or the choice of an overload decide is left to the lowering.
-    further: names that are known besides parameters and constants. flat: those of the element's place in flat order.
     Raises UnknownName, UnknownFunction, HidesParameter, NoEffect or BadIndex.
     """
     functions: dict[str, list[s.FunctionDef]] = {}
@@ -49,7 +52,7 @@ def review(
         elif isinstance(item, s.StructDef):
             constants |= _constants(item)
             functions.update(_statics(item))
-    found = _Review(inputs, outputs, functions, constants | further, flat)
+    found = _Review(names, functions, constants | names.further)
     prepared, operation, after = trees
     found.walk(prepared)
     found.scopes.append(set())
@@ -90,21 +93,13 @@ def _statics(item: s.StructDef) -> dict[str, list[s.FunctionDef]]:
 class _Review:
     """The names in force while texts are walked with a stack, since nothing bounds their nesting yet."""
 
-    def __init__(
-        self,
-        inputs: tuple[ParamDecl, ...],
-        outputs: tuple[ParamDecl, ...],
-        functions: Functions,
-        constants: set[str],
-        flat: frozenset[str],
-    ) -> None:
+    def __init__(self, names: KnownNames, functions: Functions, constants: set[str]) -> None:
         self.functions, self.constants = functions, constants
-        self.roles = {param.name: "an input" for param in inputs} | {param.name: "an output" for param in outputs}
-        self.raw = {param.name for param in inputs + outputs if param.raw}
-        self.scopes: list[set[str]] = [
-            {*self.roles, *flat, *(f"_raw_{name}" for name in self.roles)} | constants,
-            set(),
-        ]
+        self.roles = {param.name: "an input" for param in names.inputs}
+        self.roles |= {param.name: "an output" for param in names.outputs}
+        self.raw = {param.name for param in names.inputs + names.outputs if param.raw}
+        known = {*self.roles, *names.flat, *(f"_raw_{name}" for name in self.roles)} | constants
+        self.scopes: list[set[str]] = [known, set()]
         self.called: list[str] = []
 
     def walk(self, nodes: Iterable[s.Node]) -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusec.base.dtypes import INT64, DType
-from fusec.base.records import dataclass, field, replace
-from fusec.base.source import SourceFile
+from fusec.base.records import dataclass, replace
 from fusec.errors.language import TooDeep
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.bodies import TRUE
-from fusec.frontends.c.context import TranslationUnit
-from fusec.frontends.c.frame import FunctionFrame
-from fusec.frontends.c.lint import review
-from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
+from fusec.frontends.c.lint import KnownNames, review
+from fusec.frontends.c.params import ParamDecl, parse_both
 from fusec.frontends.c.parse import Reader
-from fusec.frontends.c.statements import StatementLowering
+from fusec.frontends.c.parsed import ParsedTexts
+from fusec.frontends.c.storage import PlaceAccess
 from fusec.frontends.c.symbols import Address, Indexer, NamedConstant, RawArray, Symbol, Variable
+from fusec.frontends.c.texts import KernelTexts
 from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer
@@ -27,63 +26,27 @@ SIZE = ir.Query("", "size", None, INT64)
 
 
 @dataclass(frozen=True)
-class KernelText:
-    """The texts of a kernel and their syntax trees; nothing here depends on types.
+class ParsedKernel(ParsedTexts):
+    """The syntax trees of a kernel's texts."""
 
-    source: the operation's text, which the lines of the program refer to. trees: preamble, loop_prep, operation and
-    after_loop. single: float literals without suffix are float32. addressed: variables whose address may be kept.
-    """
-
-    name: str
-    inputs: tuple[ParamDecl, ...]
-    outputs: tuple[ParamDecl, ...]
-    operation: str
-    preamble: str = ""
-    loop_prep: str = ""
-    after_loop: str = ""
-    options: tuple[str, ...] = ()
-    source: SourceFile = field(default_factory=lambda: SourceFile("operation", ""), compare=False)
-    declarations: tuple[s.External, ...] = field(default=(), compare=False, repr=False)
-    trees: tuple[s.Body, ...] = field(default=((), (), ()), compare=False, repr=False)
-    single: bool = False
-    addressed: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-
-    @property
-    def params(self) -> tuple[ParamDecl, ...]:
-        """Inputs, then outputs."""
-        return self.inputs + self.outputs
+    trees: tuple[s.Body, ...]  # loop_prep, operation and after_loop
 
 
-def parse(
-    in_params: str,
-    out_params: str,
-    operation: str,
-    name: str = "kernel",
-    preamble: str = "",
-    loop_prep: str = "",
-    after_loop: str = "",
-    options: tuple[str, ...] = (),
-) -> KernelText:
+def parse(texts: KernelTexts) -> ParsedKernel:
     """Parse the texts of a kernel. Raises the errors of fusec.errors.language that do not depend on types."""
-    inputs, outputs = parse_params(in_params, "input", name), parse_params(out_params, "output", name)
-    check_distinct(inputs, outputs)
-    params = inputs + outputs
-    placeholders = frozenset(param.type_name for param in params if param.dtype is None)
-    reader = Reader(placeholders, frozenset(param.name for param in params), tuple(options))
-    source = SourceFile(f"kernel '{name}', operation", operation)
-    declarations = reader.preamble(SourceFile(f"kernel '{name}', preamble", preamble)) if preamble.strip() else ()
-    prepared = reader.body(SourceFile(f"kernel '{name}', loop_prep", loop_prep))
-    body = reader.body(source)
-    after = reader.body(SourceFile(f"kernel '{name}', after_loop", after_loop))
-    review(inputs, outputs, declarations, (prepared, body, after))
-    return KernelText(
-        name, inputs, outputs, operation, preamble, loop_prep, after_loop, tuple(options), source, declarations,
-        (prepared, body, after), reader.single, frozenset(reader.addressed),
-    )  # fmt: skip
+    inputs, outputs = parse_both(texts)
+    reader = Reader(texts, inputs + outputs)
+    source = reader.file("operation", texts.operation)
+    declarations = reader.preamble(texts.preamble)
+    prepared = reader.body(reader.file("loop_prep", texts.loop_prep))
+    trees = (prepared, reader.body(source), reader.body(reader.file("after_loop", texts.after_loop)))
+    review(KnownNames(inputs, outputs), declarations, trees)
+    addressed = frozenset(reader.addressed)
+    return ParsedKernel(texts.name, inputs, outputs, source, declarations, reader.single, addressed, trees)
 
 
 def lower(
-    kernel: KernelText, types: Mapping[str, DType], *, ndims: Mapping[str, int], scalars: frozenset[str]
+    kernel: ParsedKernel, types: Mapping[str, DType], *, ndims: Mapping[str, int], scalars: frozenset[str]
 ) -> ir.Program:
     """The program of a kernel for given types.
 
@@ -100,16 +63,11 @@ class _KernelLowering:
     """One kernel with one set of types."""
 
     def __init__(
-        self, kernel: KernelText, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+        self, kernel: ParsedKernel, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
     ) -> None:
         self.kernel, self.types, self.scalars = kernel, types, scalars
-        placeholders = {param.type_name: types[param.name] for param in kernel.params if param.dtype is None}
-        self.unit = TranslationUnit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
-        StatementLowering(FunctionFrame(self.unit, set())).declarations.preamble(kernel.declarations)
-        taken = {param.name for param in kernel.params} | set(self.unit.functions) | set(self.unit.globals)
-        self.unit.names |= {param.name for param in kernel.params} | set(self.unit.globals) | {kernel.name}
-        self.frame = FunctionFrame(self.unit, taken)
-        self.lowering = StatementLowering(self.frame)
+        self.unit = kernel.unit(types)
+        self.frame = kernel.frame(self.unit)
         self.outputs = {param.name for param in kernel.outputs}
         self.raw: dict[str, RawArray] = {}
         self.written = [
@@ -132,7 +90,7 @@ class _KernelLowering:
             return array
         if param.name in self.unit.addressed and not reason:
             with self.frame.block():  # the declaration itself comes with the final body
-                return self.lowering.declarations.in_memory(param.name, dtype, None, "")
+                return self.frame.in_memory(param.name, dtype, None, "")
         return Variable(param.name, dtype, reason)
 
     def program(self) -> ir.Program:
@@ -146,10 +104,7 @@ class _KernelLowering:
                 self._operation(operation, bool(after))
             frame.statements(after)
         frame.line = 0
-        body = (*frame.prologue, *frame.blocks[0])
-        if not (body and isinstance(body[-1], ir.Return)):
-            body += frame.exits
-        return self._assembled(body)
+        return self._assembled(frame.finished())
 
     def _operation(self, operation: s.Body, resumes: bool) -> None:
         """The operation; where an after_loop follows, ``continue`` goes on there, so a loop of one round holds it."""
@@ -172,7 +127,7 @@ class _KernelLowering:
     def _current(self, param: ParamDecl) -> Expr:
         found = self.frame.symbols[0][param.name]
         assert isinstance(found, (Variable, Address)), "outputs are variables"
-        return self.lowering.storage.load(found)
+        return PlaceAccess(self.frame).load(found)
 
     def _assembled(self, body: tuple[ir.Stmt, ...]) -> ir.Program:
         read = used(body)
@@ -186,7 +141,7 @@ class _KernelLowering:
             value = ir.Load(self._element(param), dtype) if loads else None
             if isinstance(found, Address):
                 with self.frame.block() as declared:
-                    self.lowering.declarations.in_memory(param.name, dtype, value, "")
+                    self.frame.in_memory(param.name, dtype, value, "")
                 head += [replace(each, line=0) for each in declared]
             else:
                 head.append(ir.Declare(param.name, dtype, value))

@@ -12,6 +12,7 @@ from fusec.base.dtypes import BY_NAME, DType, from_numpy
 from fusec.base.records import dataclass
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import ParameterKeyword, ParameterName, ParameterSyntax, ParameterTwice, ParameterType
+from fusec.frontends.c.texts import KernelTexts, ReductionTexts
 
 # The words of kernel.lark and those that classify.py refuses; a set here, since reading the tables takes longer.
 RESERVED = frozenset(
@@ -66,12 +67,14 @@ def parse_params(text: str, which: Literal["input", "output"], kernel: str = "")
     return tuple(found)
 
 
-def check_distinct(inputs: tuple[ParamDecl, ...], outputs: tuple[ParamDecl, ...]) -> None:
-    """Raise ParameterTwice if an output has the name of an input."""
-    names = {param.name for param in inputs}
+def parse_both(texts: KernelTexts | ReductionTexts) -> tuple[tuple[ParamDecl, ...], tuple[ParamDecl, ...]]:
+    """The inputs and outputs of a kernel. Raises as `parse_params` does, and ParameterTwice."""
+    inputs = parse_params(texts.in_params, "input", texts.name)
+    outputs = parse_params(texts.out_params, "output", texts.name)
     for param in outputs:
-        if param.name in names:
+        if any(param.name == other.name for other in inputs):
             raise ParameterTwice(param.name).at(param.span)
+    return inputs, outputs
 
 
 def _param(part: str, start: int, file: SourceFile) -> ParamDecl:

@@ -11,24 +11,35 @@ from fusec.frontends.c import constants
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.build import TreeBuilder
 from fusec.frontends.c.classify import TYPES, Classifier
+from fusec.frontends.c.params import ParamDecl
 from fusec.frontends.c.preprocess import Preprocessor
 from fusec.frontends.c.syntax_errors import Misparse
+from fusec.frontends.c.texts import KernelTexts, ReductionTexts
 from fusec.frontends.grammar_tables import STARTS, Callback, Tables, Token, UnexpectedSymbolError
 
 
 class Reader:
     """Reads the texts of one kernel in turn; macros, type names and templates carry over from one to the next."""
 
-    def __init__(self, placeholders: frozenset[str], names: frozenset[str], options: tuple[str, ...]) -> None:
+    def __init__(self, texts: KernelTexts | ReductionTexts, params: tuple[ParamDecl, ...], *types: str) -> None:
+        self.kernel = texts.name
         self.tables: Tables = grammar_tables.load("kernel", STARTS)
         self.preprocessor = Preprocessor(self._condition)
-        self.values = names
-        self.classifier = Classifier(self.tables.words, set((TYPES | placeholders) - names))
-        self.addressed: set[str] = set()
-        self.single = self.preprocessor.define_options(options)
+        self.values = frozenset(param.name for param in params)
+        placeholders = {param.type_name for param in params if param.dtype is None}
+        self.classifier = Classifier(self.tables.words, {*TYPES, *placeholders, *types} - self.values)
+        self.addressed: set[str] = set()  # variables whose address may be kept
+        self.single = self.preprocessor.define_options(texts.options)  # float literals without suffix are float32
 
-    def preamble(self, file: SourceFile) -> tuple[s.External, ...]:
+    def file(self, part: str, text: str) -> SourceFile:
+        """One of the texts, by its name in messages."""
+        return SourceFile(f"kernel '{self.kernel}', {part}", text)
+
+    def preamble(self, text: str) -> tuple[s.External, ...]:
         """The functions, structs, aliases and constants of a preamble."""
+        if not text.strip():
+            return ()
+        file = self.file("preamble", text)
         tokens = self.classifier.classify(self.preprocessor.read(file), file, preamble=True)
         return self._parse(tokens, file, "preamble")  # type: ignore[no-any-return]
 

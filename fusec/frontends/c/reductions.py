@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from fusec.base.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
-from fusec.base.records import dataclass, field
+from fusec.base.records import dataclass
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import BadDeclaration, CannotConvert, NotSupported, ParameterName, TooDeep, UnknownName
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.c_types import show
-from fusec.frontends.c.context import TranslationUnit
 from fusec.frontends.c.frame import FunctionFrame
-from fusec.frontends.c.lint import review
-from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
+from fusec.frontends.c.lint import KnownNames, review
+from fusec.frontends.c.params import ParamDecl, parse_both
 from fusec.frontends.c.parse import Reader
-from fusec.frontends.c.statements import StatementLowering
+from fusec.frontends.c.parsed import ParsedTexts
 from fusec.frontends.c.storage import PlaceAccess
 from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
+from fusec.frontends.c.texts import ReductionTexts
 from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir import loops as ir
@@ -32,85 +32,46 @@ TOTAL, WHOLE, PART = "_total", "_whole", "_part"  # locals
 
 
 @dataclass(frozen=True)
-class ReductionText:
-    """The texts of a reduction and their syntax trees; nothing here depends on types.
+class ParsedReduction(ParsedTexts):
+    """The syntax trees of a reduction's texts."""
 
-    source: the text that lines refer to. mapped, reduced: one expression each. post: statements. identity: an
-    expression, None for none. reduce_type: as written, None for that of the first output.
-    """
-
-    name: str
-    inputs: tuple[ParamDecl, ...]
-    outputs: tuple[ParamDecl, ...]
-    source: SourceFile
-    declarations: tuple[s.External, ...] = field(compare=False, repr=False)
-    mapped: s.Expression = field(compare=False, repr=False)
-    reduced: s.Expression = field(compare=False, repr=False)
-    post: s.Body = field(compare=False, repr=False)
-    identity: s.Expression | None = field(compare=False, repr=False)
-    reduce_type: s.Qualified | None = field(compare=False, repr=False)
-    single: bool = False
-    addressed: frozenset[str] = frozenset()
-
-    @property
-    def params(self) -> tuple[ParamDecl, ...]:
-        """Inputs, then outputs."""
-        return self.inputs + self.outputs
+    mapped: s.Expression
+    reduced: s.Expression
+    post: s.Body
+    identity: s.Expression | None  # None if there is none
+    reduce_type: s.Qualified | None  # as written; None for that of the first output
 
 
-def parse(
-    in_params: str,
-    out_params: str,
-    map_expr: str,
-    reduce_expr: str,
-    post_map_expr: str,
-    identity: str | None,
-    name: str = "reduce_kernel",
-    reduce_type: str | None = None,
-    preamble: str = "",
-    options: tuple[str, ...] = (),
-    combined: str = "reduce_expr",
-) -> ReductionText:
-    """Parse the texts of a reduction. Raises the errors of fusec.errors.language that do not depend on types.
-
-    combined: what users call the combination of ``a`` and ``b``.
-    """
-    inputs, outputs = parse_params(in_params, "input", name), parse_params(out_params, "output", name)
-    check_distinct(inputs, outputs)
+def parse(texts: ReductionTexts) -> ParsedReduction:
+    """Parse the texts of a reduction. Raises the errors of fusec.errors.language that do not depend on types."""
+    inputs, outputs = parse_both(texts)
     for param in outputs:
         if param.raw:
             cure = "outputs have one element for each total; assign it in post_map_expr"
             raise NotSupported("a raw output of a reduction is", cure).at(param.span)
         if param.name == "a":
             raise ParameterName(param.name, "'a' is the total in post_map_expr; choose another name").at(param.span)
-    params = inputs + outputs
-    placeholders = frozenset(param.type_name for param in params if param.dtype is None)
-    reader = Reader(placeholders | {"_type_reduce"}, frozenset(param.name for param in params), tuple(options))
-
-    def file(part: str, text: str) -> SourceFile:
-        return SourceFile(f"kernel '{name}', {part}", text)
-
-    declarations = reader.preamble(file("preamble", preamble)) if preamble.strip() else ()
-    source = file("map_expr", map_expr)
+    reader = Reader(texts, inputs + outputs, "_type_reduce")
+    declarations = reader.preamble(texts.preamble)
+    source = reader.file("map_expr", texts.map_expr)
     mapped = _expression(reader, source, "map_expr")
-    reduced = _expression(reader, file(combined, reduce_expr), combined)
-    post = reader.body(file("post_map_expr", post_map_expr))
-    _check_post(post, outputs, file("post_map_expr", post_map_expr))
+    reduced = _expression(reader, reader.file(texts.combined, texts.reduce_expr), texts.combined)
+    post = reader.body(reader.file("post_map_expr", texts.post_map_expr))
+    _check_post(post, outputs, reader.file("post_map_expr", texts.post_map_expr))
     start = None
-    if identity is not None and str(identity).strip():
-        start = _expression(reader, file("identity", str(identity)), "identity")
-    kind = _type(reader, file("reduce_type", reduce_type)) if reduce_type is not None else None
-    for tree, takes, gives, further in (
-        ((_returned(mapped),), inputs, (), INDEX_NAMES),
-        ((_returned(reduced),), (), (), {"a", "b"}),
-        (post, (), outputs, {"a", "_in_ind", "_out_ind", *(param.name for param in inputs)}),
-        (() if start is None else (_returned(start),), inputs, (), ()),
+    if texts.identity is not None and str(texts.identity).strip():
+        start = _expression(reader, reader.file("identity", str(texts.identity)), "identity")
+    kind = None if texts.reduce_type is None else _type(reader, reader.file("reduce_type", texts.reduce_type))
+    seen = frozenset({"a", "_in_ind", "_out_ind", *(param.name for param in inputs)})
+    for tree, names in (
+        ((_returned(mapped),), KnownNames(inputs, further=INDEX_NAMES, flat=frozenset())),
+        ((_returned(reduced),), KnownNames(further=frozenset("ab"), flat=frozenset())),
+        (post, KnownNames((), outputs, seen, frozenset())),
+        (() if start is None else (_returned(start),), KnownNames(inputs, flat=frozenset())),
     ):
-        review(takes, gives, declarations, ((), tree, ()), frozenset(further), frozenset())
-    return ReductionText(
-        name, inputs, outputs, source, declarations, mapped, reduced, post, start, kind, reader.single,
-        frozenset(reader.addressed),
-    )  # fmt: skip
+        review(names, declarations, ((), tree, ()))
+    common = (texts.name, inputs, outputs, source, declarations, reader.single, frozenset(reader.addressed))
+    return ParsedReduction(*common, mapped, reduced, post, start, kind)
 
 
 def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
@@ -179,21 +140,20 @@ def _returned(value: s.Expression) -> s.ReturnNode:
 
 
 def lower(
-    text: ReductionText,
+    text: ParsedReduction,
     types: Mapping[str, DType],
-    *,
-    ndim: int,
-    reduced: Sequence[int],
     ndims: Mapping[str, int],
     scalars: frozenset[str],
+    reduced: Sequence[int],
 ) -> tuple[ReductionIR, ir.Program]:
     """The reduction of a text for given types, and the program that stores its outputs where there are no elements.
 
-    ndim: axes of the walk. reduced: those that are reduced. ndims: axes of raw arrays. scalars: inputs that are passed
-    by value. The program has no statement if there is no identity. Raises the errors of fusec.errors.language.
+    ndims: axes of raw arrays, and by the name "" those of the walk. scalars: inputs that are passed by value. reduced:
+    the axes that are reduced. The program has no statement if there is no identity. Raises the errors of
+    fusec.errors.language.
     """
     try:
-        return _ReductionLowering(text, types, ndim, reduced, ndims, scalars).reduction()
+        return _ReductionLowering(text, types, ndims, scalars, reduced).reduction()
     except RecursionError:
         raise TooDeep(MAX_DEPTH, "expressions").at() from None
 
@@ -203,20 +163,16 @@ class _ReductionLowering:
 
     def __init__(
         self,
-        text: ReductionText,
+        text: ParsedReduction,
         types: Mapping[str, DType],
-        ndim: int,
-        reduced: Sequence[int],
         ndims: Mapping[str, int],
         scalars: frozenset[str],
+        reduced: Sequence[int],
     ) -> None:
         self.text, self.types, self.scalars, self.ndims = text, types, scalars, ndims
         self.reduced = tuple(reduced)
-        self.kept = tuple(axis for axis in range(ndim) if axis not in self.reduced)
-        placeholders = {param.type_name: types[param.name] for param in text.params if param.dtype is None}
-        self.unit = TranslationUnit(text.source, text.single, dict(placeholders), addressed=text.addressed)
-        StatementLowering(FunctionFrame(self.unit, set())).declarations.preamble(text.declarations)
-        self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
+        self.kept = tuple(axis for axis in range(ndims[""]) if axis not in self.reduced)
+        self.unit = text.unit(types)
         self.type = self._reduce_type()
         self.unit.types["_type_reduce"] = self.type
         self.read: set[str] = set()  # outputs whose elements are read, see `_finish`
@@ -235,10 +191,7 @@ class _ReductionLowering:
         )
 
     def _frame(self) -> FunctionFrame:
-        taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
-        frame = FunctionFrame(self.unit, taken | {TOTAL, WHOLE, PART})
-        StatementLowering(frame)
-        return frame
+        return self.text.frame(self.unit, TOTAL, WHOLE, PART)
 
     def reduction(self) -> tuple[ReductionIR, ir.Program]:
         """All parts together."""
@@ -338,9 +291,7 @@ class _ReductionLowering:
         frame.exits = tuple(tail)
         with frame.scope():
             self._statements(frame)
-        body = (*frame.prologue, *frame.blocks[0])
-        if not (body and isinstance(body[-1], ir.Return)):
-            body += frame.exits
+        body = frame.finished()
         self.read = read_first(body, frozenset(places))
         for name, place in places.items():
             dtype = self.types[name]
