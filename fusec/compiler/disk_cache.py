@@ -7,7 +7,6 @@ off, FUSEC_CACHE_DIR places it, FUSEC_CACHE_BYTES bounds it (512 MiB).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -206,7 +205,14 @@ def _folder() -> Path | None:
 
 def digest(text: str) -> str:
     """The digest of a text, for keys."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return _sha256(text.encode(errors="surrogatepass")).hex()
+
+
+def _sha256(data: bytes) -> bytes:
+    """The digest of bytes."""
+    from hashlib import sha256  # takes 2 ms to import, which programs without kernels need not spend
+
+    return sha256(data).digest()
 
 
 # --- kernels as bytes ------------------------------------------------------------------------------------------------
@@ -301,13 +307,13 @@ def _bound() -> int:
 
 
 def _digest(kind: str, key: str) -> bytes:
-    return hashlib.sha256(f"{kind}\0{key}".encode(errors="surrogatepass")).digest()
+    return _sha256(f"{kind}\0{key}".encode(errors="surrogatepass"))
 
 
 def _envelope(payload: bytes, label: str, digest: bytes) -> bytes:
     """The bytes of a file."""
     name = label.encode(errors="replace")
-    checksum = hashlib.sha256(name + payload).digest()
+    checksum = _sha256(name + payload)
     return HEADER.pack(MAGIC, FORMAT, len(name), len(payload), digest, checksum) + name + payload
 
 
@@ -319,7 +325,7 @@ def _open_envelope(data: bytes, digest: bytes) -> tuple[str, bytes] | None:
     body = data[HEADER.size :]
     if (magic, version, found) != (MAGIC, FORMAT, digest) or len(body) != label_bytes + payload_bytes:
         return None
-    if hashlib.sha256(body).digest() != checksum:
+    if _sha256(body) != checksum:
         return None
     return body[:label_bytes].decode(), body[label_bytes:]
 
