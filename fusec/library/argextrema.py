@@ -13,10 +13,8 @@ from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.ir.expr import const
 from fusec.ir.loops import Local, Program, Query
 from fusec.ir.reductions import Accumulator, ReductionIR, Stage
-from fusec.library.formula import Formula, Lowered, combining, kind_of, made, parts_named
+from fusec.library.formula import Fields, Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, unary, where
-
-Fields = tuple[tuple[str, DType], ...]
 
 
 def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
@@ -49,7 +47,7 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
         extreme, at = Value(Local("extreme", held)), Value(Local("place", index))
         here = formula.chosen(_is(x, extreme), Value(const(False, BOOL)))
         values = (
-            formula.chosen(x, Value(const(_end(held, not upwards), held))),
+            formula.chosen(x, Value(const(end_of(held, not upwards), held))),
             where(here, _position(reduced, index), nowhere),
         )
         stages = tuple(
@@ -72,7 +70,7 @@ def _is(x: Value, extreme: Value) -> Value:
     return x.eq(extreme) | unary("isnan", x) if x.dtype.is_float else x.eq(extreme)
 
 
-def _end(dtype: DType, upper: bool) -> object:
+def end_of(dtype: DType, upper: bool) -> object:
     """The last value of a dtype at one end."""
     if dtype.is_float:
         return np.inf if upper else -np.inf

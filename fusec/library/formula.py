@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
 """From the totals of parts to the outputs."""
 
+Fields = tuple[tuple[str, DType], ...]
+"""The parts of an accumulator, by name."""
+
 Lowered = tuple[ReductionIR, ir.Program]
 """A reduction, and the program for totals of no elements."""
 

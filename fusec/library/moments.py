@@ -13,21 +13,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fusec.base.dtypes import INT64, DType, real_type
+from fusec.base.dtypes import INT64, real_type
 from fusec.ir.expr import const
 from fusec.ir.loops import Declare, Function, Local, Stmt
 from fusec.ir.reductions import COVERED, Accumulator, ReductionIR, Stage
-from fusec.library.formula import REST, Formula, Lowered, combining, kind_of, made, parts_named
+from fusec.library.formula import REST, Fields, Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, make_complex, sqrt, unary, where
-
-Fields = tuple[tuple[str, DType], ...]
 
 
 def _summed(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
     return [a[name] + b[name] for name in a]
 
 
-def _over(value: Value, by: Value) -> Value:
+def over(value: Value, by: Value) -> Value:
     """A real or complex value divided by a real one."""
     return make_complex(value.real / by, value.imag / by) if value.dtype.is_complex else value / by
 
@@ -36,7 +34,7 @@ def _times(value: Value, by: Value) -> Value:
     return make_complex(value.real * by, value.imag * by) if value.dtype.is_complex else value * by
 
 
-def _square(value: Value) -> Value:
+def square(value: Value) -> Value:
     """The squared distance from 0."""
     if value.dtype.is_complex:
         return value.real * value.real + value.imag * value.imag
@@ -54,7 +52,7 @@ def _chan(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
     delta = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
     step = _times(delta, share) + a["rest"]
     mean, rest = _exact_sum(a["mean"], step)
-    return [n, mean, rest, (a["square"] + b["square"]) + _square(delta) * (a["n"] * share)]
+    return [n, mean, rest, (a["square"] + b["square"]) + square(delta) * (a["n"] * share)]
 
 
 def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
@@ -62,6 +60,12 @@ def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
     total = x + y
     shadow = total - x
     return total, (x - (total - shadow)) + (y - shadow)
+
+
+def variance(formula: Formula, squares: Value, count: Value) -> Value:
+    """The sum of squared distances over the number of elements less the correction."""
+    free = count - formula.number("correction")
+    return squares / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
 
 
 def spread(formula: Formula, _: Sequence[int]) -> Lowered:
@@ -86,15 +90,14 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
         count = Value(Local(COVERED, INT64)).to(real)
     declare_count, count = _named("count", count)
     declare_divisor, divisor = _named("divisor", where(count.eq(0), 1.0, count))
-    declare_mean, mean = _named("mean", _over(found["s"], divisor))
+    declare_mean, mean = _named("mean", over(found["s"], divisor))
     far = formula.chosen(x - mean, nothing)
     second = parts_named("second", rest)
-    square = second["q"] - _square(second["d"]) / divisor
-    square = where(square < 0, 0.0, square)
-    total = [count, mean, _over(second["d"], divisor), square]
+    squares = second["q"] - square(second["d"]) / divisor
+    total = [count, mean, over(second["d"], divisor), where(squares < 0, 0.0, squares)]
     stages = (
         _stage(formula, "first", first, functions[0], (declare_count, declare_divisor, declare_mean)),
-        _stage(formula, "second", [far, _square(far)], functions[1]),
+        _stage(formula, "second", [far, square(far)], functions[1]),
     )
     kind = kind_of(functions[2])
     whole = Accumulator("total", kind, made(total, kind), functions[2].name)
@@ -102,10 +105,9 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     def finish(found: Mapping[str, Value], may_be_empty: bool = True) -> Sequence[Value]:
         count, mean = found["n"] if counted else REST.to(real), found["mean"] + found["rest"]
         if may_be_empty:
-            mean = _over(mean, where(count.eq(0), 0.0, Value(const(1, real))))  # nan, all of it, of no elements
-        free = count - formula.number("correction")
-        variance = found["square"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
-        values = {"mean": mean, "var": variance, "std": sqrt(variance)}
+            mean = over(mean, where(count.eq(0), 0.0, Value(const(1, real))))  # nan, all of it, of no elements
+        var = variance(formula, found["square"], count)
+        values = {"mean": mean, "var": var, "std": sqrt(var)}
         return [values[name] for name, _ in formula.outputs]
 
     neutral = {name: Value(const(0, dtype)) for name, dtype in moments}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
-from fusec.library.argextrema import place
-from fusec.library.formula import REST, Formula, FormulaPart, Lowered, Outputs, Rule, one_walk
-from fusec.library.moments import logsumexp, spread
-from fusec.math.value import Value, make_complex, sqrt, unary, where
+from fusec.library.argextrema import end_of, place
+from fusec.library.formula import REST, Formula, FormulaPart, Lowered, Rule, one_walk
+from fusec.library.moments import logsumexp, over, spread, square, variance
+from fusec.math.value import Value, sqrt, unary
 
 Build = Callable[[Formula, Sequence[int]], Lowered]
 LOGICAL = {"add": "bitwise_or", "multiply": "bitwise_and"}
@@ -29,6 +30,18 @@ def started(formula: Formula, op: str, total: Value) -> Value:
     return Value(apply(op, formula.number("initial").expr, total.expr))
 
 
+def summand(op: str, value: Value, neutral: complex, name: str = "s") -> FormulaPart:
+    """A value that an op combines, which has a neutral number."""
+    return FormulaPart(name, op, value, number(neutral, value.dtype))
+
+
+def _single(
+    formula: Formula, part: FormulaPart, finish: Callable[[Value], Value] | None = None, *, has_value: bool = True
+) -> Lowered:
+    """The combination of one value of each element."""
+    return one_walk(formula, [part], lambda total: [finish(total["s"]) if finish else total["s"]], has_value=has_value)
+
+
 def _folded(arithmetic: str, start: int) -> Build:
     """The combination of all elements by an op that has a neutral element; of bools, by its logical counterpart."""
 
@@ -37,8 +50,7 @@ def _folded(arithmetic: str, start: int) -> Build:
         op = LOGICAL[arithmetic] if held == BOOL else arithmetic
         signed = start == 0 and formula.is_started and held.kind in ("float", "complex") and not formula.skips_nan
         neutral = (complex(-0.0, -0.0) if held.is_complex else -0.0) if signed else start  # initial=-0.0 stays
-        part = FormulaPart("s", op, formula.element().to(held), number(neutral, held))
-        return one_walk(formula, [part], lambda total: [started(formula, op, total["s"])])
+        return _single(formula, summand(op, formula.element().to(held), neutral), partial(started, formula, op))
 
     return rule
 
@@ -48,9 +60,7 @@ def _extreme(op: str) -> Build:
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
         part = _extreme_part("s", op, formula)
-        return one_walk(
-            formula, [part], lambda total: [started(formula, part.op, total["s"])], has_value=formula.is_started
-        )
+        return _single(formula, part, partial(started, formula, part.op), has_value=formula.is_started)
 
     return rule
 
@@ -65,33 +75,22 @@ def _extreme_part(name: str, op: str, formula: Formula) -> FormulaPart:
         op = "fmax" if upwards else "fmin"
     if formula.is_started:
         return FormulaPart(name, op, value, formula.number("initial"))
-    return FormulaPart(name, op, value, number(_end(held, not upwards, skips=formula.skips_nan), held))
+    none = np.nan if formula.skips_nan and held.is_float else end_of(held, not upwards)
+    return FormulaPart(name, op, value, number(none, held))
 
 
-def _end(dtype: DType, upper: bool, *, skips: bool) -> object:
-    """The last value of a dtype at one end; nan if that is what takes no part."""
-    if dtype.is_float:
-        return np.nan if skips else np.inf if upper else -np.inf
-    info = np.iinfo(dtype.numpy)
-    return info.max if upper else info.min
+def _ends(finish: Callable[[Value, Value], Sequence[Value]]) -> Build:
+    """What is made of the least and the greatest element."""
 
+    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        parts = [_extreme_part("low", "minimum", formula), _extreme_part("high", "maximum", formula)]
+        return one_walk(formula, parts, lambda total: finish(total["low"], total["high"]), has_value=False)
 
-def _both(formula: Formula, _: Sequence[int]) -> Lowered:
-    parts = [_extreme_part("low", "minimum", formula), _extreme_part("high", "maximum", formula)]
-    return one_walk(formula, parts, lambda total: [total["low"], total["high"]], has_value=False)
-
-
-def _ptp(formula: Formula, _: Sequence[int]) -> Lowered:
-    parts = [_extreme_part("low", "minimum", formula), _extreme_part("high", "maximum", formula)]
-    return one_walk(formula, parts, lambda total: [total["high"] - total["low"]], has_value=False)
+    return rule
 
 
 def _logical(op: str) -> Build:
-    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
-        part = FormulaPart("s", op, _nonzero(formula), number(op == "bitwise_and", BOOL))
-        return one_walk(formula, [part], lambda total: [total["s"]])
-
-    return rule
+    return lambda formula, _: _single(formula, summand(op, _nonzero(formula), op == "bitwise_and"))
 
 
 def _nonzero(formula: Formula) -> Value:
@@ -103,46 +102,38 @@ def _nonzero(formula: Formula) -> Value:
 
 
 def _count(formula: Formula, _: Sequence[int]) -> Lowered:
-    part = FormulaPart("s", "add", _nonzero(formula).to(formula.held), number(0, formula.held))
-    return one_walk(formula, [part], lambda total: [total["s"]])
+    return _single(formula, summand("add", _nonzero(formula).to(formula.held), 0))
+
+
+def _averaged(formula: Formula, value: Value, finish: Callable[[Value, Value], Value]) -> Lowered:
+    """What is made of the sum of a value and of the number of elements that take part."""
+    real = real_type(formula.held)
+    parts = [summand("add", value, 0)]
+    if formula.condition is not None:
+        parts.append(summand("add", number(1, real), 0, "n"))
+    return one_walk(formula, parts, lambda total: [finish(total["s"], total["n"] if "n" in total else REST.to(real))])
 
 
 def _mean(formula: Formula, _: Sequence[int]) -> Lowered:
-    held, real = formula.held, real_type(formula.held)
-    parts = [FormulaPart("s", "add", formula.element().to(held), number(0, held))]
-    if formula.condition is not None:
-        parts.append(FormulaPart("n", "add", number(1, real), number(0, real)))
-
-    def finish(total: Mapping[str, Value]) -> Sequence[Value]:
-        count = total["n"] if "n" in total else REST.to(real)
-        s = total["s"]
-        return [make_complex(s.real / count, s.imag / count) if held.is_complex else s / count]
-
-    return one_walk(formula, parts, finish)
+    return _averaged(formula, formula.element().to(formula.held), over)
 
 
 def _about(formula: Formula, _: Sequence[int]) -> Lowered:
     """The mean square of distances from means that are known, or its root."""
-    held, real = formula.held, real_type(formula.held)
-    far = formula.element().to(held) - formula.element(1).to(held)
-    square = far.real * far.real + far.imag * far.imag if held.is_complex else far * far
-    parts = [FormulaPart("s", "add", square, number(0, real))]
-    if formula.condition is not None:
-        parts.append(FormulaPart("n", "add", number(1, real), number(0, real)))
+    far = formula.element().to(formula.held) - formula.element(1).to(formula.held)
 
-    def finish(total: Mapping[str, Value]) -> Sequence[Value]:
-        free = (total["n"] if "n" in total else REST.to(real)) - formula.number("correction")
-        variance = total["s"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
-        return [variance if formula.outputs[0][0] == "var" else sqrt(variance)]
+    def finish(squares: Value, count: Value) -> Value:
+        found = variance(formula, squares, count)
+        return found if formula.outputs[0][0] == "var" else sqrt(found)
 
-    return one_walk(formula, parts, finish)
+    return _averaged(formula, square(far), finish)
 
 
 def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
     x, y = (formula.element(at).to(formula.held) for at in (0, 1))
     if formula.rule.name == "vecdot" and x.dtype.is_complex:
         x = unary("conj", x)
-    return one_walk(formula, [FormulaPart("s", "add", x * y, number(0, formula.held))], lambda total: [total["s"]])
+    return _single(formula, summand("add", x * y, 0))
 
 
 # --- norms ---------------------------------------------------------------------------------------------------------
@@ -156,21 +147,17 @@ def _size(formula: Formula) -> Value:
     return abs(x.to(formula.held))
 
 
-def _norm(value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value]) -> Build:
-    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
-        part = FormulaPart("s", op, value(formula), number(0, formula.held))
-        outputs: Outputs = lambda total: [finish(formula, total["s"])]  # noqa: E731 - one of several
-        return one_walk(formula, [part], outputs, has_value=op != "minimum")
-
-    return rule
+def _norm(
+    value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value] = lambda _, total: total
+) -> Build:
+    return lambda formula, _: _single(
+        formula, summand(op, value(formula), 0), partial(finish, formula), has_value=op != "minimum"
+    )
 
 
 def _squared(formula: Formula) -> Value:
     x = formula.element()
-    if x.dtype.is_complex:
-        return x.real * x.real + x.imag * x.imag
-    x = x.to(formula.held)
-    return x * x
+    return square(x if x.dtype.is_complex else x.to(formula.held))
 
 
 def _to_power(formula: Formula) -> Value:
@@ -186,19 +173,19 @@ BUILDS: Mapping[str, Build] = {
     "prod": _folded("multiply", 1),
     "min": _extreme("minimum"),
     "max": _extreme("maximum"),
-    "minmax": _both,
-    "ptp": _ptp,
+    "minmax": _ends(lambda low, high: [low, high]),
+    "ptp": _ends(lambda low, high: [high - low]),
     "any": _logical("bitwise_or"),
     "all": _logical("bitwise_and"),
     "count_nonzero": _count,
     "mean": _mean,
     "vecdot": _dot,
     "mulsum": _dot,
-    "norm_zero": _norm(lambda formula: _nonzero(formula).to(formula.held), "add", lambda _, total: total),
-    "norm_one": _norm(_size, "add", lambda _, total: total),
+    "norm_zero": _norm(lambda formula: _nonzero(formula).to(formula.held), "add"),
+    "norm_one": _norm(_size, "add"),
     "norm_two": _norm(_squared, "add", lambda _, total: sqrt(total)),
-    "norm_high": _norm(_size, "maximum", lambda _, total: total),
-    "norm_low": _norm(_size, "minimum", lambda _, total: total),
+    "norm_high": _norm(_size, "maximum"),
+    "norm_low": _norm(_size, "minimum"),
     "norm_p": _norm(_to_power, "add", _root),
     "argmax": place(upwards=True),
     "argmin": place(upwards=False),
