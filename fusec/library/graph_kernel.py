@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import is_contained, is_number
+from fusec.arguments.operands import is_contained, is_number, outputs_of
 from fusec.arguments.signature import join
 from fusec.base import locks
 from fusec.base.diagnostics import counted
@@ -22,12 +22,12 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors import FusecError
-from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
+from fusec.errors.arguments import WrongNumberOfArguments
 from fusec.errors.reductions import RowsTooLong
 from fusec.ir.graph import Graph
 from fusec.ir.text import print_graph
 from fusec.library import graph_levels
-from fusec.library.arguments import run
+from fusec.library.arguments import check_outputs, run
 from fusec.library.graph_levels import Apart
 from fusec.library.graph_sources import ReducingSource, signature_of
 from fusec.passes.lower_graph_reductions import elements_of, in_place, lower_graph_reductions
@@ -56,6 +56,8 @@ class GraphKernel:
         keepdims: reduced axes of totals stay with one element. out: an array for the output, or a tuple of them; it may
         be one of the inputs.
         """
+        if out is not None:
+            check_outputs(self.name, self.signature.outputs, out)
         if any(map(is_contained, args)):
             names = [param.name for param in self.signature.inputs]
 
@@ -64,12 +66,12 @@ class GraphKernel:
                 return (found,) if len(self.signature.outputs) == 1 else found  # type: ignore[return-value]
 
             door = Door(self.name, names, len(self.signature.outputs), call, elementwise=False)
-            results = adopted(door, args, self._outputs(out) or ())
+            results = adopted(door, args, outputs_of(out))
             return results[0] if len(results) == 1 else results
         return self._run(args, out, axis, keepdims)
 
     def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
-        scalars, given, axis = self._numbers(args), self._outputs(out), plain_axis(axis)
+        scalars, axis = self._numbers(args), plain_axis(axis)
         key = _kind(self.name, args, axis)
         if key not in self._long:
             try:
@@ -79,7 +81,7 @@ class GraphKernel:
                     raise
             if len(self._long) < MAX_PLANS:
                 self._long.add(key)
-        found = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(given)
+        found = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(outputs_of(out))
         return found[0] if len(found) == 1 else found
 
     def _numbers(self, args: Sequence[object]) -> frozenset[str]:
@@ -89,14 +91,6 @@ class GraphKernel:
             count = len(inputs)
             raise WrongNumberOfArguments(self.name, count, count, len(args), join(inputs), join(outputs)).at()
         return frozenset(param.name for param, arg in zip(inputs, args, strict=True) if is_number(arg))
-
-    def _outputs(self, out: object) -> tuple[object, ...] | None:
-        if out is None:
-            return None
-        given, outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,), self.signature.outputs
-        if len(given) != len(outputs):
-            raise WrongNumberOfOutputs(self.name, len(outputs), len(given), join(outputs)).at()
-        return given
 
     def whole(self, scalars: frozenset[str]) -> AxisKernel:
         """The single kernel for calls that pass these inputs as numbers."""

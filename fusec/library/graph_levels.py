@@ -22,7 +22,8 @@ from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Graph, Input
 from fusec.ir.reductions import REDUCED
 from fusec.ir.text import print_graph
-from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of
+from fusec.ir.walk import rewriter
+from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of, used
 from fusec.passes.lower_graph_reductions import elements_of
 
 
@@ -35,15 +36,15 @@ class Apart:
 
     def __init__(self, graph: Graph, scalars: frozenset[str], fp: Fp) -> None:
         self.graph = graph
-        parts = levels(graph)
-        sources = [ReducingSource(print_graph(each), each) for each in parts.totals]
+        totals, rest = levels(graph)
+        sources = [ReducingSource(print_graph(each), each) for each in totals]
         self.reducing = tuple(AxisKernel(each, signature_of(each), fp=fp) for each in sources)
         differ = elements_of(graph, scalars)
-        own = tuple((name, value) for name, value in parts.rest.outputs if name in differ)
-        self.elements = _planned(parts.rest, own, fp) if own else None
+        own = tuple((name, value) for name, value in rest.outputs if name in differ)
+        self.elements = _planned(rest, own, fp) if own else None
         self.totals: dict[str, Planned | str] = {
-            name: value.name if isinstance(value, Input) else _planned(parts.rest, ((name, value),), fp)
-            for name, value in parts.rest.outputs
+            name: value.name if isinstance(value, Input) else _planned(rest, ((name, value),), fp)
+            for name, value in rest.outputs
             if name not in differ
         }
 
@@ -59,17 +60,17 @@ class GraphCall:
         self.axes = normalised(kernels.graph.name, axis, self.shape)
         self.values[REDUCED] = prod(self.shape[along] for along in self.axes)
 
-    def run(self, out: Sequence[object] | None) -> tuple[object, ...]:
-        """All outputs in order."""
+    def run(self, out: Sequence[object]) -> tuple[object, ...]:
+        """All outputs in order: those given, or new ones."""
         for reducing in self.kernels.reducing:
             found = reducing.run(self._arguments(reducing), None, Along(self.axes, keepdims=True))
             self.values |= {param.name: each for param, each in zip(reducing.out_params, found, strict=True)}
         names = [name for name, _ in self.kernels.graph.outputs]
-        given = {} if out is None else dict(zip(names, out, strict=True))
+        given = dict(zip(names, out, strict=True)) if out else {}
         results = {name: self._total(each) for name, each in self.kernels.totals.items()}
         if self.kernels.elements is not None:
             stored = [param.name for param in self.kernels.elements.out_params]
-            outputs = () if out is None else tuple(given[name] for name in stored)
+            outputs = tuple(given[name] for name in stored if given)
             results |= zip(stored, self._elementwise(self.kernels.elements, outputs), strict=True)
         for name in given.keys() & self.kernels.totals.keys():
             Planned.copier().run((results[name], given[name]))
@@ -129,16 +130,8 @@ class GraphCall:
 def _planned(rest: Graph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:
     """The element-wise kernel of some outputs of a graph; what it counts is an input."""
     count = Input(REDUCED, INT64)
-    known: dict[Expr, Expr] = {}
-
-    def visit(expr: Expr) -> Expr:
-        if expr not in known:
-            found = count if isinstance(expr, Count) else expr
-            known[expr] = found.rebuild(tuple(map(visit, found.children))) if found.children else found
-        return known[expr]
-
-    values = tuple((name, visit(value)) for name, value in outputs)
-    inputs = tuple(each for each in (*rest.inputs, count) if each in known.values())
-    graph = Graph(f"{rest.name}_{outputs[0][0]}", inputs, values)
+    rewrite = rewriter(lambda expr: count if isinstance(expr, Count) else expr)
+    values = tuple((name, rewrite(value)) for name, value in outputs)
+    graph = Graph(f"{rest.name}_{outputs[0][0]}", used((*rest.inputs, count), values), values)
     source = ElementwiseSource(print_graph(graph), graph)
     return Planned(source, signature_of(source), fp=fp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
-from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.walk import expressions, rewriter
+from fusec.ir.graph import Graph, Input, Reduce
+from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
@@ -77,20 +77,11 @@ def signature_of(source: GraphSource) -> Signature:
     return Signature(source.name, inputs, outputs)
 
 
-@dataclass(frozen=True)
-class Levels:
-    """A graph as kernels in order: the totals of each level, then the remaining work.
+def levels(graph: Graph) -> tuple[tuple[Graph, ...], Graph]:
+    """A graph as kernels in order: the totals of each level of reductions, and the remaining element-wise work.
 
-    totals: graphs of totals, level by level; their outputs are inputs of the following ones. rest: the element-wise
-    graph over inputs and totals.
+    The outputs of a graph of totals are inputs of those that follow.
     """
-
-    totals: tuple[Graph, ...]
-    rest: Graph
-
-
-def levels(graph: Graph) -> Levels:
-    """Split a graph into one that reduces for each level of reductions, and one for the remaining work."""
     known: dict[Expr, Expr] = {}
     totals: list[Graph] = []
     inputs = graph.inputs
@@ -103,36 +94,18 @@ def levels(graph: Graph) -> Levels:
             name = f"{graph.name}_total{len(totals)}_{at}"
             outputs.append((name, Reduce(each.op, _replaced(each.value, known), each.type)))
             made.append(Input(name, each.type))
-        totals.append(
-            Graph(f"{graph.name}_{len(totals)}", _used(inputs, [value for _, value in outputs]), tuple(outputs))
-        )
+        totals.append(Graph(f"{graph.name}_{len(totals)}", used(inputs, outputs), tuple(outputs)))
         known |= dict(zip(found, made, strict=True))
         inputs = (*inputs, *made)
     rest = tuple((name, _replaced(value, known)) for name, value in graph.outputs)
-    return Levels(tuple(totals), Graph(f"{graph.name}_rest", _used(inputs, [value for _, value in rest]), rest))
+    return tuple(totals), Graph(f"{graph.name}_rest", used(inputs, rest), rest)
 
 
-def _ready(root: Expr, known: Mapping[Expr, Expr]) -> list[Reduce]:
+def _ready(root: Expr, known: Mapping[Expr, Expr]) -> Iterator[Reduce]:
     """The reductions not known yet whose values need none that are not known."""
-    found: dict[Reduce, None] = {}
-    seen: set[Expr] = set()
-
-    def visit(expr: Expr) -> bool:
-        """Whether a reduction that is not known stands below."""
-        if expr in known:
-            return False
-        if expr in seen:
-            return any(map(visit, expr.children)) or isinstance(expr, Reduce)
-        seen.add(expr)
-        waits = sum(map(visit, expr.children)) > 0  # all of them are visited
-        if isinstance(expr, Reduce):
-            if not waits:
-                found[expr] = None
-            return True
-        return waits
-
-    visit(root)
-    return list(found)
+    for expr in inner_first([root], known):
+        if isinstance(expr, Reduce) and not any(isinstance(each, Reduce) for each in inner_first([expr.value], known)):
+            yield expr
 
 
 def _replaced(root: Expr, known: Mapping[Expr, Expr]) -> Expr:
@@ -140,12 +113,7 @@ def _replaced(root: Expr, known: Mapping[Expr, Expr]) -> Expr:
     return rewriter(lambda expr: expr, dict(known))(root)
 
 
-def _used(inputs: tuple[Input, ...], values: list[Expr]) -> tuple[Input, ...]:
-    """The inputs that values read, in order."""
-    seen = set(expressions(values))
+def used(inputs: tuple[Input, ...], outputs: Iterable[tuple[str, Expr]]) -> tuple[Input, ...]:
+    """The inputs that outputs read, in order."""
+    seen = set(expressions(value for _, value in outputs))
     return tuple(each for each in inputs if each in seen)
-
-
-def counts(graph: Graph) -> bool:
-    """Whether a graph uses the number of elements that it reduces."""
-    return any(isinstance(each, Count) for each in expressions(value for _, value in graph.outputs))
