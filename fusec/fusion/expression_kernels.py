@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
-from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
@@ -41,6 +40,7 @@ MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
 ORDERS: tuple[Order, ...] = get_args(Order)
 CASTINGS: tuple[Casting, ...] = get_args(Casting)
 dtype_of_array = attrgetter("dtype")
+Variant = TypeVar("Variant", bound=Planned | AxisKernel)
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,9 @@ class PartSignature(Signature):
 
     def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
         """Parameter name -> dtype, from a mapping of names to dtypes. Raises UnknownTypeName or TypesIncomplete."""
-        assert self.definition is not None, "a part has a definition"
-        bound: dict[str, DType] = {}
-        for param in self.inputs:
-            if param.name in types:
-                name = str(types[param.name])
-                if name not in dtypes.BY_NAME:
-                    cure = f"known dtypes: {', '.join(dtypes.BY_NAME)}"
-                    raise UnknownTypeName(param.name, name, "no such dtype", cure).at()
-                bound[param.name] = dtypes.BY_NAME[name]
-            elif param.dtype is not None:
-                bound[param.name] = param.dtype
-        missing = [param.name for param in self.inputs if param.name not in bound]
-        if missing:
-            raise TypesIncomplete(self.name, ", ".join(missing), missing[0]).at()
-        return self._bound(bound, None)
+        inputs = Signature(self.name, self.inputs, ())
+        own = {name: dtype for name, dtype in types.items() if name in inputs.placeholders}
+        return self._bound(inputs.bind_names(own), None)
 
     def _bound(self, types: dict[str, DType], output: DType | None) -> dict[str, DType]:
         from fusec.frontends.expression.lower import infer
@@ -126,16 +114,46 @@ class ExpressionVariant(Planned):
         return self.typed.bind(given) == dict(types)
 
 
-class ElementPart:
+class TextPart(Generic[Variant]):
+    """A part of a text, with a kernel for each choice of arrays and numbers."""
+
+    def __init__(self, source: PartSource) -> None:
+        self.source, self.inputs = source, source.part.inputs
+        self.variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
+
+    def made(self, definition: ExpressionDefinition, signature: PartSignature) -> Variant:
+        """The kernel of a definition."""
+        raise NotImplementedError
+
+    def variant(self, inputs: tuple[object, ...]) -> Variant:
+        """The kernel for these arguments."""
+        forms = tuple(map(form_of, inputs))
+        found = self.variants.get(forms)
+        return self.variants.keep(forms, self.made(*self.source.typed(forms))) if found is None else found
+
+    def result(self, inputs: tuple[object, ...]) -> DType:
+        """The dtype of the result for these arguments."""
+        variant = self.variant(inputs)
+        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
+        return types[variant.out_params[0].name]
+
+    def check_axes(self, inputs: tuple[object, ...]) -> int:
+        """The number of axes of the result."""
+        return max((len(getattr(each, "shape", ())) for each in inputs), default=0)
+
+
+class ElementPart(TextPart[ExpressionVariant]):
     """A part that combines nothing. fast: the function that calls run, with inputs and perhaps the output."""
 
     def __init__(self, source: PartSource) -> None:
-        self.source = source
-        self.inputs = source.part.inputs
-        self.variants: Recent[tuple[Form, ...], ExpressionVariant] = Recent(MAX_VARIANTS)
+        super().__init__(source)
         self.fast: Callable[..., object] = self.from_python
         self.entries = Entries(self.from_python)
         self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
+
+    def made(self, definition: ExpressionDefinition, signature: PartSignature) -> ExpressionVariant:
+        """The kernel of a definition."""
+        return ExpressionVariant(self, definition, signature)
 
     def from_python(self, *args: object) -> object:
         """Run for every element of the arguments, of which the last may be the output."""
@@ -155,26 +173,11 @@ class ElementPart:
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             inputs = self.source.as_arrays(inputs)
             if not inputs:
-                outputs = (np.empty((), self.result(())[0].numpy),)
+                outputs = (np.empty((), self.result(()).numpy),)
         given, variant = (*inputs, *outputs), self.variant(inputs)
         if self.source.checks:
             return checked.run(variant.checked, given, -1)
         return variant.run(given)
-
-    def variant(self, inputs: tuple[object, ...]) -> ExpressionVariant:
-        """The variant for these arguments."""
-        forms = tuple(map(form_of, inputs))
-        found = self.variants.get(forms)
-        if found is None:
-            definition, signature = self.source.typed(forms)
-            found = self.variants.keep(forms, ExpressionVariant(self, definition, signature))
-        return found
-
-    def result(self, inputs: tuple[object, ...]) -> tuple[DType, ExpressionVariant]:
-        """The dtype of the result for these arguments."""
-        variant = self.variant(inputs)
-        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
-        return types[variant.out_params[0].name], variant
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
         """Run with an output, an order or a casting rule."""
@@ -188,7 +191,7 @@ class ElementPart:
         key = types, kinds, getattr(out, "dtype", None), casting
         dtype = self.results.get(key)
         if dtype is None:
-            dtype, _ = self.result(self.source.prepared(inputs))
+            dtype = self.result(self.source.prepared(inputs))
             check_cast("the result", dtype, out, casting)
             if _settle(types, kinds):
                 self.results[key] = dtype
@@ -197,12 +200,11 @@ class ElementPart:
         return self.fast(*inputs, out)
 
 
-class ReductionPart:
+class ReductionPart(TextPart[AxisKernel]):
     """A part that combines elements."""
 
     def __init__(self, source: PartSource) -> None:
-        self.source, self.inputs = source, source.part.inputs
-        self.variants: Recent[tuple[Form, ...], AxisKernel] = Recent(MAX_VARIANTS)
+        super().__init__(source)
         axes = source.part.axes
         self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
         self._choice = (self.axis, False, False)
@@ -238,7 +240,7 @@ class ReductionPart:
         kernel = self.variant(inputs)
         self.check_axes(inputs)
         if out is not None:
-            check_cast("the result", self.result(inputs)[0], out, casting)
+            check_cast("the result", self.result(inputs), out, casting)
         if self.elements is not None:
             self._check(self.elements, inputs)
         (found,) = kernel.run(inputs, out, Along(self.axis))
@@ -258,7 +260,7 @@ class ReductionPart:
 
     def check_axes(self, inputs: tuple[object, ...]) -> int:
         """The number of axes of the totals. Raises BadAxis."""
-        axes, ndim = self.source.part.axes, _ndim(inputs)
+        axes, ndim = self.source.part.axes, super().check_axes(inputs)
         for axis in axes or ():
             if axis >= ndim:
                 cure = f"what is combined has {ndim} axes" if ndim != 1 else "what is combined has 1 axis"
@@ -267,21 +269,10 @@ class ReductionPart:
                 raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
         return 0 if axes is None else ndim - len(axes)
 
-    def variant(self, inputs: tuple[object, ...]) -> AxisKernel:
-        """The kernel for these arguments."""
-        forms = tuple(map(form_of, inputs))
-        found = self.variants.get(forms)
-        if found is None:
-            definition, signature = self.source.typed(forms)
-            assert isinstance(definition, TotalDefinition), "this part combines"
-            found = self.variants.keep(forms, AxisKernel(definition, signature))
-        return found
-
-    def result(self, inputs: tuple[object, ...]) -> tuple[DType, AxisKernel]:
-        """The dtype of the totals."""
-        variant = self.variant(inputs)
-        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
-        return types[variant.out_params[0].name], variant
+    def made(self, definition: ExpressionDefinition, signature: PartSignature) -> AxisKernel:
+        """The kernel of a definition."""
+        assert isinstance(definition, TotalDefinition), "this part combines"
+        return AxisKernel(definition, signature)
 
 
 # An expression, how it was called, and a weak reference to the output if one was given.
@@ -375,9 +366,8 @@ class ExpressionKernel:
             inputs = part.source.prepared(tuple(known[name] for name in part.inputs))
             if all(isinstance(each, SCALAR_TYPES) for each in inputs):
                 inputs = part.source.as_arrays(inputs)
-            dtype, _ = part.result(inputs)
-            ndim = part.check_axes(inputs) if isinstance(part, ReductionPart) else _ndim(inputs)
-            known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
+            dtype = part.result(inputs)
+            known[part.source.part.name] = np.empty((1,) * part.check_axes(inputs), dtype.numpy)
         if out is not None and dtype is not None:
             check_cast("the result", dtype, out, casting)
 
@@ -408,10 +398,6 @@ def _prepared(name: str, value: object) -> object:
     if isinstance(found, np.generic):
         dtype_of(np.asarray(found), name, NAME)  # refuses scalars of which there are no arrays either
     return found
-
-
-def _ndim(values: tuple[object, ...]) -> int:
-    return max((len(getattr(each, "shape", ())) for each in values), default=0)
 
 
 def _dtype_of(name: str, value: object) -> DType | None:
