@@ -68,7 +68,7 @@ class Group:
     def why_not(self, statement: Statement, leaves: list[Leaf], staged: bool) -> str:
         """Why a statement cannot join; empty if it can. staged: rows may be walked more than once."""
         kind = self._kind(statement)
-        if not isinstance(kind, str) or kind not in ("elements", "totals"):
+        if kind is None:
             return _differs(statement, self)
         arrays = {geometry(leaf.phantom) for leaf in leaves if leaf.buffer is not None} | {statement}
         if len(self.arrays | arrays) > MAX_ARRAYS:
@@ -117,11 +117,8 @@ class Group:
         definition = self.defined[leaf.buffer]
         about = self.kinds[definition]
         if about == "elements":
-            return (kind == "elements" and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)) or (
-                isinstance(definition, Define)
-                and self.axes is not None
-                and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
-            )
+            is_inside = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
+            return is_inside and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
         whole = leaf.buffer.phantom.reshape(self.kept)
         if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
             found = _along(leaf.phantom, self.shape)

@@ -8,7 +8,7 @@ from typing import Any
 from fusec.base.records import dataclass
 
 Fetch = Callable[[Sequence[Any], Any], Any]
-"""From the arguments of a call and what its plan holds to a number."""
+"""From the arguments of a call, and what its plan holds, to an array, a number or a result."""
 
 
 class OtherNumberError(Exception):
@@ -40,12 +40,12 @@ class Computed:
 
 
 def constant(value: object) -> Fetch:
-    """A number that every call has."""
+    """What every call has."""
     return lambda *_: value
 
 
 def argument(place: int) -> Fetch:
-    """A number among the arguments."""
+    """One of the arguments."""
     return lambda args, _: args[place]
 
 

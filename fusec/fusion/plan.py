@@ -21,7 +21,9 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
+from fusec.fusion import numbers
 from fusec.fusion.groups import Group
+from fusec.fusion.numbers import Fetch
 from fusec.fusion.schedule import schedule
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Write, leaves_of, outermost_first, replaced
@@ -34,8 +36,6 @@ from fusec.library.graph_kernel import GraphKernel
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, signature_of
 
 Shape = tuple[int, ...]
-Fetch = Callable[[Sequence[Any], list[Any]], Any]
-"""From the arguments of a call and the buffers of its plan to an operand."""
 
 
 class MapKernel(Planned):
@@ -187,10 +187,6 @@ class PlanBuilder:
 
     def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
         self.trace, self.needed = trace, needed
-        self.size = 1 + max(
-            (*trace.numbers, *(each.buffer.place for each in trace.statements if each.buffer.kind == "temporary")),
-            default=-1,
-        )
         self.unstaged: dict[object, str] = {}
 
     @locks.fork_safe
@@ -201,14 +197,14 @@ class PlanBuilder:
             found = [self._step(at, group, groups) for at, group in enumerate(groups)]
             long = next((step for step in found if not self._fits(step)), None)
             if long is None:
-                self.size = max(
-                    [
-                        self.size,
-                        *(each.buffer.place + 1 for each in self.trace.statements if each.buffer.kind == "temporary"),
-                    ]
-                )
                 return found
             self.unstaged[long.group.shape, long.group.axes] = ""
+
+    def size(self) -> int:
+        """How many places a call needs for numbers and buffers, once the kernels are known."""
+        buffers = [each.buffer for each in self.trace.statements]
+        places = [each.place for each in buffers if each.kind == "temporary"]
+        return 1 + max((*self.trace.numbers, *places), default=-1)
 
     def _fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
@@ -332,13 +328,10 @@ def _allocated(buffer: Buffer) -> Fetch:
 
 def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]]) -> Fetch:
     """A view of a buffer."""
-    place, array = buffer.place, buffer.array
     if buffer.kind == "constant":
-        whole: Fetch = lambda *_: array  # noqa: E731 - one of three
-    elif buffer.kind == "argument":
-        whole = lambda args, _: args[place]  # noqa: E731
+        whole = numbers.constant(buffer.array)
     else:
-        whole = lambda _, held: held[place]  # noqa: E731
+        whole = (numbers.argument if buffer.kind == "argument" else numbers.held)(buffer.place)
     if not steps:
         return whole
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.base.dtypes import BOOL, FLOAT64, INT64, UINT64, DType, compute_type, real_type
+from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type, real_type
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import condition
 from fusec.frontends.python.types import carrier
@@ -19,8 +19,10 @@ from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, common_phantom, constant, here, rounded_to
 from fusec.fusion.trace_values import ArrayValue, Total, leaves_of
 from fusec.ir.expr import apply, const
+from fusec.library.dtype_rules import WIDE
+from fusec.library.moments import over, square
+from fusec.math.value import Value
 
-WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}
 Tracer = tracers.Tracer
 
 
@@ -231,12 +233,7 @@ def _counted(
 
 def _over(trace: Trace, total: ArrayValue, by: ArrayValue) -> ArrayValue:
     """A real or complex value divided by a real one."""
-    expr = total.expr
-    if total.dtype.is_complex:
-        found = apply("complex", *(apply("divide", apply(part, expr), by.expr) for part in ("real", "imag")))
-    else:
-        found = apply("divide", expr, by.expr)
-    return trace.combined(Scalar(total.dtype, found), [total, by])
+    return trace.combined(Scalar(total.dtype, over(Value(total.expr), Value(by.expr)).expr), [total, by])
 
 
 def _mean_of(
@@ -244,10 +241,7 @@ def _mean_of(
 ) -> tuple[ArrayValue, ArrayValue]:
     """Mean, not rounded to narrow floats, and the count."""
     wide = compute_type(result)
-    if mask is None and 0 in value.shape:
-        count = trace.known(product(value.shape[axis] for axis in axes), real_type(wide))
-    else:
-        count = _counted(trace, value, axes, mask, real_type(wide))
+    count = _counted(trace, value, axes, mask, real_type(wide))
     masked = _masked(trace, value, mask, constant(0, value.dtype))
     total = totals(trace, "add", _computed(masked, result), axes, wide, constant(0, wide))
     return _over(trace, total, count), count
@@ -279,15 +273,10 @@ def var(
     trace, value, axes, mask = _prepared(x, axis, where)
     result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
     middle, count = _mean_of(trace, value, axes, mask, result)
-    wide, real = compute_type(result), real_type(compute_type(result))
+    real = real_type(compute_type(result))
     value, middle = trace.ready([value, middle])
     far = apply("subtract", _computed(value, result).expr, middle.expr)
-    if wide.is_complex:
-        re, im = (apply(part, far) for part in ("real", "imag"))
-        square = apply("add", apply("multiply", re, re), apply("multiply", im, im))
-    else:
-        square = apply("multiply", far, far)
-    squares = trace.combined(Scalar(real, square), [value, middle])
+    squares = trace.combined(Scalar(real, square(Value(far)).expr), [value, middle])
     squares = _masked(trace, squares, mask, constant(0, real))
     total = totals(trace, "add", squares, axes, real, constant(0, real))
     free = trace.combined(Scalar(real, apply("subtract", count.expr, const(ddof, real))), [count])

@@ -11,7 +11,7 @@ from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
-from fusec.frontends.python.types import PY_INT
+from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
@@ -189,16 +189,10 @@ def scalar_function(name: str) -> Callable[..., Any]:
         trace = trace_of(*xs)
         values = trace.ready([tracer._operand(trace, x) for x in xs])
         made = SCALAR_FUNCTIONS[name].make(CallSite(name, here()), [each.scalar for each in values])
-        scalar = elementwise.finished(made, elementwise.known_dtype(_numpy(made)), name)
+        scalar = elementwise.finished(made, storage(made.type), name)
         return tracer.made(trace, trace.combined(scalar, values), True)
 
     return function
-
-
-def _numpy(scalar: Any) -> Any:
-    from fusec.frontends.python.types import storage
-
-    return storage(scalar.type).numpy
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> Any:

@@ -19,10 +19,11 @@ from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, ConstantPattern, ContainerPattern, ValuePattern, pattern_of
 from fusec.fusion.constants import exact, maker_of
+from fusec.fusion.elementwise import WEAK
 from fusec.fusion.namespace import Namespace
-from fusec.fusion.numbers import Computed, OtherNumberError
+from fusec.fusion.numbers import Computed, Fetch, OtherNumberError
 from fusec.fusion.parts import Part
-from fusec.fusion.plan import Fetch, KernelStep, MapKernel, PlanBuilder, viewed
+from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder, viewed
 from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.trace import NeedsNumberError, Trace, defined
@@ -32,7 +33,6 @@ from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
 LIKE_NUMPY = (ShapesDoNotBroadcast, ComplexIntoReal)  # errors of calls that NumPy refuses too, where it comes to them
-Result = Callable[[Sequence[Any], list[Any]], Any]
 
 
 @dataclass(eq=False)
@@ -45,13 +45,13 @@ class FusedPlan:
 
     steps: tuple[KernelStep, ...]
     size: int
-    result: Result
+    result: Fetch
     writes: tuple[int, ...]
     notes: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]
     guards: Guards
     pattern: Any = None
-    stores: tuple[Callable[[Sequence[Any], list[Any]], None], ...] = ()
+    stores: tuple[Fetch, ...] = ()
     numbers: tuple[Computed, ...] = ()
     quick: Callable[..., Any] | None = None
     problem: Exception | None = None
@@ -124,7 +124,7 @@ class TracedRun:
         self.arguments: dict[int, Tracer] = {}
         self.order: tuple[int, ...] = ()  # places of buffers that are returned as they are, if that is all
         self.is_tuple = False
-        self.returned: dict[int, tuple[Tracer, Result]] = {}
+        self.returned: dict[int, tuple[Tracer, Fetch]] = {}
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
@@ -153,7 +153,7 @@ class TracedRun:
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
         return FusedPlan(
-            steps, builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
+            steps, builder.size(), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
             None if stores or self.trace.numbers else self._quick(steps, writes), problem,
@@ -235,7 +235,7 @@ class TracedRun:
 
     # --- what is returned ----------------------------------------------------------------------------------------
 
-    def _returned(self, result: Any, needed: list[Buffer]) -> Result:
+    def _returned(self, result: Any, needed: list[Buffer]) -> Fetch:
         """From a call's arrays to what the function returns."""
         if isinstance(result, Tracer):
             if id(result) not in self.returned:  # asked again, its memory is settled
@@ -250,7 +250,7 @@ class TracedRun:
             return lambda args, held: kind((name, part(args, held)) for name, part in pairs)
         return self._untraced(result)
 
-    def _untraced(self, result: Any) -> Result:
+    def _untraced(self, result: Any) -> Fetch:
         """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             made = result.copy(order="K")
@@ -272,7 +272,7 @@ class TracedRun:
             self.flat.append(value)
         return place
 
-    def _store(self, stored: Stored, needed: list[Buffer]) -> Callable[[Sequence[Any], list[Any]], None]:
+    def _store(self, stored: Stored, needed: list[Buffer]) -> Fetch:
         """What assigns a value outside of the function."""
         value, owner, name = self._returned(stored.value, needed), stored.owner, stored.name
         if isinstance(owner, dict):
@@ -292,14 +292,14 @@ class TracedRun:
             return None
         return self.trace.fetched(leaf)[0] if which == "argument" or value.is_weak else None
 
-    def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
+    def _array(self, result: Tracer, needed: list[Buffer]) -> Fetch:
         if isinstance(result, Part) and result._memory.buffer is None:  # nobody has seen the complex array
             result = made(self.trace, result._read())
         memory, value = result._memory, result._memory.value
         weak: type | None = None
         if value is not None and not memory.is_argument and result._is_scalar:
             if isinstance(value.kind, PythonType):
-                weak = {"bool": bool, "int": int, "float": float, "complex": complex}[value.kind.name]
+                weak = WEAK[value.kind]
             number = None if result._steps else self._number_in(value)
             if number is not None:
                 return number

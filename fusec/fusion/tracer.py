@@ -16,13 +16,12 @@ from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import BOOL
 from fusec.errors import FusecError
 from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
-from fusec.frontends.python.types import PYTHON_TYPES, PythonType
+from fusec.frontends.python.types import PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
-from fusec.fusion.trace_values import Array, ArrayValue, Step, laid_out
+from fusec.fusion.trace_values import Array, ArrayValue, Step, laid_out, leaves_of
 
-WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
 CURES = {
     "making a NumPy array of it": "use functions that fuse knows: docs/fuse.md lists them; np.stack joins totals",
     "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
@@ -129,7 +128,8 @@ class Tracer:
         labelled, value = self._trace.labelled, self._memory.value
         if not labelled or self._is_scalar:
             return ""
-        buffers = [self._memory.buffer] if value is None else [self._trace.leaves[at].buffer for at in _leaves(value)]
+        leaves = [] if value is None else [self._trace.leaves[each] for each in leaves_of(value.expr)]
+        buffers = [self._memory.buffer] if value is None else [each.buffer for each in leaves]
         found = [each for each in buffers if each is not None and each.kind != "constant"]
         names = [
             next(iter(labelled.values())) if each.kind == "temporary" else labelled.get(each.place) for each in found
@@ -208,7 +208,7 @@ class Tracer:
     def _number(self, what: str) -> Any:
         """Raise what tells that Python needs this as a number."""
         if not self._steps and self._memory.value is not None and not self.shape:
-            names = [self._trace.leaves[each] for each in _leaves(self._memory.value)]
+            names = [self._trace.leaves[each] for each in leaves_of(self._memory.value.expr)]
             if all(each.number is not None for each in names):
                 arguments = [place for each in names for place in self._trace.fetched(each)[1]]
                 if arguments:
@@ -251,7 +251,7 @@ class Tracer:
         if not self._is_scalar:
             return np.ndarray
         kind = self._memory.value.kind if self._memory.value is not None else None
-        return WEAK_TYPES[kind] if isinstance(kind, PythonType) else self.dtype.type
+        return elementwise.WEAK[kind] if isinstance(kind, PythonType) else self.dtype.type
 
     def __iter__(self) -> Iterator[Tracer]:
         if not self.ndim:
@@ -327,12 +327,6 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of a function's parameters, "**" for any."""
     found = inspect.signature(function).parameters.values()
     return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
-
-
-def _leaves(value: ArrayValue) -> list[Any]:
-    from fusec.fusion.trace_values import leaves_of
-
-    return list(leaves_of(value.expr))
 
 
 def _basic(index: Any) -> tuple[Any, ...]:
