@@ -37,9 +37,10 @@ class Explanation:
     @property
     def launches(self) -> int:
         """The number of kernels that a call launches."""
-        said = dict(self.lines).get("kernels", "1")
-        numbered = {topic for topic, _ in self.lines if topic.startswith("kernel ")}
-        return len(numbered) or (int(said) if said.isdigit() else 0)
+        said = dict(self.lines).get("kernels")
+        if said is not None:
+            return int(said) if said.isdigit() else 0
+        return len({topic for topic, _ in self.lines if topic.startswith("kernel ")}) or 1
 
     def __str__(self) -> str:
         width = max(len(topic) for topic, _ in self.lines)

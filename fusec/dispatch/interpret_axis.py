@@ -27,14 +27,15 @@ def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: 
     if is_on_device(args, out, along.where):
         raise CannotSimulate("arrays of a device", "copy them to the host first").at()
     call = host_axis.read(kernel, args, out, along)
-    bound = kernel.kind.bind(kernel, _given(kernel, call), MANY_THREADS, None)
+    bound = kernel.kind.bind(kernel, given(kernel, call), MANY_THREADS, None)
     made = [
         np.zeros(shape, bound.types[param.name].numpy)
         for param, shape in zip(kernel.out_params, bound.shapes, strict=True)
     ]
     for target, source in zip(made, call.outputs or (), strict=False):
         target[...] = source
-    flat = [each.reshape(bound.kept) for each in made]
+    named = zip(kernel.out_params, made, strict=True)
+    flat = [each if param.name in kernel.elements else each.reshape(bound.kept) for param, each in named]
     if bound.is_empty:
         held = flat if bound.read else None
         for each, value in zip(flat, host_axis.empty_totals(kernel, bound, call.values, held), strict=True):
@@ -49,7 +50,7 @@ def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: 
     return args[kernel.nin :] if out is None else outputs_of(out)
 
 
-def _given(kernel: AxisSpec, call: Call) -> Given:
+def given(kernel: AxisSpec, call: Call) -> Given:
     """The arguments as memory."""
     views = {name: view_of(each, dtype_of(each, name, kernel.name)) for name, each in call.inputs.items()}
     outputs = None

@@ -33,7 +33,8 @@ def run_phases(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values:
         memory |= {known: np.zeros(shape, dtype.numpy) for known, shape, dtype in phase.made}
         reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
         here = memory | {name: memory[known] for name, known in phase.arrays}
-        _run_phase(_placed(reduction, phase.extents), phase, here, {**values, **bound.sizes})
+        scalars = {**values, **bound.sizes}
+        _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel.elements)
 
 
 def run_scan(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
@@ -49,12 +50,16 @@ def run_scan(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: M
 
 
 def _run_phase(
-    reduction: ReductionIR, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]
+    reduction: ReductionIR,
+    phase: Phase,
+    memory: Mapping[str, Array],
+    scalars: Mapping[str, object],
+    elements: frozenset[str],
 ) -> None:
-    """One phase, chunk by chunk."""
+    """One phase, chunk by chunk. elements: outputs that have the shape of the arguments."""
     axis, extents = phase.axis, phase.extents
     length = extents[axis] if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
-    stored = {param.name for param in reduction.arrays if param.written}
+    stored = {param.name for param in reduction.arrays if param.written} - elements
     raw = {param.name: memory[param.name] for param in reduction.arrays if param.raw}
     for number in range(phase.chunks):
         low = number * length

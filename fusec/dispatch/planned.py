@@ -169,9 +169,9 @@ class Planned(ShowsElements, KernelSpec):
             if name not in inputs:
                 raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
         bound = self.signature.bind_names(types_named(types))
-        return pipeline.by_value(inputs, scalars, partial(self._canonical, bound))
+        return pipeline.by_value(inputs, scalars, partial(self.canonical, bound))
 
-    def _canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:
+    def canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:
         """What source() shows for these types and inputs passed by value."""
         arrays = [param for param in self.params if param.name not in scalars]
         layout = pipeline.canonical_layout(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.dispatch.device_axis import Call as DeviceCall
     from fusec.dispatch.device_axis import Plan as DevicePlan
+    from fusec.dispatch.explain import Explanation
 
 
 class ShowsTotals:
@@ -205,6 +206,12 @@ class AxisKernel(AxisSpec):
             return there.bound, [step.module.kernel for step in there.steps.order]
         here = self.plan(host_axis.read(self, args, None, along))
         return here.bound, list(here.kernels)
+
+    def explained(self, args: tuple[object, ...], along: Along) -> Explanation:
+        """Report how a call with these arguments runs; nothing is run."""
+        from fusec.dispatch import explain_axis
+
+        return explain_axis.explain(self, *self.planned(args, along))
 
     def device_plan(self, call: DeviceCall) -> DevicePlan:
         """The same as `plan` for arrays on a device."""

@@ -337,6 +337,16 @@ class CannotSimulate(Described, code="F238", exception=FusecTypeError):
     message = "{what} cannot be simulated"
 
 
+class NoKernel(UserError, code="F236", exception=FusecTypeError):
+    """A call that no kernel runs, so that there is nothing to show or to interpret."""
+
+    message = "{name} has no kernel: {why}"
+    hint = "{cure}"
+    name: str
+    why: str
+    cure: str = "call it; NumPy's documentation says what it does"
+
+
 class CannotExplain(UserError, code="F239", exception=FusecTypeError):
     """An object that has no calls to explain."""
 

@@ -328,10 +328,8 @@ class Reduction(Public, ShowsTotals):
         self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
     ) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_axis
-
         variant, inputs = self.bound(args, named)
-        return explain_axis.explain(variant, *variant.planned(inputs, Along(axis, keepdims, where)))
+        return variant.explained(inputs, Along(axis, keepdims, where))
 
     def simulated(
         self,

@@ -136,9 +136,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
     @hide_internal_frames
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_axis
-
-        return explain_axis.explain(self, *self.planned(args, Along(axis, keepdims, where)))
+        return self.explained(args, Along(axis, keepdims, where))
 
     def simulated(
         self, *args: object, axis: Axis = None, keepdims: bool = False, out: object = None, where: object = True

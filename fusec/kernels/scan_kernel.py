@@ -19,6 +19,7 @@ from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Bounds, Checks, wanted
+from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
@@ -144,7 +145,7 @@ class ScanKernel(Public, AxisKernel):
         given = out is not None or len(args) != self.nin
         if given:
             self.check_counts(args, out)
-        if self.quick and stream is None and (axis is None or type(axis) is int):
+        if self.quick and stream is None and (axis is None or type(axis) is int) and present() is None:
             quick = self.quick.get((axis, bool(reverse), given))
             if quick is not None:
                 return quick(*args, *outputs_of(out)) if given else quick(*args)
@@ -174,9 +175,7 @@ class ScanKernel(Public, AxisKernel):
     @hide_internal_frames
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
         """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_axis
-
-        return explain_axis.explain(self, *self.planned(args, Along(axis, reverse=bool(reverse))))
+        return self.explained(args, Along(axis, reverse=bool(reverse)))
 
     def simulated(self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False) -> object:
         """A call in the interpreter; see `fusec.simulate`."""

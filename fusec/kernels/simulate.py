@@ -8,22 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_number
-from fusec.base.rounding_mode import default_rounding
-from fusec.compiler import pipeline
-from fusec.dispatch import checked, host
-from fusec.dispatch.plan import Call
-from fusec.dispatch.planned import Planned, hide_internal_frames, is_on_device
+from fusec.dispatch import checked
+from fusec.dispatch.interpret import interpreted
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import CannotSimulate
-from fusec.errors.blocks import BlockMisused
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kernels.grid_kernel import Explicit
 from fusec.kernels.stencil import Stencil
 from fusec.language.emulated_block import PythonBlock
-
-NO_DEVICE = "copy the arrays to the host first"
 
 
 @hide_internal_frames
@@ -94,47 +88,6 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
     if all(is_number(each) for each in given):
         results = tuple(each[()] for each in results)  # type: ignore[index]
     return results if kernel.returns_tuple else results[0]
-
-
-@default_rounding()
-def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
-    """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
-    from fusec.ir.interpret import interpret
-    from fusec.ir.memory import BlockFault
-    from fusec.passes import Facts
-
-    if is_on_device(args, None, None):
-        raise CannotSimulate("arrays of a device", NO_DEVICE).at()
-    nin = kernel.nin - 1
-    fault = np.zeros(checked.WORDS, np.uint32)
-    call = host.read(kernel, (*args[:nin], fault, *args[nin:]), size)
-    host.protect(kernel, call)
-    types = kernel.signature.bind(call.dtypes)
-    shapes = [None if each is None else each.shape for each in call.arrays]
-    shape = host.loop_shape(kernel, shapes, size)
-    host.check_shapes(kernel, shapes, shape, size)
-    for at in range(kernel.nin, kernel.nargs):
-        if call.arrays[at] is None:
-            call.arrays[at] = np.zeros(shape, types[kernel.params[at].name].numpy)
-    arrays, numbers = _arguments(kernel, call)
-    ndims = {"": len(shape), **{param.name: arrays[param.name].ndim for param in kernel.params if param.raw}}
-    program = pipeline.lower(kernel.definition, types, ndims, call.numbers, Facts(fp=kernel.fp))
-    try:
-        interpret(program, arrays, numbers, shape)
-    except BlockFault as found:
-        raise BlockMisused(kernel.name, found.what).at(checked.line_of(program, found.line)) from None
-    if fault[0]:
-        shapes_of = {name: array.shape for name, array in arrays.items()}
-        raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers, shape)
-    return tuple(args[nin:]) if call.given else tuple(call.arrays[kernel.nin :])
-
-
-def _arguments(kernel: Planned, call: Call) -> tuple[dict[str, Any], dict[str, object]]:
-    """The arrays and the numbers of a call by parameter."""
-    pairs = list(zip(kernel.params, call.arrays, strict=True))
-    arrays = {param.name: array for param, array in pairs if array is not None}
-    values = dict(zip((param.name for param in kernel.params), call.values, strict=False))
-    return arrays, {name: values[name] for name in call.numbers}
 
 
 # --- in Python --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from fusec.arguments.signature import Parameter, join
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
+from fusec.dispatch.interception import present
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.reductions import (
@@ -125,7 +126,7 @@ def totals(kernel: AxisKernel | Dated, args: tuple[object, ...], out: object, ax
         keepdims = plain_keepdims(keepdims, kernel.name)
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
-    quick = kernel.quick.get((axis, keepdims, out is not None))
+    quick = kernel.quick.get((axis, keepdims, out is not None)) if present() is None else None
     found: Any = kernel.run(args, out, Along(axis, keepdims)) if quick is None else quick(*args, *outputs_of(out))
     return found[0] if found.__class__ is tuple and kernel.nout == 1 else found
 

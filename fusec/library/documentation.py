@@ -10,10 +10,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fusec.dispatch.planned import brief
 from fusec.errors import FusecError
 from fusec.errors.arguments import UnknownKeyword
+from fusec.kernels.composite import FunctionVerbs, give_verbs
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+ARRAYS = ("x", "y", "weight", "bias")  # parameters that take arrays, as source() shows
+WITHOUT_KERNEL = {"median": "NumPy's partition selects the middle elements"}
 ARGUMENTS = {
     "x": "x: an array of any shape and library, or a list of numbers; numbers, bools and dates, as NumPy takes them.",
     "y": "y: as x; both broadcast.",
@@ -120,6 +123,9 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
     example, result = EXAMPLES[name]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {example}", result])
+    verbs = FunctionVerbs(call, name, tuple(each for each in params if each in ARRAYS))
+    verbs.without = WITHOUT_KERNEL.get(name, verbs.without)
+    give_verbs(call, verbs)
     return call
 
 

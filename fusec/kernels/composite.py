@@ -1,0 +1,129 @@
+"""The verbs of functions that call kernels: built-in and fused functions, and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusec.base.public import Public
+from fusec.codegen import DEFAULT_TARGET, target_of
+from fusec.dispatch.interception import intercepted
+from fusec.dispatch.planned import hide_internal_frames
+from fusec.dispatch.shown import Showing, Shown
+from fusec.errors.arguments import NoKernel
+from fusec.errors.python import ArgumentMissing, UnexpectedArgument
+
+if TYPE_CHECKING:
+    from fusec.arguments.layouts import Shape
+    from fusec.base.kernel_abi import Fp
+    from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.notes import Notes
+
+
+class Composite(Public):
+    """A function whose calls call kernels; these are noted or interpreted where the function is looked into."""
+
+    name: str
+    fp: Fp = "strict"
+    params: tuple[str, ...] = ()  # what takes arrays or numbers
+    without = "NumPy does the work of this call"  # why a call has no kernel
+
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """A call that reaches its kernels through no fast path."""
+        raise NotImplementedError
+
+    def noted(self, args: Sequence[Any], options: Mapping[str, Any]) -> Notes:
+        """The calls of kernels that a call makes. Raises NoKernel if there are none."""
+        from fusec.dispatch.notes import Notes
+
+        notes = Notes()
+        with intercepted(notes):
+            self.called(args, options)
+        if not notes.calls:
+            raise NoKernel(self.name, self.without).at()
+        return notes
+
+    @hide_internal_frames
+    def explain(self, *args: Any, **options: Any) -> Explanation:
+        """Report how a call with these arguments runs: kernels, types, order, bytes. Nothing is run."""
+        return self.noted(args, options).report()
+
+    @hide_internal_frames
+    def simulated(self, *args: Any, **options: Any) -> Any:
+        """A call in the interpreter; see `fusec.simulate`."""
+        from fusec.dispatch.interpret import Interpreter
+
+        interpreter = Interpreter()
+        with intercepted(interpreter):
+            found = self.called(args, options)
+        if not interpreter.used:
+            raise NoKernel(self.name, self.without).at()
+        return found
+
+    @hide_internal_frames
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        scalars: Sequence[str] = (),
+        **options: Any,
+    ) -> str:
+        """The text of all kernels of a call for a target: CUDA C by default; `fusec compile --help` lists the targets.
+
+        types: parameter -> dtype. shape: of contiguous arguments, a million elements in a row if not given. scalars:
+        parameters to pass by value. options: of the call, such as axis=. Raises FusecTypeError if types are missing.
+        """
+        target_of(target)
+        return self.shown(Showing(target, types, scalars, shape), options).text(target)
+
+    def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> Shown:
+        """What source() shows: the kernels of a call with arguments of certain types."""
+        options = {} if options is None else options
+        if asked.axis is not None:
+            options = {**options, "axis": asked.axis}
+        return self.noted((), {**self.samples(asked), **options}).shown(asked.target)
+
+    def samples(self, asked: Showing) -> dict[str, Any]:
+        """Arguments of the types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
+        from fusec.dispatch.explain_axis import SHOWN
+        from fusec.kernels.elementwise_function import dtype_named
+
+        types, found = dict(asked.types or {}), dict[str, Any]()
+        for name in (*types, *asked.scalars):
+            if name not in self.params:
+                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+        for name in self.params:
+            dtype = dtype_named(name, types[name]).numpy if name in types else None
+            if name in asked.scalars:
+                found[name] = 1.0 if dtype is None else dtype.type(1)
+            elif dtype is not None:
+                found[name] = np.empty(SHOWN if asked.shape is None else asked.shape, dtype)
+        if not found and self.params:
+            raise ArgumentMissing(self.name, self.params[0], f"pass types={{'{self.params[0]}': 'float32'}}").at()
+        return found
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<b>{escape(self.name)}({escape(', '.join(self.params))})</b><pre>{escape(self.__doc__ or '')}</pre>"
+
+
+class FunctionVerbs(Composite):
+    """The verbs of a function that stays a function, which has them as attributes."""
+
+    def __init__(self, function: Callable[..., Any], name: str, params: tuple[str, ...]) -> None:
+        self.function, self.name, self.params, self.__doc__ = function, name, params, function.__doc__
+
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """The function itself: what it calls asks for interceptors before it takes a fast path."""
+        return self.function(*args, **options)
+
+
+def give_verbs(function: Callable[..., Any], verbs: Composite) -> None:
+    """Let a function have verbs."""
+    for name in ("explain", "source", "shown", "simulated", "_repr_html_", "name", "fp"):
+        setattr(function, name, getattr(verbs, name))
