@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, SupportsIndex, TypedDict, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from fusec.base.kernel_abi import Fp
 
 Number = bool | int | float | complex | np.generic
 """A number by value, Python's or NumPy's."""
@@ -45,6 +47,16 @@ Output = TypeVar("Output")
 
 Arrays = ArrayLike | ArrayObject | TensorObject | MemoryObject
 """What is taken as an array: of NumPy, of another library, a number, or a list of them."""
+
+
+class FunctionOptions(TypedDict, total=False):
+    """Keywords of fusec.elementwise, and of whatever else makes kernels of functions."""
+
+    name: str
+    fp: Fp
+    names: Mapping[str, object] | None
+    bounds: Literal["check", "trust"] | None
+    check: str | None
 
 
 class ElementwiseOptions(TypedDict, total=False):

@@ -14,7 +14,22 @@ VERBS = frozenset(
 
 
 class Public:
-    """A kernel whose `dir` shows Python's own names and VERBS, and no internals."""
+    """A kernel as its users see it: what `dir`, `help` and notebooks show of it."""
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the kernel, and its text."""
+        raise NotImplementedError
+
+    def document(self, own: str | None = None) -> None:
+        """Give the kernel a docstring: its own, or else its signature and its text."""
+        self.__doc__ = own or "\n\n".join(filter(None, self.described()))
 
     def __dir__(self) -> list[str]:
+        """Python's own names and VERBS, and no internals."""
         return sorted(name for name in object.__dir__(self) if name in VERBS or name.startswith("__"))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        signature, text = map(escape, self.described())
+        return f"<b>{signature}</b><pre>{text}</pre>"

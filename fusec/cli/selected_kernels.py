@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.kernel_abi import Fp
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
     from fusec.dispatch.shown import Shown
-    from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
-    from fusec.kernels.reduction_function import Reduction
-    from fusec.kernels.reduction_kernel import ReductionKernel
-    from fusec.kernels.scan_kernel import ScanKernel
 
 Made = TypeVar("Made")
 
@@ -44,7 +40,7 @@ class Choice:
     imported shows that call.
     """
 
-    kernel: ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction
+    kernel: Any  # of any kind: what has `shown`
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
@@ -64,7 +60,8 @@ class Choice:
         from fusec.dispatch.shown import Showing
 
         asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis)
-        return self.kernel.shown(asked).in_mode(self.fp)
+        found: Shown = self.kernel.shown(asked)
+        return found.in_mode(self.fp)
 
 
 def one_file(choices: list[Choice], target: str) -> str:
@@ -224,15 +221,9 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction:
+def _imported(name: str) -> Any:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
-
-    from fusec.kernels.elementwise_function import Elementwise
-    from fusec.kernels.elementwise_kernel import ElementwiseKernel
-    from fusec.kernels.reduction_function import Reduction
-    from fusec.kernels.reduction_kernel import ReductionKernel
-    from fusec.kernels.scan_kernel import ScanKernel
 
     module, _, path = name.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -244,14 +235,19 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | E
         sys.path.remove(os.getcwd())
     for part in path.split("."):
         if not hasattr(found, part):
-            kinds = (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction, type)
-            cure = did_you_mean(part, (name for name, each in inspect.getmembers(found) if isinstance(each, kinds)))
+            names = (name for name, each in inspect.getmembers(found) if is_kernel(each) or isinstance(each, type))
+            cure = did_you_mean(part, names)
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction)):
+    if not is_kernel(found):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found
+
+
+def is_kernel(found: object) -> bool:
+    """Whether something has kernels to show: a kernel of any kind, or a function that calls some."""
+    return hasattr(found, "shown") and not isinstance(found, type)
 
 
 def _types(text: str) -> dict[str, str]:

@@ -234,6 +234,15 @@ class AxisKernel(AxisSpec):
         self.last = found.bound
         return found
 
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text of all kernels by dtypes and shape, for every combination called so far."""
+        found = {}
+        for plan in self._plans.values():
+            types = ", ".join(f"{name}: {dtype}" for name, dtype in plan.bound.types.items())
+            found[f"{types}; {plan.bound.shape}"] = "\n".join(kernel.source for kernel in plan.kernels)
+        return found
+
     # --- fast paths --------------------------------------------------------------------------------------------------
 
     def _looks_at_indices(self, request: Request) -> bool:

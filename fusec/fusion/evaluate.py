@@ -9,17 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusec.arguments.operands import admitted, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.base.public import Public
-from fusec.codegen import DEFAULT_TARGET
 from fusec.dispatch import checked
 from fusec.dispatch.planned import brief, hide_internal_frames
+from fusec.dispatch.shown import Showing
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import (
     ArgumentsOfExpression,
@@ -30,8 +29,8 @@ from fusec.errors.evaluate import (
     NothingBefore,
 )
 from fusec.fusion.expression_kernels import (
+    NAME,
     Casting,
-    ElementPart,
     ExpressionKernel,
     Order,
     Remembered,
@@ -39,14 +38,20 @@ from fusec.fusion.expression_kernels import (
     dtype_of_array,
     picking,
 )
-
-if TYPE_CHECKING:
-    from fusec.dispatch.explain import Explanation
+from fusec.kernels.kernel_caller import KernelCaller
 
 Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
 
 MAX_KNOWN = 512  # texts whose kernels are kept
+WITHOUT = {  # what expressions do not take, and what to do instead
+    "bounds": "an expression has no indices that could lie outside of an array",
+    "fp": 'expressions give the bits of fp="strict"; ElementwiseKernel takes other modes',
+    "name": "kernels of expressions are called evaluate; ElementwiseKernel takes a name",
+    "stream": "an expression runs on the stream of its arrays' library",
+    "block_size": "fusec chooses the blocks of expressions; ElementwiseKernel takes block_size=",
+    "where": "select in the text: where(mask, value, 0)",
+}
 OPTIMIZATIONS = ("none", "moderate", "aggressive")
 DIVISIONS = (False, True, "auto")
 
@@ -158,7 +163,7 @@ def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = Non
         raise brief(error) from error.__cause__
 
 
-class NumExpr(Public):
+class NumExpr(KernelCaller):
     """An expression with fixed types.
 
     expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
@@ -188,15 +193,23 @@ class NumExpr(Public):
         self._types = (np.ndarray,) * len(self.signature)
         self._dtypes = tuple(dtype.numpy for _, dtype in self.signature)
         self._sorted = picking([self.input_names.index(name) for name in names])
+        self.name, self.params, self.checks = NAME, self.input_names, self._expression.checks
+        self.__name__ = NAME
+        self.document()
 
     @property
     def constants(self) -> tuple[object, ...]:
         """The numbers in the text, each once."""
         return self._expression.parsed.numbers
 
-    def __call__(self, *args: Any, out: Any = None, order: Order = "K", casting: Casting = "safe", **_: object) -> Any:
-        """The value for these arguments."""
+    def __call__(
+        self, *args: Any, out: Any = None, order: Order = "K", casting: Casting = "safe", **options: object
+    ) -> Any:
+        """The value for these arguments. options: numexpr's ex_uses_vml, which makes no difference."""
         try:
+            for name in options.keys() - {"ex_uses_vml"}:
+                cure = WITHOUT.get(name, "a call takes out=, order= and casting=")
+                raise BadOption(f"Unknown keyword argument '{name}'", cure).at()
             if tuple(map(type, args)) == self._types and tuple(map(dtype_of_array, args)) == self._dtypes:
                 values = self._sorted(args)
             else:
@@ -223,29 +236,31 @@ class NumExpr(Public):
             for (name, dtype), value in zip(self.signature, args, strict=True)
         }
 
-    @hide_internal_frames
-    def source(self, target: str = DEFAULT_TARGET) -> str:
-        """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
-        part, types = self._part("source()"), dict(self.signature)
-        arrays = tuple(np.empty(1, types[name].numpy) for name in part.inputs)
-        return part.variant(arrays).source(target, {name: dtype.name for name, dtype in self.signature})
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """A call of the same expression without its fast paths."""
+        plain, fresh = _compiled(self._expression.text, self._options, ExpressionKernel), object.__new__(NumExpr)
+        for part, known in zip(plain.parts, self._expression.parts, strict=True):
+            part.variants = known.variants
+        vars(fresh).update(vars(self), _expression=plain)
+        return fresh(*args, **options)
 
-    @hide_internal_frames
-    def explain(self, *args: Any) -> Explanation:
-        """What fusec makes of a call with these arguments. Raises BadOption for texts with reductions."""
-        part, given = self._part("explain()"), self._given(args, "safe")
-        inputs = tuple(given[name] for name in part.inputs)
-        return part.variant(inputs).explained(inputs)
+    def samples(self, asked: Showing) -> dict[str, Any]:
+        """Arrays of the types of the signature. Raises BadOption for other types."""
+        if asked.types or asked.scalars:
+            given = "types=" if asked.types else "scalars="
+            raise BadOption(f"source() of an expression takes no {given}", "signature= of NumExpr fixes the types").at()
+        shape = (1_000_000,) if asked.shape is None else asked.shape
+        return {name: np.empty(shape, dtype.numpy) for name, dtype in self.signature}
 
-    def _part(self, what: str) -> ElementPart:
-        """The only kernel. Raises BadOption if there are several."""
-        part = self._expression.only
-        if not isinstance(part, ElementPart):
-            raise BadOption(
-                f"{what} needs one kernel, but an expression with reductions has several",
-                "use it on the parts one by one",
-            ).at()
-        return part
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination of this text called so far."""
+        variants = [each for part in self._expression.parts for each in part.variants.values()]
+        return {key: text for each in variants for key, text in each.cached_codes.items()}
+
+    def described(self) -> tuple[str, str]:
+        """The arguments, and the text."""
+        return f"{NAME}({', '.join(self.input_names)})", self._expression.text
 
     def __repr__(self) -> str:
         return f"<fusec.NumExpr {self._expression.text!r}, ({', '.join(self.input_names)})>"
@@ -263,7 +278,9 @@ def _restore(text: str, signature: Signature, options: dict[str, object]) -> Num
 # --- texts and names -------------------------------------------------------------------------------------------------
 
 
-def _compiled(text: object, options: Mapping[str, object]) -> ExpressionKernel:
+def _compiled(
+    text: object, options: Mapping[str, object], known: Callable[..., ExpressionKernel] = _known
+) -> ExpressionKernel:
     """The expression of a text, from those known. Raises NotAnExpression and BadOption."""
     if not isinstance(text, str):
         raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
@@ -279,8 +296,8 @@ def _compiled(text: object, options: Mapping[str, object]) -> ExpressionKernel:
             raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
     optimization, check = str(options.get("optimization", "aggressive")), options.get("check")
     if check is not None:
-        return _known(str(text), optimization, checked.wanted("trust", check))
-    return _known(str(text)) if optimization == "aggressive" else _known(str(text), optimization)
+        return known(str(text), optimization, checked.wanted("trust", check))
+    return known(str(text)) if optimization == "aggressive" else known(str(text), optimization)
 
 
 def _values(

@@ -336,9 +336,9 @@ class ExpressionKernel:
         with locks.lock, default_rounding():
             self.parsed: Parsed = parse(text_of(text, NAME).source)
         self.names = self.parsed.names
-        expands, checks = optimization == "aggressive", checked.wanted("trust", check)
+        expands, self.checks = optimization == "aggressive", checked.wanted("trust", check)
         self.parts = tuple(
-            (ReductionPart if part.op else ElementPart)(PartSource(text, at, part, expands, checks))
+            (ReductionPart if part.op else ElementPart)(PartSource(text, at, part, expands, self.checks))
             for at, part in enumerate(self.parsed.parts)
         )
         self.only = self.parts[0] if len(self.parts) == 1 else None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from inspect import CO_VARKEYWORDS
 from operator import attrgetter
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from fusec.base.public import Public
+from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
@@ -23,6 +24,7 @@ from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError
+from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.public_types import FusedFunction
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
@@ -32,19 +34,36 @@ R = TypeVar("R")
 LOADED = (operators, parts, reducing, routines, ufuncs)  # these fill the tables
 
 
-class Fused(Public, Traced):
+MAKING = {  # what fusec.fuse does not take, and why
+    "fp": 'fused functions give the bits of fp="strict"; ElementwiseKernel and ReductionKernel take other modes',
+    "bounds": "array operations check shapes and indices when they are traced, so that nothing is left to check",
+    "check": "fused functions wrap as NumPy does; evaluate and ElementwiseKernel take check=",
+}
+WITHOUT = {  # what calls do not take unless the function does, and what to do instead
+    "stream": "fused functions take arrays in host memory, and run on the CPU",
+    "block_size": "fused functions run on the CPU, without blocks of threads",
+    "out": "let the function have a parameter to write to: out[...] = x + y",
+    "where": "select in the function: np.where(mask, x, 0)",
+}
+
+
+class Fused(KernelCaller, Traced):
     """A function of arrays; see `fusec.fuse`."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
+        functools.update_wrapper(self, function)
+        for verb in FUNCTION_VERBS:  # those of a built-in function
+            vars(self).pop(verb, None)
         self._function = function
-        self._name = name if name.isidentifier() and name.isascii() else "fused"
+        self.name = name if name.isidentifier() and name.isascii() else "fused"
         self._plans: dict[Any, list[FusedPlan]] = {}  # by kind of call, those used last first
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
         self._time = 0  # plans made or found again so far
         self._lock = threading.Lock()
-        functools.update_wrapper(self, function)
+        self.params = parameters_of(function)
+        self.document(function.__doc__)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function on arrays, numbers, and anything else that it takes."""
@@ -106,6 +125,9 @@ class Fused(Public, Traced):
 
     @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        for option in options:
+            if option in WITHOUT and option not in self.params and not takes_any(self._function):
+                raise NotTraceable(f"{self.name}() takes no keyword {option!r}", WITHOUT[option]).at()
         recording = RECORDING.get()
         if recording is not None:
             return recording.called(self._function)(*args, **options)
@@ -146,7 +168,7 @@ class Fused(Public, Traced):
         pattern: Any = None
         values = self._values
         while True:
-            run = TracedRun(self._name, found, values, self._numbers, pattern)
+            run = TracedRun(self.name, found, values, self._numbers, pattern)
             try:
                 with default_rounding():  # of constants, which the function may convert
                     plan = run.plan()
@@ -180,7 +202,31 @@ class Fused(Public, Traced):
         plan, _ = self._plan(CallArguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
-        return report(self._name, plan)
+        return report(self.name, plan)
+
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """A call whose kernels have no fast paths."""
+        plan, flat = self._plan(CallArguments(tuple(args), options, self._objects, self._function))
+        steps = tuple(step.without_fast_path() for step in plan.steps)
+        return replace(plan, steps=steps, quick=None).run(flat)
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by number of the kernel and dtypes, for every kind of call so far."""
+        plans = [plan for each in self._plans.values() for plan in each]
+        return {
+            f"kernel {number}: {types}": text
+            for plan in plans
+            for number, step in enumerate(plan.steps, 1)
+            for types, text in step.kernel.cached_codes.items()
+        }
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the function, and what has become of it."""
+        return (
+            f"{self.name}({', '.join(self.params)})",
+            "A function of arrays that runs as few kernels; see fusec.fuse.",
+        )
 
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""
@@ -191,17 +237,29 @@ class Fused(Public, Traced):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<fusec.fuse {self._name}>"
+        return f"<fusec.fuse {self.name}>"
 
     def __reduce__(self) -> str | tuple[object, ...]:
         """By name, since the function is run: its own or that of the function; what has none, by its code."""
-        function, qualname = self._function, str(getattr(self, "__qualname__", self._name))
+        function, qualname = self._function, str(getattr(self, "__qualname__", self.name))
         name = pickling.name_of(self, self.__module__, qualname)
         if name:
             return name
         if isinstance(function, FunctionType) and pickling.named(self.__module__, qualname) is not function:
-            return _unpickled, (self._name, pickling.parts_of(function))
-        return Fused, (function, self._name)
+            return _unpickled, (self.name, pickling.parts_of(function))
+        return Fused, (function, self.name)
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters; none of what Python knows no signature of."""
+    code = getattr(function, "__code__", None)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if isinstance(code, CodeType) else ()
+
+
+def takes_any(function: Callable[..., Any]) -> bool:
+    """Whether a function takes keywords that it does not name."""
+    code = getattr(function, "__code__", None)
+    return not isinstance(code, CodeType) or bool(code.co_flags & CO_VARKEYWORDS)
 
 
 def _unpickled(name: str, parts: pickling.FunctionParts) -> Fused:
@@ -235,11 +293,7 @@ def fuse(
     array([-2., -1.,  3.])
     """
     for keyword in unknown:
-        cure = "fusec.fuse takes name= and kernel_name="
-        if keyword == "fp":
-            cure = (
-                'fused functions give the bits of fp="strict"; ElementwiseKernel and ReductionKernel take other modes'
-            )
+        cure = MAKING.get(keyword, "fusec.fuse takes name= and kernel_name=")
         raise NotTraceable(f"fusec.fuse takes no keyword {keyword!r}", cure).at()
 
     def decorate(decorated: Callable[..., Any]) -> Fused:

@@ -12,7 +12,7 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.arguments.operands import memory_order
 from fusec.base import locks
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.plan import Call
@@ -43,6 +43,7 @@ class MapKernel(Planned):
 
     def __init__(self, source: ElementwiseSource) -> None:
         super().__init__(source, signature_of(source))
+        self.source_graph = source
         self._entries = Entries(self._from_python)
         self._fast: Callable[..., Any] = self._from_python
 
@@ -109,6 +110,10 @@ class KernelStep:
         else:
             for place, shape, each in zip(places, shapes, found, strict=True):
                 held[place] = each if shape is None else each.reshape(shape)
+
+    def without_fast_path(self) -> KernelStep:
+        """The same step, whose kernel comes to Python at every call."""
+        return replace(self, kernel=MapKernel(self.kernel.source_graph)) if isinstance(self.kernel, MapKernel) else self
 
     def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
         """A kernel's error for a number, with the function's parameter instead of the kernel's."""

@@ -217,7 +217,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
             functools.update_wrapper(self, origin)
         else:
             self.__name__ = self.__qualname__ = self.tree.name
-            self.__doc__ = self.tree.doc or None
+        self.document(self.tree.doc)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
@@ -463,8 +463,12 @@ class Elementwise(Public, ShowsElements, ShortWays):
         """LLVM text by dtypes, for every combination called so far."""
         return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
 
+    def described(self) -> tuple[str, str]:
+        """The signature of the function, and its source."""
+        return f"{self.name}({', '.join(self.params)})", self.tree.span.file.text.strip()
+
     def __repr__(self) -> str:
-        return f"<fusec.{self.kind} {self.name}({', '.join(self.params)})>"
+        return f"<fusec.{self.kind} {self.described()[0]}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)

@@ -116,7 +116,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         self.checks = checked.wanted(bounds, check)
         self.operation, self.preamble = operation, preamble
         self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
-        self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
+        self.document()
         self.take_no_short_way(self._from_python)
 
     # --- calling -------------------------------------------------------------------------------------------------
@@ -226,10 +226,9 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     def __repr__(self) -> str:
         return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<b>{escape(str(self.signature))}</b><pre>{escape(self.operation.strip())}</pre>"
+    def described(self) -> tuple[str, str]:
+        """The signature of the kernel, and its operation."""
+        return str(self.signature), self.operation.strip()
 
     def __reduce__(self) -> tuple[object, ...]:
         d = self.definition

@@ -118,7 +118,8 @@ def reduction(
         made = made_of(roles, identity if identity is not None else start, called, fp, names)
         made.checks = wanted(bounds, check)
         if not isinstance(given, str) and given is not None:
-            made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)
+            made.__module__ = getattr(given, "__module__", "")
+            made.document(getattr(given, "__doc__", None))
             made.__qualname__ = getattr(given, "__qualname__", made.__name__)
         return made
 

@@ -117,6 +117,7 @@ class Reduction(Public, ShowsTotals):
         self.checks: Checks = ""
         self.paths: dict[int, Paths] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
+        self.document()
 
     def _trees(self) -> dict[str, s.FunctionNode]:
         if self._captured is not None:
@@ -350,8 +351,18 @@ class Reduction(Public, ShowsTotals):
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text of all kernels by dtypes and shape, for every combination called so far."""
+        return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the reduction, and the sources of its functions."""
+        texts = dict.fromkeys(tree.span.file.text.strip() for tree in self.trees.values())
+        return f"{self.name}({', '.join(self.params)})", "\n".join(texts)
+
     def __repr__(self) -> str:
-        return f"<fusec.reduction {self.name}({', '.join(self.params)})>"
+        return f"<fusec.reduction {self.described()[0]}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (*self.captured(), self.identity, self.name, self.fp)

@@ -87,7 +87,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         self.texts, self.checks = definition, wanted(bounds, check)
         self.__name__ = name
         self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
-        self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
+        self.document()
 
     @overload
     def __call__(self, *args: Any, out: Output, **options: Unpack[ReductionOptions]) -> Output: ...
@@ -151,6 +151,11 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)
         return f"<ReductionKernel {signature}>"
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the kernel, and its three expressions."""
+        d = self.texts
+        return str(self.signature), f"{d.map_expr.strip()}; {d.reduce_expr.strip()}; {d.post_map_expr.strip()}"
 
     def __reduce__(self) -> tuple[object, ...]:
         d = self.texts

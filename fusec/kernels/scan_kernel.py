@@ -100,7 +100,7 @@ class ScanKernel(Public, AxisKernel):
         self.checks = wanted(bounds, check)
         self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
         self.__name__ = name
-        self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {scan_expr.strip()}; {post_map_expr.strip()}"
+        self.document()
 
     @staticmethod
     def _check_names(signature: Signature, segments: str | None, text: str, preamble: str) -> None:
@@ -188,6 +188,11 @@ class ScanKernel(Public, AxisKernel):
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)
         return f"<ScanKernel {signature}>"
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the kernel, and its three expressions."""
+        d = self.scan.reduced
+        return str(self.signature), f"{d.map_expr.strip()}; {d.reduce_expr.strip()}; {d.post_map_expr.strip()}"
 
     def __reduce__(self) -> tuple[object, ...]:
         d = self.scan.reduced

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from fusec.arguments.annotations import FunctionOptions
 from fusec.arguments.operands import host_array, wrapper_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.base.public import Public
@@ -15,6 +17,8 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
 from fusec.kernels.decorators import elementwise
+from fusec.kernels.elementwise_function import RESERVED, Elementwise
+from fusec.kernels.simulate import simulate
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -23,10 +27,11 @@ if TYPE_CHECKING:
 class vectorize(Public):  # noqa: N801 - NumPy's name
     """A function of numbers, compiled to run for every element of its arguments.
 
-    pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in.
-    otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring. cache: makes no
-    difference. Lists and numbers are arrays, as they are to NumPy's. Pickles by its source. Results have the shape of
-    all arguments together. Raises FusecError for what the subset has not, and for `excluded` and `signature`.
+    pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in, and whose options follow: name, fp,
+    names, bounds, check. otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring.
+    cache: makes no difference. Lists and numbers are arrays, as they are to NumPy's. Calls also take out=, stream= and
+    block_size=. Pickles by its source. Results have the shape of all arguments together. Raises FusecError for what the
+    subset has not, and for `excluded` and `signature`.
 
     >>> twice = fusec.vectorize(lambda x: 2 * x)
     >>> twice([1, 2, 3])
@@ -42,6 +47,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         excluded: object = None,
         cache: bool = False,
         signature: str | None = None,
+        **options: Unpack[FunctionOptions],
     ) -> None:
         del cache
         if excluded or signature is not None:
@@ -49,16 +55,23 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
             raise NotInSubset(f"{what} of vectorize is", "write numbers into the function, or loop yourself").at()
         self.pyfunc = pyfunc
         self.otypes = None if otypes is None else [np.dtype(each) for each in otypes]  # type: ignore[call-overload]
-        self._function = elementwise(pyfunc)
-        self.__doc__ = doc if doc is not None else pyfunc.__doc__
+        self._function: Elementwise = elementwise(pyfunc, **options)  # type: ignore[assignment]
+        self.name, self.fp, self.checks = self._function.name, self._function.fp, self._function.checks
         self.__name__ = self._function.__name__
+        self.shown, self.source = self._function.shown, self._function.source
+        self.document(doc if doc is not None else pyfunc.__doc__)
 
     @hide_internal_frames
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The results for all elements, broadcast; a number if no argument has axes."""
-        names = (*self._function.params, *self._function.outputs)
-        given = [self._array(name, each) for name, each in zip(chain(names, repeat("")), args, strict=False)]
-        found = self._function(*given, **{name: self._array(name, each) for name, each in named.items()})
+        """The results for all elements, broadcast; a number if no argument has axes.
+
+        args, named: of the function. out: the array for the result, or a tuple of them. stream, block_size: for arrays
+        on a GPU.
+        """
+        return self._called(self._function, args, named)
+
+    def _called(self, function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        found = function(*self._arrays(args), **self._options(named))
         if self.otypes is None:
             return found
         count = len(found) if isinstance(found, tuple) else 1
@@ -69,10 +82,30 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
             return tuple(self._as(kind, each) for each, kind in zip(found, self.otypes, strict=True))
         return self._as(self.otypes[0], found)
 
+    def _arrays(self, args: tuple[Any, ...]) -> list[object]:
+        names = (*self._function.params, *self._function.outputs)
+        return [self._array(name, each) for name, each in zip(chain(names, repeat("")), args, strict=False)]
+
+    def _options(self, named: Mapping[str, Any]) -> dict[str, object]:
+        return {name: each if name in RESERVED else self._array(name, each) for name, each in named.items()}
+
     @hide_internal_frames
     def explain(self, *args: Any, **named: Any) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""
-        return self._function.explain(*args, **named)
+        return self._function.explain(*self._arrays(args), **self._options(named))
+
+    def simulated(self, *args: Any, **named: Any) -> Any:
+        """A call in the interpreter; see `fusec.simulate`."""
+        return self._called(simulate(self._function), args, named)
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far."""
+        return self._function.cached_codes
+
+    def described(self) -> tuple[str, str]:
+        """The signature of the function, and its source."""
+        return self._function.described()
 
     def _as(self, kind: np.dtype[Any], found: Any) -> object:
         """A result as another dtype, in its container."""
@@ -90,7 +123,8 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         return f"<fusec.vectorize {self.__name__}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._function, self.otypes, self.__doc__)
+        made = partial(type(self), name=self.name, fp=self.fp, check=self.checks)
+        return made, (self._function, self.otypes, self.__doc__)
 
 
 __all__ = ["vectorize"]

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fusec.dispatch.planned import brief
 from fusec.errors import FusecError
 from fusec.errors.arguments import UnknownKeyword
-from fusec.kernels.composite import FunctionVerbs, give_verbs
+from fusec.kernels.kernel_caller import FunctionVerbs, give_verbs
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -335,26 +335,8 @@ REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refus
 }
 KNOWN_HOLES: dict[str, str] = {  # cells that give neither: to shrink to nothing
     "fusec.explain": ALL.replace(", median", ""),
-    "explain": "NumExpr with a total",
-    "source llvm": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "source cuda": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "source metal": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "source ir": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "simulate": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "bounds=": "vectorize",
-    "check=": f"vectorize, {EXPRESSIONS}",
-    "fp=": "vectorize",
-    "name=": f"vectorize, {FUSED}",
-    "stream=": f"{FUSED}, {EXPRESSIONS}",
-    "block_size=": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "out=": FUSED,
-    "where=": f"ScanKernel, {FUSED}, {EXPRESSIONS}",
-    "name": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "fp": f"vectorize, {FUSED}, {EXPRESSIONS}",
-    "__doc__": f"{OF_PYTHON}, vectorize, {FUSED}, {EXPRESSIONS}",
-    "_repr_html_": f"ReductionKernel, ScanKernel, {OF_PYTHON}, vectorize, {FUSED}, {EXPRESSIONS}",
-    "cached_codes": f"ReductionKernel, ScanKernel, reduction, vectorize, {FUSED}, {EXPRESSIONS}, {BUILT_IN}",
-    "fusec compile": f"vectorize, {FUSED}, {EXPRESSIONS}, {BUILT_IN}",
+    "where=": "ScanKernel",
+    "cached_codes": BUILT_IN,
 }
 
 

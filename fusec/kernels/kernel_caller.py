@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fusec.dispatch.notes import Notes
 
 
-class Composite(Public):
+class KernelCaller(Public):
     """A function whose calls call kernels; these are noted or interpreted where the function is looked into."""
 
     name: str
@@ -85,10 +86,12 @@ class Composite(Public):
         options = {} if options is None else options
         if asked.axis is not None:
             options = {**options, "axis": asked.axis}
-        return self.noted((), {**self.samples(asked), **options}).shown(asked.target)
+        samples = self.samples(asked)
+        first = tuple(samples.pop(name) for name in takewhile(samples.__contains__, self.params))
+        return self.noted(first, {**samples, **options}).shown(asked.target)
 
     def samples(self, asked: Showing) -> dict[str, Any]:
-        """Arguments of the types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
+        """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
         from fusec.dispatch.explain_axis import SHOWN
         from fusec.kernels.elementwise_function import dtype_named
 
@@ -106,13 +109,12 @@ class Composite(Public):
             raise ArgumentMissing(self.name, self.params[0], f"pass types={{'{self.params[0]}': 'float32'}}").at()
         return found
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def described(self) -> tuple[str, str]:
+        """The signature of the function, and what it does."""
+        return f"{self.name}({', '.join(self.params)})", self.__doc__ or ""
 
-        return f"<b>{escape(self.name)}({escape(', '.join(self.params))})</b><pre>{escape(self.__doc__ or '')}</pre>"
 
-
-class FunctionVerbs(Composite):
+class FunctionVerbs(KernelCaller):
     """The verbs of a function that stays a function, which has them as attributes."""
 
     def __init__(self, function: Callable[..., Any], name: str, params: tuple[str, ...]) -> None:
@@ -123,7 +125,10 @@ class FunctionVerbs(Composite):
         return self.function(*args, **options)
 
 
-def give_verbs(function: Callable[..., Any], verbs: Composite) -> None:
+FUNCTION_VERBS = ("explain", "source", "shown", "simulated", "_repr_html_", "name", "fp")
+
+
+def give_verbs(function: Callable[..., Any], verbs: KernelCaller) -> None:
     """Let a function have verbs."""
-    for name in ("explain", "source", "shown", "simulated", "_repr_html_", "name", "fp"):
+    for name in FUNCTION_VERBS:
         setattr(function, name, getattr(verbs, name))
