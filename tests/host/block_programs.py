@@ -251,7 +251,9 @@ def on_cpu(case: Case) -> dict[str, np.ndarray]:
     host = processor()
     layout = layout_of(case.program, case.arrays, case.shape)
     kernel = llvm.generate_blocks(
-        case.program, layout, vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes
+        case.program,
+        layout,
+        llvm.LlvmOptions(vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes),
     )
     guarded = {name: Guarded(array) for name, array in case.arrays.items()}
     values = encode(kernel, case.program, guarded, case.scalars, case.shape)

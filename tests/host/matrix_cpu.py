@@ -97,7 +97,9 @@ def run(case: Case, variants: Sequence[str]) -> dict[str, Outputs]:
 
 def _compiled(program: Program, layout: Layout, host: Processor) -> engine.Executable:
     kernel = llvm.generate(
-        program, layout, vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes
+        program,
+        layout,
+        llvm.LlvmOptions(vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes),
     )
     return engine.compile(kernel)
 

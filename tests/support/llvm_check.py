@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from fusec.base.dtypes import INT64, DType
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Expr, Pointer, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import (
@@ -103,7 +103,7 @@ def check(
         for width in lanes:
             found = {name: twin(array) for name, array in arrays.items()}
             layout = layout_of(program, found, shape, **flags)
-            kernel = generate(program, layout, symbol=fresh_symbol(), lanes=width, vector_bits=bits)
+            kernel = generate(program, layout, LlvmOptions(symbol=fresh_symbol(), lanes=width, vector_bits=bits))
             run(kernel, program, found, scalars, shape, cuts)
             for name, array in found.items():
                 assert same_bits(array, expected[name]), explain(name, array, expected[name], kernel.lanes)

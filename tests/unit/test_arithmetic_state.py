@@ -99,7 +99,7 @@ def test_on_aarch64_the_modes_are_read_set_and_restored() -> None:
     definition = Definition("float32 x", "float32 z", "z = x + 1", "add")
     layout = Layout(1, (("x", (Step.UNIT,)), ("z", (Step.UNIT,))), (), aligned=16)
     spec = pipeline.Specialisation((("x", FLOAT32), ("z", FLOAT32)), frozenset(), layout)
-    kernel = codegen.generate(pipeline.program_of(definition, spec), layout, vector_bits=128)
+    kernel = codegen.generate(pipeline.program_of(definition, spec), layout, codegen.LlvmOptions(vector_bits=128))
     module = llvm.parse_assembly(engine.guarded(kernel, engine.ENTRIES["aarch64"]), llvm.create_context())
     module.verify()
     target = llvm.Target.from_triple("aarch64-unknown-linux-gnu").create_target_machine(opt=3)

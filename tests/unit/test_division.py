@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fusec.base.dtypes import COMPUTE_FLOATS, FLOAT32, DType
 from fusec.base.kernel_abi import Kernel
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir import interpret
 from fusec.ir.expr import apply
 from fusec.ir.loops import Assign, Program
@@ -78,7 +78,7 @@ def compiled(op: str, dtype: DType) -> tuple[Program, Kernel]:
     program = elementwise({"x": dtype, "y": dtype}, {"z": dtype}, lambda x, y, z: [Assign(z.name, apply(op, x, y))])
     program = expand(program)
     arrays = dict.fromkeys("xyz", np.zeros(8, dtype.numpy))
-    return program, generate(program, layout_of(program, arrays, (8,)), symbol=fresh_symbol(op))
+    return program, generate(program, layout_of(program, arrays, (8,)), LlvmOptions(symbol=fresh_symbol(op)))
 
 
 def check(op: str, dtype: DType, x: Array, y: Array) -> None:

@@ -49,7 +49,9 @@ def kernels(body: str, dtype: str, fp: str) -> list[Kernel]:
         program = pipeline.program_of(kernel.definition, pipeline.Specialisation(spec.types, spec.scalars, layout, fp))
         for lanes in (None, 1):
             bits, casts = host.vector_bits, host.converts_halves
-            made.append(llvm.generate(program, layout, vector_bits=bits, lanes=lanes, half_casts=casts, fp=fp))
+            made.append(
+                llvm.generate(program, layout, llvm.LlvmOptions(vector_bits=bits, lanes=lanes, half_casts=casts, fp=fp))
+            )
     return made
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT32, INT32, INT64, UINT8, DType
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Pointer, Struct, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -107,7 +107,7 @@ def test_mandelbrot_counts_exactly() -> None:
 
 def test_a_loop_that_lanes_leave_is_a_loop_of_vectors() -> None:
     program, arrays = mandelbrot(), mandelbrot_arrays()
-    kernel = generate(program, layout_of(program, arrays, (11, 37)), symbol="m")
+    kernel = generate(program, layout_of(program, arrays, (11, 37)), LlvmOptions(symbol="m"))
     assert kernel.lanes >= 16
     assert f"fmul <{kernel.lanes} x float>" in kernel.source
 
@@ -136,7 +136,7 @@ def test_the_counter_of_a_uniform_loop_stays_a_scalar() -> None:
     )
     arrays = {"A": np.arange(20, dtype="f4"), "x": np.linspace(0, 1, 70, dtype="f4"), "z": np.zeros(70, "f4")}
     check(program, arrays, (70,), {"n": 20})
-    kernel = generate(program, layout_of(program, arrays, (70,)), symbol="k", lanes=16)
+    kernel = generate(program, layout_of(program, arrays, (70,)), LlvmOptions(symbol="k", lanes=16))
     assert "gather" not in kernel.source
     assert "add i32" in kernel.source
 
@@ -160,7 +160,9 @@ def test_a_condition_guards_what_must_not_be_read(dtype: DType) -> None:
     arrays = {"A": numbers, "z": np.zeros_like(numbers)}
     check(program, arrays, (count,), cuts=(1, 99))
     for permutes in (0, 512):  # a processor has an instruction for it, or all loads of a kernel share a function
-        kernel = generate(program, layout_of(program, arrays, (count,)), symbol="k", lanes=16, permutes=permutes)
+        kernel = generate(
+            program, layout_of(program, arrays, (count,)), LlvmOptions(symbol="k", lanes=16, permutes=permutes)
+        )
         assert ("llvm.masked.load" in kernel.source) == (permutes == 512)
         assert kernel.source.count("define internal <") == (permutes == 0)
         assert "gather" not in kernel.source

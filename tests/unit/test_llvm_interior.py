@@ -13,7 +13,7 @@ from scipy import ndimage
 import fusec
 from fusec.base.dtypes import FLOAT32, UINT8, DType
 from fusec.base.kernel_abi import Layout, Step
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.codegen.llvm.interior import parts_of
 from fusec.compiler import pipeline
 from fusec.ir.loops import If, Program
@@ -56,9 +56,7 @@ def test_all_widths_cuts_and_places(dtype: DType, bits: int) -> None:
         generate(
             program,
             Layout(2, steps, raw, streaming=streaming),
-            vector_bits=bits,
-            permutes=permutes,
-            symbol=fresh_symbol(),
+            LlvmOptions(vector_bits=bits, permutes=permutes, symbol=fresh_symbol()),
         )
         for streaming, permutes in ways
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from fusec.base.dtypes import ALL, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, DType
 from fusec.base.kernel_abi import Layout, Step
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -79,7 +79,7 @@ def test_nothing_outside_the_range_is_written() -> None:
     program = add_program()
     arrays = {name: filled((200,), FLOAT32) for name in "xyz"}
     before = arrays["z"].copy()
-    kernel = generate(program, layout_of(program, arrays, (200,)), symbol=fresh_symbol())
+    kernel = generate(program, layout_of(program, arrays, (200,)), LlvmOptions(symbol=fresh_symbol()))
     window = {name: array[50:141] for name, array in arrays.items()}
     run(kernel, program, window, {}, (91,))
     assert (arrays["z"][50:141] == (arrays["x"] - arrays["y"])[50:141]).all()
@@ -90,7 +90,7 @@ def test_nothing_outside_the_range_is_written() -> None:
 def test_an_empty_range_touches_nothing() -> None:
     program = add_program()
     arrays = {name: filled((4, 5), FLOAT32) for name in "xyz"}
-    kernel = generate(program, layout_of(program, arrays, (4, 5)), symbol=fresh_symbol())
+    kernel = generate(program, layout_of(program, arrays, (4, 5)), LlvmOptions(symbol=fresh_symbol()))
     before = arrays["z"].copy()
     run(kernel, program, arrays, {}, (0, 5))
     assert (arrays["z"] == before).all()
@@ -104,7 +104,7 @@ def test_streaming_stores_write_the_same(offset: int, dtype: DType) -> None:
     target = memory[start : start + 333 * dtype.nbytes].view(dtype.numpy)
     program = add_program(dtype)
     arrays = {"x": filled((333,), dtype), "y": filled((333,), dtype), "z": target}
-    kernel = generate(program, layout_of(program, arrays, (333,), streaming=True), symbol=fresh_symbol())
+    kernel = generate(program, layout_of(program, arrays, (333,), streaming=True), LlvmOptions(symbol=fresh_symbol()))
     assert "nontemporal" in kernel.source
     run(kernel, program, arrays, {}, (333,), cuts=(3, 100))
     assert (target == (arrays["x"] - arrays["y"])).all()
@@ -161,7 +161,7 @@ def test_neighbours_in_a_contiguous_array_are_vectors() -> None:
     program = raw_program((apply("add", convert(convert(POSITION, INT32), INT64), int64(2)),), 1)
     arrays = {"A": filled((102,), FLOAT32), "z": np.zeros(100, "f4")}
     check(program, arrays, (100,))
-    assert "gather" not in generate(program, layout_of(program, arrays, (100,)), symbol="k").source
+    assert "gather" not in generate(program, layout_of(program, arrays, (100,)), LlvmOptions(symbol="k")).source
 
 
 def test_an_index_of_a_narrow_type_with_a_runtime_offset_is_a_vector() -> None:
@@ -183,7 +183,7 @@ def test_an_index_of_a_narrow_type_with_a_runtime_offset_is_a_vector() -> None:
     )
     arrays = {"A": filled((100,), FLOAT32), "z": np.zeros(100, "f4")}
     check(program, arrays, (100,), {"w": 13}, cuts=(20,))
-    assert "gather" not in generate(program, layout_of(program, arrays, (100,)), symbol="k").source
+    assert "gather" not in generate(program, layout_of(program, arrays, (100,)), LlvmOptions(symbol="k")).source
 
 
 def test_queries_tell_shapes_and_strides() -> None:
@@ -286,7 +286,7 @@ def test_updates_of_one_element_may_be_joined(op: str, dtype: DType) -> None:
     )
     arrays = {"x": filled((70,), dtype), "C": np.full(4, 77, dtype.numpy)}
     check(program, arrays, (70,), lanes=(1, 16, 64))
-    kernel = generate(program, layout_of(program, arrays, (70,)), symbol="k", lanes=16)
+    kernel = generate(program, layout_of(program, arrays, (70,)), LlvmOptions(symbol="k", lanes=16))
     assert "vector.reduce" in kernel.source
 
 
@@ -296,9 +296,12 @@ def test_updates_of_one_element_may_be_joined(op: str, dtype: DType) -> None:
 def test_only_slots_that_are_used_are_asked_for() -> None:
     program = add_program()
     inner = Layout(1, (("x", (Step.UNIT,)), ("y", (Step.ZERO,)), ("z", (Step.UNIT,))))
-    assert [slot.kind for slot in generate(program, inner, symbol="k").slots] == ["pointer"] * 3
+    assert [slot.kind for slot in generate(program, inner, LlvmOptions(symbol="k")).slots] == ["pointer"] * 3
     steps = (("x", (Step.ANY, Step.UNIT)), ("y", (Step.ZERO, Step.UNIT)), ("z", (Step.ANY, Step.UNIT)))
-    kinds = sorted((slot.kind, slot.param, slot.axis) for slot in generate(program, Layout(2, steps), symbol="k").slots)
+    kinds = sorted(
+        (slot.kind, slot.param, slot.axis)
+        for slot in generate(program, Layout(2, steps), LlvmOptions(symbol="k")).slots
+    )
     assert kinds == [
         ("extent", "", 1),
         ("pointer", "x", 0),
@@ -326,7 +329,7 @@ def test_transposed_operands_arrive_through_tiles(dtype: DType, shape: tuple[int
     arrays["z"] = np.zeros(shape, dtype.numpy)
     size = int(np.prod(shape))
     program = add_program(dtype)
-    assert ".rows" in generate(program, layout_of(program, arrays, shape), symbol="k").source
+    assert ".rows" in generate(program, layout_of(program, arrays, shape), LlvmOptions(symbol="k")).source
     check(program, arrays, shape, lanes=(None,), cuts=(size // 3, size // 2 + 1), streaming=streaming)
 
 

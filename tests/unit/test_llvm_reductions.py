@@ -12,7 +12,7 @@ import pytest
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.base.records import replace
-from fusec.codegen.llvm import generate_reduction, row
+from fusec.codegen.llvm import LlvmOptions, generate_reduction, row
 from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
@@ -47,7 +47,7 @@ def values(names, shape, seed=0):
 
 def kernel_of(reduction, layout, bits, axis=1):
     program = run_on_reduction(reduction, lambda each: passes.run(each, check=True))
-    return generate_reduction(program, layout, axis, vector_bits=bits, symbol=fresh_symbol(reduction.name))
+    return generate_reduction(program, layout, axis, LlvmOptions(vector_bits=bits, symbol=fresh_symbol(reduction.name)))
 
 
 @pytest.mark.parametrize("bits", [512, 256, 128, 0])

@@ -9,7 +9,7 @@ import pytest
 
 from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT64, UINT8, DType
 from fusec.base.kernel_abi import Kernel
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Expr, apply, const, convert
 from fusec.ir.loops import ArrayParam, Assign, Declare, If, Load, Local, Offset, Program, Stmt, Store, While
 from tests.support.llvm_check import POSITION, at, check, element, elementwise, int64
@@ -36,7 +36,7 @@ def long_program(dtype: DType) -> Program:
 
 
 def kernel_of(program: Program, arrays: dict[str, np.ndarray], shape: tuple[int, ...], **flags: object) -> Kernel:
-    return generate(program, layout_of(program, arrays, shape, **flags), vector_bits=512)
+    return generate(program, layout_of(program, arrays, shape, **flags), LlvmOptions(vector_bits=512))
 
 
 def tail_of(kernel: Kernel) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, FLOAT64
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Pointer, apply
 from fusec.ir.loops import ArrayParam, Element, Load, Program, Store
 from fusec.runtime.cpu.processor import processor
@@ -33,7 +33,7 @@ def test_one_instruction_gives_the_bits_of_two_products(dtype):
     for permutes, lanes in ((0, 16), (512, 4), (512, 16), (512, 32), (512, 1)):
         arrays = {"x": x, **{op: np.zeros_like(x) for op in OPS}}
         layout = layout_of(program, arrays, x.shape)
-        kernel = generate(program, layout, symbol=fresh_symbol(), lanes=lanes, permutes=permutes)
+        kernel = generate(program, layout, LlvmOptions(symbol=fresh_symbol(), lanes=lanes, permutes=permutes))
         assert ("avx512.mask.scalef" in kernel.source) == (permutes == 512 and lanes > 1)
         run(kernel, program, arrays, {}, x.shape)
         for op in OPS:

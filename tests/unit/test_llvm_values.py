@@ -7,7 +7,7 @@ import pytest
 
 from fusec.base.dtypes import ALL, BOOL, COMPLEX, FLOAT32, FLOAT64, INT32, INT64, INTEGERS, UINT64, DType, real_type
 from fusec.base.ops import TABLE
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Apply, apply, const, convert, scalar_type
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Assign, Local
@@ -163,7 +163,7 @@ def test_bits_keep_their_places() -> None:
 def test_any_byte_but_zero_is_true() -> None:
     program = elementwise({"a": BOOL}, {"z": UINT64}, lambda a, **_: [Assign("z", convert(a, UINT64))])
     arrays = {"a": np.arange(256, dtype=np.uint8).view(bool), "z": np.zeros(256, "u8")}
-    kernel = generate(program, layout_of(program, arrays, (256,)), symbol=fresh_symbol())
+    kernel = generate(program, layout_of(program, arrays, (256,)), LlvmOptions(symbol=fresh_symbol()))
     run(kernel, program, arrays, {}, (256,))
     assert arrays["z"].tolist() == [0] + [1] * 255
 
@@ -172,7 +172,7 @@ def test_the_comparison_itself_can_fail() -> None:
     wrong = elementwise({"a": INT32}, {"z": INT32}, lambda a, **_: [Assign("z", apply("add", a, const(1, INT32)))])
     right = elementwise({"a": INT32}, {"z": INT32}, lambda a, **_: [Assign("z", a)])
     arrays = {"a": np.arange(10, dtype="i4"), "z": np.zeros(10, "i4")}
-    kernel = generate(wrong, layout_of(wrong, arrays, (10,)), symbol=fresh_symbol())
+    kernel = generate(wrong, layout_of(wrong, arrays, (10,)), LlvmOptions(symbol=fresh_symbol()))
     run(kernel, wrong, arrays, {}, (10,))
     expected = dict(arrays, z=np.zeros(10, "i4"))
     interpret(right, expected, {}, (10,))

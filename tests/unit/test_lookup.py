@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, DType
-from fusec.codegen.llvm import generate
+from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Const, Expr, Lookup, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Assign, Local, Program
@@ -55,7 +55,7 @@ def test_entries_have_the_interpreters_bits_by_permutation_and_from_memory(dtype
             continue
         arrays = arrays_of(program, index)
         layout = layout_of(program, arrays, (COUNT,))
-        kernel = generate(program, layout, symbol=fresh_symbol(), lanes=lanes, permutes=permutes)
+        kernel = generate(program, layout, LlvmOptions(symbol=fresh_symbol(), lanes=lanes, permutes=permutes))
         run(kernel, program, arrays, {}, (COUNT,))
         for name, wanted in expected.items():
             assert same_bits(arrays[name], wanted), f"{name}, {lanes} lanes, permutations of {permutes} bits"

@@ -11,7 +11,7 @@ import pytest
 
 from fusec import passes
 from fusec.base.records import replace
-from fusec.codegen.llvm import generate, generate_walk
+from fusec.codegen.llvm import LlvmOptions, generate, generate_walk
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 from tests.support.scan_examples import EXAMPLES, inputs, oracle, scanned
 
@@ -22,7 +22,7 @@ def compiled(make, bits):
     def run_program(program, arrays, scalars, space):
         program = passes.run(program, check=True)
         layout = layout_of(program, arrays, space)
-        kernel = make(program, layout, vector_bits=bits, symbol=fresh_symbol(program.name))
+        kernel = make(program, layout, LlvmOptions(vector_bits=bits, symbol=fresh_symbol(program.name)))
         run(kernel, program, arrays, scalars, space, cuts=(np.prod(space) // 2 // kernel.group * kernel.group,))
 
     return run_program
@@ -46,9 +46,9 @@ def test_columns_give_the_bits_of_the_oracle(name, make):
     check(name, make, 512, [((2, 65, 40), 1), ((1, 200, 7), 1)])
 
 
-def around(program, layout, **options):
+def around(program, layout, options):
     """Kernels of columns whose results go around the caches."""
-    return generate_walk(program, replace(layout, streaming=True), **options)
+    return generate_walk(program, replace(layout, streaming=True), options)
 
 
 @pytest.mark.parametrize(("name", "bits"), [("both", 512), ("argmin", 512), ("sum", 256)])

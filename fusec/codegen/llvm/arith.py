@@ -133,7 +133,7 @@ def _reciprocal_root(b: Builder, args: list[Value], _: DType) -> Value:
     The step makes nan of the estimates for 0 and infinity, which are good as they are.
     """
     x, one, zero = args[0], Value("float", "1.0"), Value("float", "0.0")
-    if not b.estimates:
+    if not b.options.estimates:
         return b.binary("fdiv", one, b.intrinsic("sqrt", x))
     infinity = Value("float", "0x7FF0000000000000")
     near = b.binary(f"fdiv {_ESTIMATED}", one, b.intrinsic("sqrt", x, flags=_ESTIMATED))

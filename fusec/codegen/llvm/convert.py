@@ -172,7 +172,11 @@ def _to_odd(b: Builder, value: Value) -> Value:
 def widen(b: Builder, value: Value, source: DType) -> Value:
     """The bits of a narrow float as float32, exactly."""
     if source == dtypes.FLOAT16:
-        return b.cast("fpext", b.cast("bitcast", value, "half"), "float") if b.half_casts else _widen_half(b, value)
+        return (
+            b.cast("fpext", b.cast("bitcast", value, "half"), "float")
+            if b.options.half_casts
+            else _widen_half(b, value)
+        )
     if source == dtypes.BFLOAT16:
         return b.cast("bitcast", b.binary("shl", b.cast("zext", value, "i32"), integer(16, "i32")), "float")
     if source == dtypes.FLOAT8_E5M2:  # the upper byte of a float16
@@ -208,7 +212,7 @@ def _widen_e4m3(b: Builder, value: Value) -> Value:
 
 def narrow(b: Builder, value: Value, target: DType) -> Value:
     """A float32 rounded to nearest even as the bits of a narrow float."""
-    if target == dtypes.FLOAT16 and b.half_casts:
+    if target == dtypes.FLOAT16 and b.options.half_casts:
         return b.cast("bitcast", b.cast("fptrunc", value, "half"), "i16")
     if target == dtypes.BFLOAT16:
         return _narrow_bfloat16(b, value)

@@ -17,7 +17,9 @@ _MOST_REGISTERS = 8  # of a table: permutations of more of them, and the choices
 
 def lookup(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> Value:
     """The entry, by its bits, that the low bits of an integer choose; every lane has its own index."""
-    length = 0 if b.permutes < 512 and dtype.bits > 32 else b.permutes // dtype.bits  # entries in a register
+    length = (
+        0 if b.options.permutes < 512 and dtype.bits > 32 else b.options.permutes // dtype.bits
+    )  # entries in a register
     if index.varying and b.lanes > 1 and length and len(entries) <= _MOST_REGISTERS * length:
         return _permuted(b, entries, dtype, b.cast_integer(b.spread(index), f"i{dtype.bits}"))
     return _loaded(b, entries, dtype, index)
@@ -55,7 +57,7 @@ def _literals(entries: Sequence[int], llvm: str) -> str:
 def _permuted(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> Value:
     """The lanes in registers of the target's width, each permuted by itself; integers as the floats of their bits."""
     given, llvm = register_type(dtype), register_type(FLOAT32 if dtype.bits == 32 else FLOAT64)
-    length = b.permutes // dtype.bits
+    length = b.options.permutes // dtype.bits
     if len(entries) < length:
         entries = list(entries) * (length // len(entries))
     parts = registers(b, index.text, index.type, length)
@@ -104,7 +106,7 @@ def _register(b: Builder, entries: Sequence[int], given: str, index: str, length
     pieces = [f"<{_literals(entries[start : start + length], given)}>" for start in range(0, len(entries), length)]
     if given != llvm:
         pieces = [b.let(f"bitcast <{length} x {given}> {piece} to {vector}") for piece in pieces]
-    if b.permutes == 512:
+    if b.options.permutes == 512:
         single, double = _PERMUTE[llvm], _PERMUTE_TWO[llvm]
         if len(pieces) == 1:
             b.declare(f"declare {vector} @{single}({vector}, {integers})")

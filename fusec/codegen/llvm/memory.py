@@ -166,7 +166,7 @@ def _masked_load(b: Builder, base: str, part: DType, count: int, mask: str) -> s
     """The elements that a mask wants, zeros beside them."""
     kind = memory_type(part)
     vector, suffix = f"<{count} x {kind}>", f"v{count}{_suffix(kind)}"
-    if b.permutes >= 512 or (b.permutes and part.nbytes >= 4):  # an instruction does it
+    if b.options.permutes >= 512 or (b.options.permutes and part.nbytes >= 4):  # an instruction does it
         b.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{count} x i1>, {vector})")
         given = f"ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask}, {vector} zeroinitializer"
         return b.let(f"call {vector} @llvm.masked.load.{suffix}.p0({given})")

@@ -37,7 +37,7 @@ class Shift:
 
 def can_shift(nest: Nest, outputs: Sequence[tuple[str, DType]]) -> bool:
     """Whether the target permutes two registers, each of them a line of every output."""
-    return nest.b.permutes == 8 * LINE and all(
+    return nest.b.options.permutes == 8 * LINE and all(
         nest.inner[name] is Step.UNIT
         and not dtype.is_complex
         and dtype.nbytes in (4, 8)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusec.base.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, real_type
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, DType, real_type
+from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass, replace
 from fusec.ir.expr import Pointer, Struct, Type
 
@@ -150,39 +151,40 @@ def integer(value: int, llvm: str = "i64") -> Value:
     return Value(llvm, integer_literal(value, llvm))
 
 
-def is_storage_float(dtype: DType) -> bool:
-    """True for floats that are held as bits."""
-    return dtype in STORAGE_FLOATS
+FLAGS = "reassoc nsz contract"
+"""What the mode "fast" allows LLVM. With nnan and ninf a nan or an infinity would make results undefined; with arcp and
+afn LLVM's division by sqrt(0) gives nan."""
 
 
-HALVES = {FLOAT16: "half", BFLOAT16: "bfloat"}
+@dataclass(frozen=True)
+class LlvmOptions:
+    """What a text is written for."""
+
+    vector_bits: int = 512  # width of the target's vector registers; 0 for scalar code
+    half_casts: bool = True  # it converts float16 to float32; else LLVM calls functions that may not be there
+    permutes: int = 0  # bits of the registers whose elements x86 permutes by variable indices: 512, 256 (of float32), 0
+    fp: Fp = "strict"  # the mode the passes ran in
+    lanes: int | None = None  # of one vector step, a power of two, if the caller knows better; 1 for scalar code
+    symbol: str | None = None  # the name of the function, else made from the program's
+
+    @property
+    def estimates(self) -> bool:
+        """The target has good estimates of 1 / sqrt(x), of subnormal x too, and they will do."""
+        return self.fp == "fast" and self.vector_bits >= 512
 
 
 class Builder:
     """One LLVM function under construction: its instructions, stack slots and the intrinsics it declares.
 
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
-    declarations: of the module, in order. half_casts: the target has instructions between float16 and float32.
-    flags: fast-math flags of arithmetic on floats; nothing within elementary functions. estimates: the target has
-    good estimates of 1 / sqrt(x), of subnormal x too. permutes: bits of the registers whose elements an x86 target
-    permutes by variable indices: 512, 256 (of 32-bit elements) or 0.
+    declarations: of the module, in order. flags: fast-math flags of arithmetic on floats; nothing within elementary
+    functions.
     """
 
-    def __init__(
-        self,
-        lanes: int,
-        declarations: dict[str, None],
-        *,
-        half_casts: bool = True,
-        flags: str = "",
-        estimates: bool = False,
-        permutes: int = 0,
-    ) -> None:
+    def __init__(self, lanes: int, declarations: dict[str, None], options: LlvmOptions) -> None:
         self.lanes = lanes
-        self.half_casts = half_casts
-        self.flags = flags
-        self.estimates = estimates
-        self.permutes = permutes
+        self.options = options
+        self.flags = FLAGS if options.fp == "fast" else ""
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
@@ -193,11 +195,8 @@ class Builder:
 
     def beside(self) -> Builder:
         """A builder for another function of the module, which shares its routines."""
-        other = Builder(
-            self.lanes, self.declarations, half_casts=self.half_casts, flags=self.flags, estimates=self.estimates,
-            permutes=self.permutes,
-        )  # fmt: skip
-        other.routines = self.routines
+        other = Builder(self.lanes, self.declarations, self.options)
+        other.flags, other.routines = self.flags, self.routines
         return other
 
     # --- plain text ----------------------------------------------------------------------------------------------
