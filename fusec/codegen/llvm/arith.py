@@ -7,13 +7,14 @@ carry the builder's fast-math flags, none but in the mode "fast".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fusec.base.dtypes import DType, real_type
 from fusec.base.ops import TABLE
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
 from fusec.codegen.llvm.scaling import SCALE, scale
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, integer_literal
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer
 
 Rule = Callable[[Builder, list[Value], DType], Value]
 
@@ -204,13 +205,9 @@ def _intrinsic(name: str) -> Rule:
 # --- bits ------------------------------------------------------------------------------------------------------
 
 
-def _left_shift(b: Builder, args: list[Value], dtype: DType) -> Value:
-    return _shift_or_zero(b, "shl", args, dtype)
-
-
 def _right_shift(b: Builder, args: list[Value], dtype: DType) -> Value:
     if dtype.kind == "unsigned":
-        return _shift_or_zero(b, "lshr", args, dtype)
+        return _shift_or_zero("lshr", b, args, dtype)
     value, count = args
     if count.literal is None or not 0 <= count.literal < dtype.bits:
         limit = integer(dtype.bits - 1, value.type)
@@ -218,7 +215,7 @@ def _right_shift(b: Builder, args: list[Value], dtype: DType) -> Value:
     return b.binary("ashr", value, count)
 
 
-def _shift_or_zero(b: Builder, op: str, args: list[Value], dtype: DType) -> Value:
+def _shift_or_zero(op: str, b: Builder, args: list[Value], dtype: DType) -> Value:
     value, count = args
     if count.literal is not None and 0 <= count.literal < dtype.bits:
         return b.binary(op, value, count)
@@ -227,16 +224,8 @@ def _shift_or_zero(b: Builder, op: str, args: list[Value], dtype: DType) -> Valu
     return b.select(inside, b.binary(op, value, b.select(inside, count, zero)), zero)
 
 
-def _count_ones(b: Builder, args: list[Value], _: DType) -> Value:
-    return _as_int32(b, b.intrinsic("ctpop", args[0]))
-
-
-def _count_leading_zeros(b: Builder, args: list[Value], _: DType) -> Value:
-    return _as_int32(b, b.intrinsic("ctlz", args[0], extra="i1 false"))
-
-
-def _as_int32(b: Builder, value: Value) -> Value:
-    return b.cast("trunc" if value.type == "i64" else "zext", value, "i32")
+def _counted(name: str, extra: str = "") -> Rule:
+    return lambda b, args, _: b.cast_integer(b.intrinsic(name, args[0], extra=extra), "i32")
 
 
 # --- comparisons -----------------------------------------------------------------------------------------------
@@ -264,21 +253,14 @@ def _lanes_below(b: Builder, name: str, value: Value, limit: Value) -> Value | N
         return None
     llvm = value.type
     # less: lane < limit - base; less_equal: lane < limit - base + 1; the other two are their complements.
-    b.declare(f"declare {llvm} @llvm.ssub.sat.{llvm}({llvm}, {llvm})")
-    b.declare(f"declare {llvm} @llvm.smax.{llvm}({llvm}, {llvm})")
-    b.declare(f"declare {llvm} @llvm.smin.{llvm}({llvm}, {llvm})")
-    count = b.let(f"call {llvm} @llvm.ssub.sat.{llvm}({llvm} {limit.text}, {llvm} {linear.base})")
-    count = b.let(f"call {llvm} @llvm.smax.{llvm}({llvm} {count}, {llvm} -1)")
-    count = b.let(f"call {llvm} @llvm.smin.{llvm}({llvm} {count}, {llvm} {integer_literal(b.lanes, llvm)})")
+    count = b.intrinsic("ssub.sat", limit, Value(llvm, linear.base))
+    count = b.intrinsic("smax", count, integer(-1, llvm))
+    count = b.intrinsic("smin", count, integer(b.lanes, llvm))
     if name in ("less_equal", "greater"):
-        count = b.let(f"add {llvm} {count}, 1")
+        count = b.binary("add", count, integer(1, llvm))
     lanes = Value("i32", b.iota("i32"), varying=True)
-    point = b.cast("trunc" if llvm == "i64" else "sext", Value(llvm, count), "i32")
+    point = b.cast("trunc" if llvm == "i64" else "sext", count, "i32")
     return b.compare("icmp slt" if name in ("less", "less_equal") else "icmp sge", lanes, point)
-
-
-def _logical(op: str) -> Rule:
-    return lambda b, args, _: b.binary(op, args[0], args[1])
 
 
 def _not(b: Builder, args: list[Value], _: DType) -> Value:
@@ -290,8 +272,8 @@ _RULES: dict[str, Rule] = {
     "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
     **{row.name: _intrinsic(row.llvm) for row in TABLE.values() if row.llvm}, "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
-    "left_shift": _left_shift, "right_shift": _right_shift, SCALE: scale,
-    "count_ones": _count_ones, "count_leading_zeros": _count_leading_zeros,
-    "logical_and": _logical("and"), "logical_or": _logical("or"), "logical_not": _not,
+    "left_shift": partial(_shift_or_zero, "shl"), "right_shift": _right_shift, SCALE: scale,
+    "count_ones": _counted("ctpop"), "count_leading_zeros": _counted("ctlz", "i1 false"),
+    "logical_and": _plain("and"), "logical_or": _plain("or"), "logical_not": _not,
     **{name: _comparison(name) for name in _INTEGER_COMPARE},
 }  # fmt: skip

@@ -13,9 +13,9 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
-from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.memory import Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
-from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
+from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.ir import reductions
 from fusec.ir.expr import Type
@@ -255,7 +255,7 @@ class ColumnNest(ReductionNest):
         return found
 
     def _further(self, address: Value, nbytes: Value) -> Value:
-        return Value("ptr", self.b.let(f"getelementptr i8, ptr {address.text}, i64 {nbytes.text}"))
+        return Value("ptr", self.b.at(address.text, nbytes.text))
 
     def _fetch(self, rows: Sequence[dict[str, Value]], position: str) -> None:
         """Ask for a vector of each of some rows."""

@@ -163,12 +163,8 @@ class SplitNest(Nest):
         row = self._describe_row(at[:-1], first)
         low, high = self._inner(row, integer(0), extent)
         some = b.compare("icmp slt", low, high)
-        wide, after = b.label("wide"), b.label("after")
-        b.fork(some, wide, after)
-        b.place(wide)
-        self._vectors(row, low, high, program, rows)
-        b.jump(after)
-        b.place(after)
+        with b.when(lambda: some, "wide"):
+            self._vectors(row, low, high, program, rows)
 
         def ends(number: str) -> None:
             here = (*at[:-2], b.binary("add", at[-2], Value("i64", number)))
@@ -197,7 +193,7 @@ class SplitNest(Nest):
             address = self.arguments.pointer(name, self.arrays[name].dtype).text
             for axis, coordinate in enumerate(outer):
                 offset = b.binary("mul", coordinate, self.arguments.number("raw_stride", name, axis))
-                address = b.let(f"getelementptr i8, ptr {address}, i64 {offset.text}")
+                address = b.at(address, offset.text)
             row.addresses[name] = Value("ptr", address)
         return row
 

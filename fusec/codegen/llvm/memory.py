@@ -66,11 +66,16 @@ def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes
         _scatter(b, _beside(b, pointer, number * part.nbytes), b.spread(item), part, lanes)
 
 
+def fetch(b: Builder, address: str, *, to_write: bool = False) -> None:
+    """Ask for a line of memory that is soon to be read or written; it goes to the second cache. Any address will do."""
+    b.call("void", "llvm.prefetch.p0", f"ptr {address}", f"i32 {int(to_write)}", "i32 2", "i32 1")
+
+
 def _load_walk(b: Builder, walk: LinearAddress, dtype: DType, part: DType) -> Operand:
     parts, base = [], walk.base
     for number in range(2 if dtype.is_complex else 1):
         if number:
-            base = b.let(f"getelementptr i8, ptr {base}, i64 {part.nbytes}")
+            base = b.at(base, part.nbytes)
         text = strided.load(b, LinearAddress(base, walk.stride), memory_type(part))
         parts.append(_from_memory(b, Value(memory_type(part), text, varying=True), part))
     return tuple(parts)
@@ -122,16 +127,13 @@ def _store_uniform(b: Builder, pointer: Value, value: Operand, part: DType, lane
 
 
 def _reversed(b: Builder, kind: str, text: str) -> str:
-    order = ", ".join(f"i32 {lane}" for lane in reversed(range(b.lanes)))
-    vector = f"<{b.lanes} x {kind}>"
-    return b.let(f"shufflevector {vector} {text}, {vector} poison, <{b.lanes} x i32> <{order}>")
+    return b.shuffle(f"<{b.lanes} x {kind}> {text}", range(b.lanes)[::-1])
 
 
-def _doubled(b: Builder, mask: str) -> str:
-    """A mask with every lane twice, for the parts of complex elements."""
-    order = ", ".join(f"i32 {lane // 2}" for lane in range(2 * b.lanes))
-    vector = b.vector_type("i1")
-    return b.let(f"shufflevector {vector} {mask}, {vector} poison, <{2 * b.lanes} x i32> <{order}>")
+def _mask_of_parts(b: Builder, mask: Value, dtype: DType, backwards: bool) -> str:
+    """A mask in the order of memory, with every lane twice for the parts of complex elements."""
+    text, vector = _reversed(b, "i1", mask.text) if backwards else mask.text, b.vector_type("i1")
+    return b.shuffle(f"{vector} {text}", [lane // 2 for lane in range(2 * b.lanes)]) if dtype.is_complex else text
 
 
 def _first_address(b: Builder, pointer: Value, nbytes: int, backwards: bool) -> str:
@@ -139,7 +141,7 @@ def _first_address(b: Builder, pointer: Value, nbytes: int, backwards: bool) -> 
     assert linear is not None, "consecutive elements have a symbolic address"
     if not backwards:
         return linear.base
-    return b.let(f"getelementptr i8, ptr {linear.base}, i64 {-(b.lanes - 1) * nbytes}")
+    return b.at(linear.base, -(b.lanes - 1) * nbytes)
 
 
 def _load_consecutive(b: Builder, pointer: Value, dtype: DType, lanes: Lanes, backwards: bool) -> Operand:
@@ -151,12 +153,10 @@ def _load_consecutive(b: Builder, pointer: Value, dtype: DType, lanes: Lanes, ba
     if lanes.mask is None:
         text = b.let(f"load {vector}, ptr {base}, align {part.nbytes}")
     else:
-        mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
-        mask = _doubled(b, mask) if dtype.is_complex else mask
-        text = _masked_load(b, base, part, count, mask)
+        text = _masked_load(b, base, part, count, _mask_of_parts(b, lanes.mask, dtype, backwards))
     texts = [text]
     if dtype.is_complex:
-        texts = [b.let(f"shufflevector {vector} {text}, {vector} poison, {_every_second(b, at)}") for at in (0, 1)]
+        texts = [b.shuffle(f"{vector} {text}", range(at, count, 2)) for at in (0, 1)]
     if backwards:
         texts = [_reversed(b, kind, item) for item in texts]
     return tuple(_from_memory(b, Value(kind, item, varying=True), part) for item in texts)
@@ -167,9 +167,8 @@ def _masked_load(b: Builder, base: str, part: DType, count: int, mask: str) -> s
     kind = memory_type(part)
     vector, suffix = f"<{count} x {kind}>", f"v{count}{_suffix(kind)}"
     if b.options.permutes >= 512 or (b.options.permutes and part.nbytes >= 4):  # an instruction does it
-        b.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{count} x i1>, {vector})")
-        given = f"ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask}, {vector} zeroinitializer"
-        return b.let(f"call {vector} @llvm.masked.load.{suffix}.p0({given})")
+        given = f"ptr {base}", f"i32 {part.nbytes}", f"<{count} x i1> {mask}", f"{vector} zeroinitializer"
+        return b.call(vector, f"llvm.masked.load.{suffix}.p0", *given)
     b.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1>)")
     b.declare(MASKED_LOAD.format(vector=vector, suffix=suffix, kind=kind, count=count, nbytes=part.nbytes,
                                  last=PAGE - count * part.nbytes))  # fmt: skip
@@ -227,10 +226,6 @@ The whole vector is read if it lies in one page: a page with an element that is 
 """
 
 
-def _every_second(b: Builder, start: int) -> str:
-    return f"<{b.lanes} x i32> <" + ", ".join(f"i32 {2 * lane + start}" for lane in range(b.lanes)) + ">"
-
-
 def _store_consecutive(
     b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes, hint: Hint, backwards: bool
 ) -> None:
@@ -243,20 +238,17 @@ def _store_consecutive(
     count = b.lanes * len(texts)
     vector, text = f"<{count} x {kind}>", texts[0]
     if dtype.is_complex:
-        half = b.vector_type(kind)
-        order = ", ".join(f"i32 {at // 2 + (at % 2) * b.lanes}" for at in range(count))
-        text = b.let(f"shufflevector {half} {texts[0]}, {half} {texts[1]}, <{count} x i32> <{order}>")
+        order = [at // 2 + (at % 2) * b.lanes for at in range(count)]
+        text = b.shuffle(f"{b.vector_type(kind)} {texts[0]}", order, texts[1])
     if lanes.mask is None:
         if hint.tests:
             _store_tested(b, f"{vector} {text}, ptr {base}", base, part)
         else:
             _store_vector(b, f"{vector} {text}, ptr {base}", part, hint)
         return
-    mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
-    mask = _doubled(b, mask) if dtype.is_complex else mask
+    mask = f"<{count} x i1> {_mask_of_parts(b, lanes.mask, dtype, backwards)}"
     name = f"llvm.masked.store.v{count}{_suffix(kind)}.p0"
-    b.declare(f"declare void @{name}({vector}, ptr, i32, <{count} x i1>)")
-    b.line(f"call void @{name}({vector} {text}, ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask})")
+    b.call("void", name, f"{vector} {text}", f"ptr {base}", f"i32 {part.nbytes}", mask)
 
 
 def _store_vector(b: Builder, given: str, part: DType, hint: Hint) -> None:
@@ -298,34 +290,33 @@ def _suffix(kind: str) -> str:
 # --- scattered elements ----------------------------------------------------------------------------------------
 
 
+ALL_LANES = "splat (i1 true)"
+
+
 def _gather(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> Value:
-    kind = memory_type(part)
     pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
-    vector, pointers, bools = b.vector_type(kind), b.vector_type("ptr"), b.vector_type("i1")
-    name = f"llvm.masked.gather.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
-    b.declare(f"declare {vector} @{name}({pointers}, i32, {bools}, {vector})")
-    given = f"{pointers} {pointer.text}, i32 {part.nbytes}, {bools} {mask}, {vector} {_filler(kind, mask)}"
-    return Value(kind, b.let(f"call {vector} @{name}({given})"), varying=True)
+    return gather(b, pointer, mask, memory_type(part), part.nbytes)
 
 
-def _filler(kind: str, mask: str) -> str:
-    return "poison" if mask.startswith("splat") else f"splat ({kind} {zero_of(kind)})"
+def gather(b: Builder, pointer: Value, mask: str, kind: str, nbytes: int) -> Value:
+    """The elements of an LLVM type at the addresses of a vector; zeros beside a mask."""
+    vector, name = b.vector_type(kind), f"llvm.masked.gather.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
+    filler = "poison" if mask == ALL_LANES else f"splat ({kind} {zero_of(kind)})"
+    given = f"{b.vector_type('i1')} {mask}", f"{vector} {filler}"
+    return Value(kind, b.call(vector, name, b.typed(pointer), f"i32 {nbytes}", *given), varying=True)
 
 
 def _scatter(b: Builder, pointer: Value, value: Value, part: DType, lanes: Lanes) -> None:
-    kind = memory_type(part)
     pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
-    vector, pointers, bools = b.vector_type(kind), b.vector_type("ptr"), b.vector_type("i1")
-    name = f"llvm.masked.scatter.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
-    b.declare(f"declare void @{name}({vector}, {pointers}, i32, {bools})")
-    given = f"{vector} {value.text}, {pointers} {pointer.text}, i32 {part.nbytes}, {bools} {mask}"
-    b.line(f"call void @{name}({given})")
+    name = f"llvm.masked.scatter.v{b.lanes}{_suffix(memory_type(part))}.v{b.lanes}p0"
+    mask = f"{b.vector_type('i1')} {mask}"
+    b.call("void", name, b.typed(value), b.typed(pointer), f"i32 {part.nbytes}", mask)
 
 
 def _redirected(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> tuple[Value, str]:
     """Addresses and mask of a scattered access; small elements, which no instruction masks, use scratch."""
     if lanes.mask is None:
-        return pointer, "splat (i1 true)"
+        return pointer, ALL_LANES
     if bit_width(memory_type(part)) >= 32:
         return pointer, lanes.mask.text
-    return b.select(lanes.mask, pointer, Value("ptr", b.scratch())), "splat (i1 true)"
+    return b.select(lanes.mask, pointer, Value("ptr", b.scratch())), ALL_LANES

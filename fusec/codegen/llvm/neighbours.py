@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
-from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
+from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, fetch, store
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite
 from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer
 from fusec.ir.axes import distances_of
@@ -73,13 +73,13 @@ class InnerSite(RowSite):
         before = self.rows.get((param, (*outer[:-1], outer[-1] - 1))) if outer else None
         if before is not None:
             stride = number("raw_stride", param, len(outer) - 1)
-            return b.let(f"getelementptr i8, ptr {before}, i64 {stride.text}")
+            return b.at(before, stride.text)
         along = b.binary("mul", Value("i64", self.position), self._step(param))
-        address = b.let(f"getelementptr i8, ptr {self.row.addresses[param].text}, i64 {along.text}")
+        address = b.at(self.row.addresses[param].text, along.text)
         for axis, distance in enumerate(outer):
             if distance:
                 far = b.binary("mul", number("raw_stride", param, axis), integer(distance))
-                address = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
+                address = b.at(address, far.text)
         return address
 
     def _step(self, param: str) -> Value:
@@ -97,7 +97,7 @@ class InnerSite(RowSite):
         b, step, distance = self.nest.b, self._step(param), distances[-1]
         if distance:
             far = integer(step.literal * distance) if step.literal else b.binary("mul", step, integer(distance))
-            address = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
+            address = b.at(address, far.text)
         if b.lanes == 1:
             return Value("ptr", address)
         if step.literal is not None:
@@ -125,8 +125,7 @@ class InnerSite(RowSite):
             distance = b.binary("add", b.select(beyond, further, integer(0)), integer(AHEAD))
             for line in range(0, b.lanes * nbytes, LINE):
                 far = b.binary("add", distance, integer(line))
-                at = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
-                b.line(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 2, i32 1)")
+                fetch(b, b.at(address, far.text))
 
     # --- results -------------------------------------------------------------------------------------------------
 
@@ -173,5 +172,5 @@ def _further(b: Builder, address: Value, nbytes: Value) -> Value:
     if address.linear is None:
         text = b.let(f"getelementptr i8, {b.typed(address)}, i64 {nbytes.text}")
         return Value("ptr", text, address.varying)
-    base = b.let(f"getelementptr i8, ptr {address.linear.base}, i64 {nbytes.text}")
+    base = b.at(address.linear.base, nbytes.text)
     return Value("ptr", "", varying=True, linear=Linear(base, address.linear.step))

@@ -93,7 +93,7 @@ class RowSite:
                 return Value("ptr", at) if b.lanes == 1 else Value("ptr", "", True, Linear(at, dtype.nbytes))
             case Step.ANY:
                 offset = b.let(f"mul i64 {self.position}, {self.row.strides[param].text}")
-                at = b.let(f"getelementptr i8, ptr {base.text}, i64 {offset}")
+                at = b.at(base.text, offset)
                 if b.lanes == 1:
                     return Value("ptr", at)
                 text = b.let(f"getelementptr i8, ptr {at}, {b.typed(self.row.offsets[param])}")
@@ -253,7 +253,7 @@ class Nest:
             unit = integer(param.dtype.nbytes)
             stride = unit if steps[axis] is Step.UNIT else self.arguments.number("stride", param.name, axis)
             offset = b.binary("mul", coordinate, stride)
-            address = Value("ptr", b.let(f"getelementptr i8, ptr {address.text}, i64 {offset.text}"))
+            address = Value("ptr", b.at(address.text, offset.text))
         return address
 
     def _lane_offsets(self, stride: Value) -> Value:

@@ -137,13 +137,8 @@ class PartNest(Nest):
 
     def _repeat(self, start: Value, step: int, end: Value, body: Callable[[str], None]) -> None:
         """A loop that may run no round at all."""
-        b = self.b
-        inside, after = b.label("repeat"), b.label("after")
-        b.fork(b.compare("icmp slt", start, end), inside, after)
-        b.place(inside)
-        self._loop(start.text, step, body, end.text)
-        b.jump(after)
-        b.place(after)
+        with self.b.when(lambda: self.b.compare("icmp slt", start, end), "repeat"):
+            self._loop(start.text, step, body, end.text)
 
     def _in_vectors(self, start: Value, end: Value, body: Callable[[str, Lanes], None]) -> None:
         """Some positions in order, in vectors, the last ones under a mask or one by one; there may be none."""
@@ -160,12 +155,8 @@ class PartNest(Nest):
             b.lanes = width
             return
         rest = b.binary("sub", end, middle)
-        some, after = b.label("some"), b.label("after")
-        b.fork(b.compare("icmp ne", rest, integer(0)), some, after)
-        b.place(some)
-        body(middle.text, self._first_lanes(rest.text))
-        b.jump(after)
-        b.place(after)
+        with b.when(lambda: b.compare("icmp ne", rest, integer(0))):
+            body(middle.text, self._first_lanes(rest.text))
 
 
 class ReductionNest(PartNest):
@@ -209,9 +200,3 @@ def regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
         found.append(parts[at : at + width])
         at += width
     return found
-
-
-def fetch(b: Builder, address: str, *, to_write: bool = False) -> None:
-    """Ask for a line of memory that is soon to be read or written; it goes to the second cache. Any address will do."""
-    b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    b.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(to_write)}, i32 2, i32 1)")

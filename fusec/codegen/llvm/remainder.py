@@ -157,7 +157,7 @@ class RemainderNest(Nest):
             nbytes = param.dtype.nbytes
             buffers[name] = b.alloca(f"[{self.width * nbytes} x i8]", LINE)
             before = b.binary("mul", start, integer(-nbytes))
-            at = Value("ptr", b.let(f"getelementptr i8, ptr {buffers[name]}, i64 {before.text}"))
+            at = Value("ptr", b.at(buffers[name], before.text))
             b.write_slot(slots[name][0], at, varying=False)
             b.write_slot(slots[name][1], integer(nbytes), varying=False)
             if not param.read and name not in self.uses.loaded:

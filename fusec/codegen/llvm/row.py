@@ -22,9 +22,9 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
-from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.memory import Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
-from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
+from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.ir import reductions
 from fusec.ir.expr import Expr, Type
@@ -218,7 +218,7 @@ class RowNest(ReductionNest):
             self._follow(row, name, b.binary("mul", first, integer(self.arrays[name].dtype.nbytes)))
 
     def _follow(self, row: Row, name: str, offset: Value) -> None:
-        text = self.b.let(f"getelementptr i8, ptr {row.addresses[name].text}, i64 {offset.text}")
+        text = self.b.at(row.addresses[name].text, offset.text)
         self.following[name] = Value("ptr", text)
 
     def _fetch(self, stage: reductions.Stage, number: Value, rounds: Value) -> None:
@@ -231,9 +231,9 @@ class RowNest(ReductionNest):
             lines = -(-self.lanes * self.arrays[name].dtype.nbytes // (LINE * len(walks)))
             first = b.binary("add", b.binary("mul", rounds, integer(walks.index(stage))), number)
             offset = b.binary("mul", first, integer(lines * LINE))
-            begin = b.let(f"getelementptr i8, ptr {start.text}, i64 {offset.text}")
+            begin = b.at(start.text, offset.text)
             for line in range(lines):
-                fetch(b, b.let(f"getelementptr i8, ptr {begin}, i64 {line * LINE}"))
+                fetch(b, b.at(begin, line * LINE))
 
     # --- accumulating --------------------------------------------------------------------------------------------
 
@@ -422,7 +422,5 @@ class RowNest(ReductionNest):
 
 def _shifted(b: Builder, value: Value, distance: int) -> Value:
     """Lane l becomes lane l + distance of the value; the upper ones stay."""
-    order = ", ".join(f"i32 {min(lane + distance, b.lanes - 1)}" for lane in range(b.lanes))
-    vector = b.vector_type(value.type)
-    text = b.let(f"shufflevector {vector} {value.text}, {vector} poison, <{b.lanes} x i32> <{order}>")
-    return Value(value.type, text, varying=True)
+    lanes = [min(lane + distance, b.lanes - 1) for lane in range(b.lanes)]
+    return Value(value.type, b.shuffle(b.typed(value), lanes), varying=True)

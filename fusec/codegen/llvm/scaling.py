@@ -7,8 +7,7 @@ result is rounded once, as VSCALEF rounds it: the bits are the same, in 2 or 3 i
 from __future__ import annotations
 
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType
-from fusec.codegen.llvm.lookup import joined, registers
-from fusec.codegen.llvm.values import Builder, Value, bit_width, integer
+from fusec.codegen.llvm.values import Builder, Value, bit_width, integer, joined, registers
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
 from fusec.ir.loops import Function
 from fusec.ir.walk import is_elementary, map_expressions, rewriter, with_body
@@ -66,10 +65,9 @@ def scale(b: Builder, args: list[Value], dtype: DType) -> Value:
 def _by_registers(b: Builder, x: Value, n: Value, length: int) -> Value:
     vector, mask = f"<{length} x {x.type}>", f"i{length}"
     name = f"llvm.x86.avx512.mask.scalef.{'ps' if x.type == 'float' else 'pd'}.{_REGISTER}"
-    b.declare(f"declare {vector} @{name}({vector}, {vector}, {vector}, {mask}, i32)")
-    rest = f"{vector} zeroinitializer, {mask} -1, i32 4"  # all lanes, rounded by the mode in force
+    rest = f"{vector} zeroinitializer", f"{mask} -1", "i32 4"  # all lanes, rounded by the mode in force
     pairs = zip(registers(b, x.text, x.type, length), registers(b, n.text, n.type, length), strict=True)
-    found = [b.let(f"call {vector} @{name}({vector} {left}, {vector} {right}, {rest})") for left, right in pairs]
+    found = [b.call(vector, name, f"{vector} {left}", f"{vector} {right}", *rest) for left, right in pairs]
     return Value(x.type, joined(b, found, x.type, length), varying=True)
 
 

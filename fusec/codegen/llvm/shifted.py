@@ -14,17 +14,11 @@ from collections.abc import Sequence
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Step
 from fusec.base.records import dataclass
+from fusec.codegen.llvm.lookup import PERMUTE_TWO
 from fusec.codegen.llvm.memory import Lanes, store
 from fusec.codegen.llvm.neighbours import InnerSite, Result
 from fusec.codegen.llvm.nest import LINE, Nest, Row
 from fusec.codegen.llvm.values import Builder, Value, integer
-
-_PERMUTE_TWO = {
-    "float": "llvm.x86.avx512.vpermi2var.ps.512",
-    "double": "llvm.x86.avx512.vpermi2var.pd.512",
-    "i32": "llvm.x86.avx512.vpermi2var.d.512",
-    "i64": "llvm.x86.avx512.vpermi2var.q.512",
-}
 
 
 @dataclass(frozen=True)
@@ -114,6 +108,5 @@ class Shifted:
 
 def permuted(b: Builder, low: Value, picks: Value, high: Value) -> Value:
     """A register of the lanes of two that a third one numbers."""
-    vector, numbers, name = b.type_of(low), b.type_of(picks), _PERMUTE_TWO[low.type]
-    b.declare(f"declare {vector} @{name}({vector}, {numbers}, {vector})")
-    return Value(low.type, b.let(f"call {vector} @{name}({b.typed(low)}, {b.typed(picks)}, {b.typed(high)})"), True)
+    found = b.call(b.type_of(low), PERMUTE_TWO[low.type], b.typed(low), b.typed(picks), b.typed(high))
+    return Value(low.type, found, varying=True)

@@ -195,10 +195,7 @@ class StmtEmitter(ExprEmitter):
             lane = 0 if distance == ir.FIRST else ir.GROUP - 1
             return Value(part.type, b.let(f"extractelement {b.typed(part)}, i64 {lane}"))
         lanes = [lane + distance if 0 <= lane + distance < ir.GROUP else lane for lane in range(ir.GROUP)]
-        order = ", ".join(f"i32 {lane}" for lane in lanes)
-        vector = b.vector_type(part.type)
-        text = b.let(f"shufflevector {b.typed(part)}, {vector} poison, <{ir.GROUP} x i32> <{order}>")
-        return Value(part.type, text, varying=True)
+        return Value(part.type, b.shuffle(b.typed(part), lanes), varying=True)
 
     # --- variables -----------------------------------------------------------------------------------------------
 

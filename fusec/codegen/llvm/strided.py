@@ -6,7 +6,7 @@ float32 runs five times as fast, a large one no slower.
 
 from __future__ import annotations
 
-from fusec.codegen.llvm.values import Builder, LinearAddress, bit_width
+from fusec.codegen.llvm.values import Builder, LinearAddress, bit_width, joined, lane_numbers
 
 _REGISTER = 512  # bits loaded by one call
 _STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away
@@ -20,22 +20,9 @@ def load(b: Builder, walk: LinearAddress, kind: str) -> str:
     distance, base, parts = b.let(f"mul i64 {walk.stride}, {lanes}"), walk.base, []
     for at in range(b.lanes // lanes):
         if at:
-            base = b.let(f"getelementptr i8, ptr {base}, i64 {distance}")
+            base = b.at(base, distance)
         parts.append(b.let(f"call {vector} @{name}(ptr {base}, i64 {walk.stride})"))
-    return _joined(b, parts, kind, lanes)
-
-
-def _joined(b: Builder, parts: list[str], kind: str, lanes: int) -> str:
-    """One vector of several of equal length."""
-    while len(parts) > 1:
-        order = ", ".join(f"i32 {lane}" for lane in range(2 * lanes))
-        vector = f"<{lanes} x {kind}>"
-        parts = [
-            b.let(f"shufflevector {vector} {first}, {vector} {second}, <{2 * lanes} x i32> <{order}>")
-            for first, second in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        lanes *= 2
-    return parts[0]
+    return joined(b, parts, kind, lanes)
 
 
 def _function(name: str, kind: str, lanes: int) -> str:
@@ -49,7 +36,7 @@ def _function(name: str, kind: str, lanes: int) -> str:
         "back:",
         f"  %start = getelementptr i8, ptr %base, i64 {-(lanes - 1) * nbytes}",
         f"  %forwards = load {vector}, ptr %start, align {nbytes}",
-        f"  %backwards = shufflevector {vector} %forwards, {vector} poison, {_order(range(lanes - 1, -1, -1))}",
+        f"  %backwards = shufflevector {vector} %forwards, {vector} poison, {lane_numbers(range(lanes - 1, -1, -1))}",
         f"  ret {vector} %backwards",
     ]
     for step in _STEPS:
@@ -95,10 +82,7 @@ def _by(step: int, vector: str, lanes: int, nbytes: int) -> list[str]:
                 order.append(min(at, lanes - 1))  # of the first vector, or any
             else:
                 order.append(lane)
-        lines.append(f"  %v{step}.{part} = shufflevector {vector} {held}, {vector} %w{step}.{part}, {_order(order)}")
+        pair = f"{vector} {held}, {vector} %w{step}.{part}"
+        lines.append(f"  %v{step}.{part} = shufflevector {pair}, {lane_numbers(order)}")
         held = f"%v{step}.{part}"
     return lines
-
-
-def _order(lanes: range | list[int]) -> str:
-    return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"

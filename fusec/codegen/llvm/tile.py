@@ -173,7 +173,7 @@ class TiledNest(Nest):
         tiles = {}
         for name, address in self.tiles.items():
             offset = b.let(f"mul i64 {row}, {self._pitch(name)}")
-            tiles[name] = b.let(f"getelementptr i8, ptr {address}, i64 {offset}")
+            tiles[name] = b.at(address, offset)
         site = TileSite(self, replace(described, streams=streams), column, tiles, streaming=streams is not None)
         self._body(site, Lanes())
 
@@ -199,18 +199,18 @@ class TiledNest(Nest):
         def block(row: str, inner: str) -> None:
             b = self.b
             first = b.binary("mul", b.binary("add", Value("i64", column), Value("i64", inner)), stride)
-            start = b.let(f"getelementptr i8, ptr {source.text}, i64 {first.text}")
+            start = b.at(source.text, first.text)
             start = b.let(f"getelementptr i{8 * nbytes}, ptr {start}, i64 {row}")
             vectors = []
             for at in range(size):
                 vectors.append(b.let(f"load <{size} x i{8 * nbytes}>, ptr {start}, align {nbytes}"))
                 if at < size - 1:
-                    start = b.let(f"getelementptr i8, ptr {start}, i64 {stride.text}")
+                    start = b.at(start, stride.text)
             target = b.let(f"mul i64 {row}, {self._pitch(name)}")
-            target = b.let(f"getelementptr i8, ptr {self.tiles[name]}, i64 {target}")
+            target = b.at(self.tiles[name], target)
             target = b.let(f"getelementptr i{8 * nbytes}, ptr {target}, i64 {inner}")
             for at, vector in enumerate(self._turned(vectors, 8 * nbytes)):
-                to = b.let(f"getelementptr i8, ptr {target}, i64 {at * self._pitch(name)}")
+                to = b.at(target, at * self._pitch(name))
                 b.line(f"store <{size} x i{8 * nbytes}> {vector}, ptr {to}, align {LINE}")
 
         def blocks(row: str) -> None:
@@ -227,11 +227,10 @@ class TiledNest(Nest):
             for at in range(size):
                 if at & distance:
                     continue
-                pair = f"{kind} {vectors[at]}, {kind} {vectors[at | distance]}"
+                first, second = f"{kind} {vectors[at]}", vectors[at | distance]
                 both = held[at] + held[at | distance]
                 for to, order in ((at, low), (at | distance, high)):
-                    indices = ", ".join(f"i32 {lane}" for lane in order)
-                    vectors[to] = self.b.let(f"shufflevector {pair}, <{size} x i32> <{indices}>")
+                    vectors[to] = self.b.shuffle(first, order, second)
                     held[to] = [both[lane] for lane in order]
         columns = {elements[0][1]: vector for elements, vector in zip(held, vectors, strict=True)}
         return [columns[column] for column in range(size)]

@@ -7,6 +7,8 @@ builder writes plain scalar code.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, DType, real_type
@@ -173,6 +175,16 @@ class LlvmOptions:
         return self.fp == "fast" and self.vector_bits >= 512
 
 
+def lane_numbers(lanes: Sequence[int]) -> str:
+    """Numbers of lanes, as shuffles take them."""
+    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+
+
+def _kind_of(operand: str) -> str:
+    """The type of an operand that is given with it."""
+    return operand[: operand.index(">") + 1] if operand[0] == "<" else operand.split(" ", 1)[0]
+
+
 class Builder:
     """One LLVM function under construction: its instructions, stack slots and the intrinsics it declares.
 
@@ -238,6 +250,36 @@ class Builder:
     def declare(self, text: str) -> None:
         """Declare an intrinsic once."""
         self.declarations[text] = None
+
+    def call(self, result: str, name: str, *given: str) -> str:
+        """A call of a function outside the text, declared once. given: operands with their types.
+
+        Returns the register of the result, "" without one.
+        """
+        self.declare(f"declare {result} @{name}({', '.join(map(_kind_of, given))})")
+        text = f"call {result} @{name}({', '.join(given)})"
+        if result != "void":
+            return self.let(text)
+        self.line(text)
+        return ""
+
+    def shuffle(self, vector: str, lanes: Sequence[int], other: str = "poison") -> str:
+        """Lanes of a vector, given with its type, by their numbers; they go on in another vector of that type."""
+        return self.let(f"shufflevector {vector}, {_kind_of(vector)} {other}, {lane_numbers(lanes)}")
+
+    def at(self, base: str, nbytes: int | str) -> str:
+        """The address some bytes further."""
+        return self.let(f"getelementptr i8, ptr {base}, i64 {nbytes}")
+
+    @contextmanager
+    def when(self, condition: Callable[[], Value], inside: str = "some", after: str = "after") -> Iterator[None]:
+        """A block that runs where a uniform condition holds, and the one after it. inside, after: their names."""
+        inside, after = self.label(inside), self.label(after)
+        self.fork(condition(), inside, after)
+        self.place(inside)
+        yield
+        self.jump(after)
+        self.place(after)
 
     def table(self, text: str) -> str:
         """The name of a constant array of the module, given its type and value."""
@@ -392,9 +434,7 @@ class Builder:
             return TRUE
         if not mask.varying:
             return mask
-        vector = self.vector_type("i1")
-        self.declare(f"declare i1 @llvm.vector.reduce.or.v{self.lanes}i1({vector})")
-        return Value("i1", self.let(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({vector} {mask.text})"))
+        return Value("i1", self.call("i1", f"llvm.vector.reduce.or.v{self.lanes}i1", self.typed(mask)))
 
     # --- stack slots ---------------------------------------------------------------------------------------------
 
@@ -421,3 +461,21 @@ class Builder:
             self._scratch = self.alloca("[64 x i8]", 64)
             self.allocas.append(f"  store <64 x i8> zeroinitializer, ptr {self._scratch}")
         return self._scratch
+
+
+def registers(b: Builder, text: str, llvm: str, length: int) -> list[str]:
+    """A vector as registers of `length` lanes; a shorter one is repeated."""
+    if b.lanes == length:
+        return [text]
+    vector, starts = f"{b.vector_type(llvm)} {text}", range(0, max(b.lanes, length), length)
+    return [b.shuffle(vector, [(start + lane) % b.lanes for lane in range(length)]) for start in starts]
+
+
+def joined(b: Builder, found: list[str], llvm: str, length: int) -> str:
+    """The registers as one vector of all lanes."""
+    width = length
+    while len(found) > 1:
+        pairs = zip(found[::2], found[1::2], strict=True)
+        found = [b.shuffle(f"<{width} x {llvm}> {left}", range(2 * width), right) for left, right in pairs]
+        width *= 2
+    return b.shuffle(f"<{width} x {llvm}> {found[0]}", range(b.lanes)) if width > b.lanes else found[0]

@@ -16,9 +16,9 @@ from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.column import CellSite
-from fusec.codegen.llvm.memory import Hint, Lanes
+from fusec.codegen.llvm.memory import Hint, Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
-from fusec.codegen.llvm.reduction import Held, Known, PartNest, fetch
+from fusec.codegen.llvm.reduction import Held, Known, PartNest
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, Type
@@ -262,7 +262,7 @@ class WalkNest(PartNest):
             (axis,), nbytes = place.axes, self.arrays[place.param].dtype.nbytes
             rows = b.binary("mul", self.arguments.number("stride", place.param, axis), integer(far))
             address = self._once(row, "0", place)
-            yield Ahead(b.let(f"getelementptr i8, ptr {address.text}, i64 {rows.text}"), nbytes, to_write)
+            yield Ahead(b.at(address.text, rows.text), nbytes, to_write)
 
     def _moves_much(self) -> Value:
         """Whether the places of a walk, from the first row to the last, are more than caches near a processor hold."""
@@ -296,7 +296,7 @@ class WalkNest(PartNest):
             for each in self.stretch.ahead:
                 at = self._along(each, position)
                 for line in range(0, self.width * each.nbytes, LINE):
-                    fetch(self.b, self.b.let(f"getelementptr i8, ptr {at}, i64 {line}"), to_write=each.to_write)
+                    fetch(self.b, self.b.at(at, line), to_write=each.to_write)
 
         if self.stretch.ahead:
             self._if_much(ask)
