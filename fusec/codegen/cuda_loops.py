@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fusec.arguments.layouts import TILE
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
-from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.frame import Frame, unravelled
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import LANES, THREADS, Tiles
 from fusec.ir.loops import ArrayParam
@@ -95,19 +95,15 @@ def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple
     """
     fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
     group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
-    *outer, last = range(frame.layout.ndim)
     extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
     head = [
-        f"const {c_type} {row} = {extents[last]};",
+        f"const {c_type} {row} = {extents[-1]};",
         f"const {c_type} {pieces} = ({row} + {lanes - 1}) / {lanes};",
         f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
         f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
     ]
-    lines = []
-    for axis in outer:
-        inner = "".join(f" / ({c_type}){extents[after]}" for after in reversed(outer[axis + 1 :]))
-        wrapped = f" % ({c_type}){extents[axis]}" if axis else ""
-        lines.append(f"const {c_type} {frame.places.coordinates[axis]} = {group} / {pieces}{inner}{wrapped};")
+    cast = [f"({c_type}){extent}" for extent in extents[:-1]]
+    lines = unravelled(f"{group} / {pieces}", frame.places.coordinates[:-1], cast, c_type)
     lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
     return head, lines, row
 
@@ -132,12 +128,8 @@ def _strip_loop(frame: Frame, strip: Strip, grid: GridShape) -> list[str]:
     lines = [f"const {c_type} {names[last]} = {at} % {narrow}{extent[last]};"]
     wrapped = f" % {narrow}{pieces}" if outer else ""
     lines.append(f"const {c_type} {begin} = {at} / {narrow}{extent[last]}{wrapped} * {rows};")
-    for axis in outer:
-        inner = "".join(f" / {narrow}{extent[after]}" for after in reversed(outer[axis + 1 :]))
-        wrapped = f" % {narrow}{extent[axis]}" if axis else ""
-        lines.append(
-            f"const {c_type} {names[axis]} = {at} / {narrow}{extent[last]} / {narrow}{pieces}{inner}{wrapped};"
-        )
+    cast = [f"{narrow}{extent[axis]}" for axis in outer]
+    lines += unravelled(f"{at} / {narrow}{extent[last]} / {narrow}{pieces}", names[: len(outer)], cast, c_type)
     conditions = [f"{begin} >= {parts.low[along]}", f"{begin} + {rows} <= {extent[along]} - {parts.high[along]}"]
     for axis in (*outer, last):
         conditions += [f"{names[axis]} >= {parts.low[axis]}"] if parts.low[axis] else []
@@ -171,10 +163,8 @@ def _tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:
     at = f"{narrow}{tile}"
     body = [f"const {c_type} {second} = {at} % {pieces[last]} * {TILE};"]
     body.append(f"const {c_type} {first} = {at} / {pieces[last]} % {pieces[axis]} * {TILE};")
-    for number, each in enumerate(outer):
-        inner = "".join(f" / {extent[after]}" for after in reversed(outer[number + 1 :]))
-        wrapped = f" % {extent[each]}" if number else ""
-        body.append(f"const {c_type} {names[each]} = {at} / {pieces[last]} / {pieces[axis]}{inner}{wrapped};")
+    outside = [names[each] for each in outer], [extent[each] for each in outer]
+    body += unravelled(f"{at} / {pieces[last]} / {pieces[axis]}", *outside, c_type)
 
     def over(along: str, across: str, statements: list[str]) -> list[str]:
         beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"

@@ -152,13 +152,15 @@ def _helpers() -> dict[str, str]:
     helpers |= integer_helpers(words) | _conversion_helpers(words) | odd_helpers(words)
     helpers |= storage_helpers(words, NATIVE) | complex_helpers(words, (dtypes.COMPLEX64,))
     for prefix, space in (("", "device"), ("shared_", "threadgroup")):
-        for op, symbol in _LOOPS.items():
+        for op in _ORDER:
             name = f"fusec_atomic_{op}_{prefix}float"
-            helpers[name] = _float_loop(symbol, name, space)
+            helpers[name] = _float_loop(op, name, space)
         for c_type in ("int", "uint"):
             name = f"fusec_atomic_compare_exchange_{prefix}{c_type}"
             helpers[name] = _exchange_loop(c_type, name, space)
-    helpers |= {f"fusec_atomic_{op}_shared_float": _shared_float(op) for op in ("add", "subtract", "exchange")}
+    for op in ("add", "subtract", "exchange"):
+        name = f"fusec_atomic_{op}_shared_float"
+        helpers[name] = _float_loop(op, name, "threadgroup")
     return helpers | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in ("", "_up", "_down")}
 
 
@@ -174,7 +176,7 @@ _FETCH = {
     "xor": "fetch_xor",
     "exchange": "exchange",
 }
-_LOOPS = {"minimum": "<", "maximum": ">"}
+_ORDER = {"minimum": "<", "maximum": ">"}
 
 
 def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
@@ -182,60 +184,35 @@ def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
 
     In shared memory there are those of integers of 32 bits, by which the others are made.
     """
-    if space == "shared":
-        return _shared_atomic(op, dtype)
-    if dtype == dtypes.UINT64 and op in _LOOPS and not wanted:
+    word, inside = ("threadgroup", "shared_") if space == "shared" else ("device", "")
+    if dtype == dtypes.UINT64 and op in _ORDER and not (wanted or inside):
         return f"atomic_{op[:3]}_explicit((device atomic_ulong*)({{p}}), {{0}}, memory_order_relaxed)"
     atomic = {dtypes.INT32: "int", dtypes.UINT32: "uint", dtypes.FLOAT32: "float"}.get(dtype)
-    if atomic is None or (dtype == dtypes.FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
+    is_float = dtype == dtypes.FLOAT32
+    if atomic is None or (is_float and op in ("and", "or", "xor", "compare_exchange")):
         return None
     if op == "compare_exchange":
-        return f"fusec_atomic_compare_exchange_{atomic}({{p}}, {{0}}, {{1}})"
-    if dtype == dtypes.FLOAT32 and op in _LOOPS:
-        return f"fusec_atomic_{op}_float({{p}}, {{0}})"
-    return (
-        f"atomic_{_FETCH[op]}_explicit((device atomic_{atomic}*)({{p}}), ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
-    )
-
-
-def _shared_atomic(op: str, dtype: DType) -> str | None:
-    atomic = {dtypes.INT32: "int", dtypes.UINT32: "uint", dtypes.FLOAT32: "float"}.get(dtype)
-    if atomic is None or (dtype == dtypes.FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
-        return None
-    if op == "compare_exchange":
-        return f"fusec_atomic_compare_exchange_shared_{atomic}({{p}}, {{0}}, {{1}})"
-    if dtype == dtypes.FLOAT32:
-        return f"fusec_atomic_{op}_shared_float({{p}}, {{0}})"
-    pointer = f"(threadgroup atomic_{atomic}*)({{p}})"
+        return f"fusec_atomic_compare_exchange_{inside}{atomic}({{p}}, {{0}}, {{1}})"
+    if is_float and (op in _ORDER or inside):
+        return f"fusec_atomic_{op}_{inside}float({{p}}, {{0}})"
+    pointer = f"({word} atomic_{atomic}*)({{p}})"
     return f"atomic_{_FETCH[op]}_explicit({pointer}, ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
 
 
-def _shared_float(op: str) -> str:
+def _float_loop(op: str, name: str, space: str) -> str:
     """An update of a float by compare-and-swap of its bits."""
-    value = {"add": "as_type<float>(seen) + value", "subtract": "as_type<float>(seen) - value"}.get(op, "value")
-    return f"""\
-{FUNCTION}float fusec_atomic_{op}_shared_float(threadgroup float* address, float value) {{
-    threadgroup atomic_uint* at = (threadgroup atomic_uint*)address;
-    uint seen = atomic_load_explicit(at, memory_order_relaxed);
-    while (true) {{
-        const uint next = as_type<uint>({value});
-        if (atomic_compare_exchange_weak_explicit(at, &seen, next, memory_order_relaxed, memory_order_relaxed)) break;
-    }}
-    return as_type<float>(seen);
-}}"""
-
-
-def _float_loop(symbol: str, name: str, space: str) -> str:
-    """The order of floats by compare-and-swap of their bits."""
+    seen = "as_type<float>(seen)"
+    value = {"add": f"{seen} + value", "subtract": f"{seen} - value"}.get(op, "value")
+    going = f"value {_ORDER[op]} {seen} || {seen} != {seen}" if op in _ORDER else "true"
     return f"""\
 {FUNCTION}float {name}({space} float* address, float value) {{
     {space} atomic_uint* at = ({space} atomic_uint*)address;
     uint seen = atomic_load_explicit(at, memory_order_relaxed);
-    while (value {symbol} as_type<float>(seen) || as_type<float>(seen) != as_type<float>(seen)) {{
-        const uint next = as_type<uint>(value);
+    while ({going}) {{
+        const uint next = as_type<uint>({value});
         if (atomic_compare_exchange_weak_explicit(at, &seen, next, memory_order_relaxed, memory_order_relaxed)) break;
     }}
-    return as_type<float>(seen);
+    return {seen};
 }}"""
 
 

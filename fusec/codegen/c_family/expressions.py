@@ -143,15 +143,9 @@ class ExprPrinter:
     def place(self, pointer: Expr) -> AddressText:
         """The place an address denotes."""
         match pointer:
-            case Element(param):
+            case Element() | At() | Moved():
                 assert self.places is not None, "a function addresses an array of the kernel"
-                return self.places.element(param)
-            case At():
-                assert self.places is not None, "a function addresses an array of the kernel"
-                return self.places.at(pointer, self.index)
-            case Moved():
-                assert self.places is not None, "a function addresses an array of the kernel"
-                return self.places.moved(pointer, self.index)
+                return self.places.place(pointer, self.index)
             case LocalArray(name):
                 return AddressText(Piece(self.names[name], PRIMARY), Piece("0", PRIMARY))
             case Offset(base, distance):

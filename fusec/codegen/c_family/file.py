@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusec.base.kernel_abi import Kernel
+from fusec.codegen.c_family.names import ScopeNames
 
 Part = tuple[str, str]  # the name it defines and its text; no name: comments and directives
 
@@ -41,7 +42,7 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
             text = _rename(text, renamed)
             is_other = name in entries and name != kernel.name
             if name and (is_other or written.get(name, _bare(text)) != _bare(text)):
-                renamed[name] = name = _free(f"{name}_{kernel.name}", words)
+                renamed[name] = name = ScopeNames(words).fresh(f"{name}_{kernel.name}")
                 text = _rename(text, renamed)
             if (name or text) not in written:
                 written[name or text] = _bare(text)
@@ -56,15 +57,6 @@ def _bare(text: str) -> str:
 def _rename(text: str, renamed: dict[str, str]) -> str:
     """The text with words replaced outside of comments and strings; fields keep their names."""
     return _WORD.sub(lambda found: renamed.get(found[0], found[0]), text) if renamed else text
-
-
-def _free(name: str, words: Iterable[str]) -> str:
-    """The name, with a number behind it if it is a word of the text already."""
-    number, free = 1, name
-    while free in words:
-        number += 1
-        free = f"{name}_{number}"
-    return free
 
 
 def indented(lines: list[str], depth: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from fusec.arguments.layouts import WIDE
@@ -138,12 +138,7 @@ class Frame:
         c_type, narrow = self.coordinate_types()
         at = f"{narrow}{position}" if self.is_long else position
         extents = [f"{narrow}{self.places.use('extent', '', axis).text}" if axis else "" for axis in range(ndim)]
-        lines = []
-        for axis, name in enumerate(self.places.coordinates):
-            inner = "".join(f" / {extents[after]}" for after in range(ndim - 1, axis, -1))
-            wrapped = f" % {extents[axis]}" if axis else ""
-            lines.append(f"const {c_type} {name} = {at}{inner}{wrapped};")
-        return lines
+        return unravelled(at, self.places.coordinates, extents, c_type)
 
     @property
     def shared(self) -> list[str]:
@@ -187,6 +182,16 @@ class Frame:
             elif arguments[param.name, 0] != name:
                 lines.append(f"{const}{c_type} {name} = {arguments[param.name, 0]};")
         return lines
+
+
+def unravelled(position: str, names: Sequence[str], extents: Sequence[str], c_type: str) -> list[str]:
+    """Declarations of the coordinates of a position in C order; the first takes what lies beyond the extents."""
+    lines = []
+    for axis, name in enumerate(names):
+        inner = "".join(f" / {extent}" for extent in reversed(extents[axis + 1 :]))
+        wrapped = f" % {extents[axis]}" if axis else ""
+        lines.append(f"const {c_type} {name} = {position}{inner}{wrapped};")
+    return lines
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
 from fusec.ir.expr import Apply, Const, Expr
-from fusec.ir.loops import ArrayParam, At, Moved, Program, Query, ScalarParam
+from fusec.ir.loops import ArrayParam, At, Element, Moved, Program, Query, ScalarParam
 
 Print = Callable[[Expr], Piece]  # prints an int64 value where C converts to it
 SlotKey = tuple[SlotKind, str, int]
@@ -123,6 +123,16 @@ class AddressPrinter:
         return f"{self.spelling.pointers['global']}{const}{self.spelling.type(array.dtype)}*"
 
     # --- elements of the iteration space ---------------------------------------------------------------------
+
+    def place(self, pointer: Element | At | Moved, print_index: Print) -> AddressText:
+        """An element of an array."""
+        match pointer:
+            case Element(param):
+                return self.element(param)
+            case At():
+                return self.at(pointer, print_index)
+            case Moved():
+                return self.moved(pointer, print_index)
 
     def element(self, param: str) -> AddressText:
         """The current element of a non-raw array."""
