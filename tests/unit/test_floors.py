@@ -38,12 +38,6 @@ KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may jo
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
     "fusec.arguments.containers": "_ask",
     "fusec.arguments.layouts": "make_layout",
-    "fusec.codegen.llvm.atomic": "_all_at_once _by_exchange _lane_by_lane atomic_update",
-    "fusec.codegen.llvm.interior": "_one_after_the_other",
-    "fusec.codegen.llvm.lookup": "_chosen",
-    "fusec.codegen.llvm.memory": "_store_consecutive store",
-    "fusec.codegen.llvm.row": "_once _rounds_in_memory _rounds_in_registers",
-    "fusec.codegen.llvm.shifted": "__init__",
     "fusec.compiler.pipeline": "lower",
     "fusec.dispatch.checked": "fault_of",
     "fusec.dispatch.device": "_allocate _launch",

@@ -32,8 +32,8 @@ from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
 from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import statements
-from fusec.passes.blocks import in_turn
-from fusec.passes.total_order_keys import order_bits
+from fusec.passes.blocks import serialise_blocks
+from fusec.passes.total_order_keys import use_total_order_keys
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
@@ -79,8 +79,9 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
         tiled.write()
         notes.append(f"tiles of {BAND} rows for {', '.join(transposed)}")
         made.add(nest, ".rows", "internal ")
-        nest = tiled
-    made.add(nest)
+        made.add(tiled)
+    else:
+        made.add(nest)
     kernel = made.kernel("", layout, width, cost, notes)
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
 
@@ -95,7 +96,7 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     bits = options.vector_bits
     reduction = replace(reduction, functions=scaled(reduction.functions, options.permutes))
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
-    reduction = order_bits(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
+    reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
     is_last = axis == layout.ndim - 1
     width = max(1, bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
@@ -135,7 +136,7 @@ def generate_blocks(program: Program, layout: Layout, options: LlvmOptions | Non
 
     Raises BlockTooLarge.
     """
-    kernel = generate(in_turn(program), layout, replace(options or LlvmOptions(), lanes=1))
+    kernel = generate(serialise_blocks(program), layout, replace(options or LlvmOptions(), lanes=1))
     shared = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
     shape = " x ".join(map(str, program.block))
     note = f"blocks of {shape} threads, which take turns, {shared} bytes shared"

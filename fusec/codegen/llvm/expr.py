@@ -5,9 +5,9 @@ Depth of an expression costs no Python stack except where evaluation is on deman
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
@@ -18,7 +18,7 @@ from fusec.codegen.llvm.arith import apply_op
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis, FlowPlan, local_access
 from fusec.codegen.llvm.lookup import lookup
-from fusec.codegen.llvm.memory import Hint, Lanes
+from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.values import (
     Builder,
     Linear,
@@ -40,29 +40,36 @@ WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a 
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch
 
 
-class ElementSpace(Protocol):
-    """Where the elements being worked on lie."""
+class ElementSpace:
+    """Where the elements being worked on lie. This one, of a function that is called, has no current element."""
 
     def element(self, param: str) -> Value:
         """The address of the current element of an array."""
+        raise AssertionError(f"a function that is called has no current element of {param}")
 
-    def hoisted(self, param: str) -> Operand | None:
+    def hoisted(self, param: str) -> Operand | None:  # noqa: ARG002
         """The element itself if it was loaded before the loop."""
+        return None
 
-    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
+    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:  # noqa: ARG002
         """The address of an element of a raw array so far from the current one along each axis, if it is known."""
+        return None
 
-    def hint(self, param: str, moved: bool) -> Hint:
+    def hint(self, param: str, moved: bool) -> Hint:  # noqa: ARG002
         """How to store the current element, or one moved by constants."""
+        return PLAIN
 
-    def keeps(self, pointer: ir.Element | ir.Moved, value: Operand) -> bool:
+    def keeps(self, pointer: ir.Element | ir.Moved, value: Operand) -> bool:  # noqa: ARG002
         """Whether what is to be stored there by all lanes is kept, to be stored later."""
+        return False
 
     def index(self) -> Value:
         """The flat C-order position."""
+        raise AssertionError("a function that is called has no position")
 
     def coordinate(self, axis: int) -> Value:
         """The position along an axis."""
+        raise AssertionError(f"a function that is called has no coordinate {axis}")
 
 
 @dataclass
@@ -120,7 +127,7 @@ class Surroundings:
     kept: frozenset[str] = frozenset()
 
 
-class ExprEmitter:
+class ExprEmitter(ABC):
     """Writes expressions; `lanes` are those active now, `root` those that exist (all but past the end of a row)."""
 
     def __init__(self, around: Surroundings, root: Lanes) -> None:
@@ -131,9 +138,9 @@ class ExprEmitter:
         self.memo: dict[Expr, Operand] = {}
         self.frame = FlowFrame(FlowPlan([]), "")
 
+    @abstractmethod
     def call(self, call: ir.Call, args: list[Operand]) -> Operand:
-        """The result of a function, written where it is called."""
-        raise NotImplementedError
+        """The result of a function, whose statements are not written here."""
 
     # --- evaluation order ----------------------------------------------------------------------------------------
 

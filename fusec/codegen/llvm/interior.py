@@ -23,7 +23,7 @@ from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
+from fusec.codegen.llvm.neighbours import Columns, InnerSite, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, Tail
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
@@ -164,7 +164,7 @@ class SplitNest(Nest):
         low, high = self._inner(row, integer(0), extent)
         some = b.compare("icmp slt", low, high)
         with b.when(lambda: some, "wide"):
-            self._vectors(row, low, high, program, rows)
+            self._vectors(Columns(row, low, high, program, rows))
 
         def ends(number: str) -> None:
             here = (*at[:-2], b.binary("add", at[-2], Value("i64", number)))
@@ -212,7 +212,7 @@ class SplitNest(Nest):
             chosen, other = b.label("part"), b.label("other")
             b.fork(b.binary("and", some, condition), chosen, other)
             b.place(chosen)
-            self._vectors(row, low, high, part, 1)
+            self._vectors(Columns(row, low, high, part))
             b.jump(after)
             b.place(other)
         b.jump(after)
@@ -261,13 +261,13 @@ class SplitNest(Nest):
         b.jump(test)
         b.place(done)
 
-    def _vectors(self, row: Row, low: Value, high: Value, part: Program, rows: int) -> None:
-        """Whole vectors from `low` to `high`, which hold one at least; they overlap at both ends."""
-        if not part.body:
+    def _vectors(self, columns: Columns) -> None:
+        """Whole vectors of columns that hold one at least."""
+        if not columns.part.body:
             return
         outputs = self._outputs()
-        if rows == 1 or not self.layout.streaming or not can_shift(self, outputs):
-            self._one_after_the_other(row, low, high, part, rows, None)
+        if columns.rows == 1 or not self.layout.streaming or not can_shift(self, outputs):
+            self._one_after_the_other(columns, None)
             return
         b, alike = self.b, TRUE
         for name, _ in outputs:
@@ -275,16 +275,15 @@ class SplitNest(Nest):
             alike = b.binary("and", alike, b.compare("icmp eq", beyond, integer(0)))
 
         def those_that_differ() -> None:
-            shifted = Shifted(self, row, low, rows, outputs, b.invert(self._is_in_place(row)))
-            self._one_after_the_other(row, low, high, part, rows, shifted)
+            shifted = Shifted(self, columns, outputs, b.invert(self._is_in_place(columns.row)))
+            self._one_after_the_other(columns, shifted)
 
-        self._either(alike, partial(self._one_after_the_other, row, low, high, part, rows, None), those_that_differ)
+        self._either(alike, partial(self._one_after_the_other, columns, None), those_that_differ)
 
-    def _one_after_the_other(
-        self, row: Row, low: Value, high: Value, part: Program, rows: int, shifted: Shifted | None
-    ) -> None:
+    def _one_after_the_other(self, columns: Columns, shifted: Shifted | None) -> None:
         """The vectors; shifted: what stores them where rows lie to their lines in different ways."""
         b, lanes = self.b, integer(self.width)
+        row, low, high, rows = columns.row, columns.low, columns.high, columns.rows
         last = b.binary("sub", high, lanes)
         together, skew = None, integer(0)
         if self.layout.streaming and shifted is None:
@@ -310,10 +309,10 @@ class SplitNest(Nest):
             for result in results:
                 there.store(result)
 
-        here = site(start, part)
+        here = site(start, columns.part)
         if is_far != FALSE:
             self._either(is_far, lambda: here.ask_ahead(rows, self._extent(self.last)), lambda: None)
-        self._body(here, Lanes(), part)
+        self._body(here, Lanes(), columns.part)
         results = here.kept or []
         if results:
             is_first = b.compare("icmp eq", Value("i64", here.position), low)
@@ -370,8 +369,7 @@ class SplitNest(Nest):
         b, skew = self.b, integer(0)
         together = b.invert(self._is_in_place(row))
         for number, (name, dtype) in enumerate(outputs):
-            at = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {start.text}")
-            address = Value("i64", b.let(f"ptrtoint ptr {at} to i64"))
+            address = b.address_of(row.addresses[name], dtype.nbytes, start.text)
             beyond = b.binary("and", address, integer(LINE - 1))
             count = b.binary("udiv", beyond, integer(dtype.nbytes))
             whole = b.compare("icmp eq", b.binary("mul", count, integer(dtype.nbytes)), beyond)

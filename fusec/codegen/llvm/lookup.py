@@ -49,8 +49,8 @@ def _loaded(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> V
     if not index.varying:
         place = b.let(f"getelementptr {array}, ptr {table}, i64 0, i64 {index.text}")
         return Value(llvm, b.let(f"load {llvm}, ptr {place}"))
-    place = Value("ptr", b.let(f"getelementptr {llvm}, ptr {table}, {b.typed(index)}"), varying=True)
-    return gather(b, place, ALL_LANES, llvm, dtype.nbytes)
+    places = Value("ptr", b.let(f"getelementptr {llvm}, ptr {table}, {b.typed(index)}"), varying=True)
+    return gather(b, places, ALL_LANES, llvm, dtype.nbytes)
 
 
 def _literals(entries: Sequence[int], llvm: str) -> str:

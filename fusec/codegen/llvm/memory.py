@@ -9,15 +9,17 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
-from fusec.codegen.llvm.values import Builder, LinearAddress, Operand, Value, bit_width, integer, memory_type, zero_of
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """The lanes that may touch memory. mask: None for all. occupied: there is at least one."""
-
-    mask: Value | None = None
-    occupied: bool = True
+from fusec.codegen.llvm.values import (
+    Builder,
+    Linear,
+    LinearAddress,
+    Operand,
+    Value,
+    bit_width,
+    integer,
+    memory_type,
+    zero_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,17 @@ class Hint:
 
 
 PLAIN = Hint()
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes that may touch memory."""
+
+    mask: Value | None = None  # None for all
+    occupied: bool = True  # there is at least one
+    hint: Hint = PLAIN  # how all of them store
+
+
 AROUND = (64, 16)  # alignments that are tested for: of a cache line, and of the least vector that goes around caches
 
 
@@ -40,26 +53,24 @@ def load(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
     """The elements at an address; lanes that may not touch memory get anything."""
     if not pointer.varying:
         return _load_uniform(b, pointer, dtype, lanes)
-    step = pointer.linear.step if pointer.linear else 0
-    if abs(step) == dtype.nbytes:
-        return _load_consecutive(b, pointer, dtype, lanes, backwards=step < 0)
+    if pointer.linear and abs(pointer.linear.step) == dtype.nbytes:
+        return _load_consecutive(b, pointer.linear, dtype, lanes)
     part = real_type(dtype)
     if pointer.walk is not None and lanes.mask is None:
         return _load_walk(b, pointer.walk, dtype, part)
-    addresses = [pointer, _beside(b, pointer, part.nbytes)] if dtype.is_complex else [pointer]
+    addresses = [_beside(b, pointer, at) for at in range(0, dtype.nbytes, part.nbytes)]
     return tuple(_from_memory(b, _gather(b, address, part, lanes), part) for address in addresses)
 
 
-def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes, hint: Hint = PLAIN) -> None:
+def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes) -> None:
     """Write elements to an address; of lanes that share one, the last wins."""
     part = real_type(dtype)
     stored = tuple(b.cast("zext", item, "i8") if part == BOOL else item for item in value)
     if not pointer.varying and not any(item.varying for item in stored):
         _store_uniform(b, pointer, stored, part, lanes)
         return
-    step = pointer.linear.step if pointer.linear else 0
-    if abs(step) == dtype.nbytes:
-        _store_consecutive(b, pointer, stored, dtype, lanes, hint, backwards=step < 0)
+    if pointer.linear and abs(pointer.linear.step) == dtype.nbytes:
+        _store_consecutive(b, pointer.linear, stored, dtype, lanes)
         return
     pointer = b.spread(pointer)
     for number, item in enumerate(stored):
@@ -72,12 +83,10 @@ def fetch(b: Builder, address: str, *, to_write: bool = False) -> None:
 
 
 def _load_walk(b: Builder, walk: LinearAddress, dtype: DType, part: DType) -> Operand:
-    parts, base = [], walk.base
-    for number in range(2 if dtype.is_complex else 1):
-        if number:
-            base = b.at(base, part.nbytes)
-        text = strided.load(b, LinearAddress(base, walk.stride), memory_type(part))
-        parts.append(_from_memory(b, Value(memory_type(part), text, varying=True), part))
+    parts, kind = [], memory_type(part)
+    for at in range(0, dtype.nbytes, part.nbytes):
+        text = strided.load(b, LinearAddress(b.at(walk.base, at) if at else walk.base, walk.stride), kind)
+        parts.append(_from_memory(b, Value(kind, text, varying=True), part))
     return tuple(parts)
 
 
@@ -109,8 +118,8 @@ def _load_uniform(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Ope
     part = real_type(dtype)
     kind = memory_type(part)
     parts = []
-    for number in range(2 if dtype.is_complex else 1):
-        address = _beside(b, pointer, number * part.nbytes)
+    for at in range(0, dtype.nbytes, part.nbytes):
+        address = _beside(b, pointer, at)
         loaded = Value(kind, b.let(f"load {kind}, ptr {address.text}, align {part.nbytes}"))
         parts.append(_from_memory(b, loaded, part))
     return tuple(parts)
@@ -136,20 +145,17 @@ def _mask_of_parts(b: Builder, mask: Value, dtype: DType, backwards: bool) -> st
     return b.shuffle(f"{vector} {text}", [lane // 2 for lane in range(2 * b.lanes)]) if dtype.is_complex else text
 
 
-def _first_address(b: Builder, pointer: Value, nbytes: int, backwards: bool) -> str:
-    linear = pointer.linear
-    assert linear is not None, "consecutive elements have a symbolic address"
-    if not backwards:
-        return linear.base
-    return b.at(linear.base, -(b.lanes - 1) * nbytes)
+def _first_address(b: Builder, linear: Linear) -> str:
+    """Where consecutive elements begin in memory."""
+    return linear.base if linear.step > 0 else b.at(linear.base, (b.lanes - 1) * linear.step)
 
 
-def _load_consecutive(b: Builder, pointer: Value, dtype: DType, lanes: Lanes, backwards: bool) -> Operand:
-    part = real_type(dtype)
+def _load_consecutive(b: Builder, linear: Linear, dtype: DType, lanes: Lanes) -> Operand:
+    part, backwards = real_type(dtype), linear.step < 0
     kind = memory_type(part)
     count = b.lanes * (2 if dtype.is_complex else 1)
     vector = f"<{count} x {kind}>"
-    base = _first_address(b, pointer, dtype.nbytes, backwards)
+    base = _first_address(b, linear)
     if lanes.mask is None:
         text = b.let(f"load {vector}, ptr {base}, align {part.nbytes}")
     else:
@@ -226,12 +232,10 @@ The whole vector is read if it lies in one page: a page with an element that is 
 """
 
 
-def _store_consecutive(
-    b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes, hint: Hint, backwards: bool
-) -> None:
-    part = real_type(dtype)
+def _store_consecutive(b: Builder, linear: Linear, value: Operand, dtype: DType, lanes: Lanes) -> None:
+    part, backwards = real_type(dtype), linear.step < 0
     kind = memory_type(part)
-    base = _first_address(b, pointer, dtype.nbytes, backwards)
+    base = _first_address(b, linear)
     texts = [b.spread(item).text for item in value]
     if backwards:
         texts = [_reversed(b, kind, text) for text in texts]
@@ -241,10 +245,10 @@ def _store_consecutive(
         order = [at // 2 + (at % 2) * b.lanes for at in range(count)]
         text = b.shuffle(f"{b.vector_type(kind)} {texts[0]}", order, texts[1])
     if lanes.mask is None:
-        if hint.tests:
+        if lanes.hint.tests:
             _store_tested(b, f"{vector} {text}, ptr {base}", base, part)
         else:
-            _store_vector(b, f"{vector} {text}, ptr {base}", part, hint)
+            _store_vector(b, f"{vector} {text}, ptr {base}", part, lanes.hint)
         return
     mask = f"<{count} x i1> {_mask_of_parts(b, lanes.mask, dtype, backwards)}"
     name = f"llvm.masked.store.v{count}{_suffix(kind)}.p0"

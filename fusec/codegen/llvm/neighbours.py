@@ -52,6 +52,17 @@ class Result:
         return tuple(b.read_slot(slot, part.type, part.varying) for slot, part in pairs)
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Columns of some rows that whole vectors take, those at both ends overlapping."""
+
+    row: Row
+    low: Value  # the first column
+    high: Value  # the one behind the last
+    part: Program  # what is computed
+    rows: int = 1
+
+
 class InnerSite(RowSite):
     """Elements whose neighbours exist, for a part of the program.
 
@@ -148,7 +159,7 @@ class InnerSite(RowSite):
         """Store what was kept."""
         b, dtype = self.nest.b, self.nest.arrays[result.param].dtype
         hint = self.hint(result.param, result.row > 0)
-        store(b, self.place(result, integer(0)), result.held(b), dtype, Lanes(), hint)
+        store(b, self.place(result, integer(0)), result.held(b), dtype, Lanes(hint=hint))
 
     def place(self, result: Result, nbytes: Value) -> Value:
         """Where a result belongs, so many bytes further."""

@@ -16,7 +16,7 @@ from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis
-from fusec.codegen.llvm.expr import Surroundings
+from fusec.codegen.llvm.expr import ElementSpace, Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import StmtEmitter
@@ -71,8 +71,8 @@ class Row:
     streams: Value | None = None
 
 
-class RowSite:
-    """The elements at one position of a row; the `Space` of expressions."""
+class RowSite(ElementSpace):
+    """The elements at one position of a row."""
 
     def __init__(self, nest: Nest, row: Row, position: str, streaming: bool = False) -> None:
         self.nest = nest
@@ -103,11 +103,6 @@ class RowSite:
         """The element itself if it is the same along the row."""
         return self.row.hoisted.get(param)
 
-    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
-        """The address of an element of a raw array so far from the current one along each axis, if the site knows."""
-        del param, distances
-        return None
-
     def hint(self, param: str, moved: bool) -> Hint:
         """Outputs of a streaming loop go around the caches."""
         if moved and self.nest.tail == "none" and self.nest.layout.streaming:  # groups store at a distance
@@ -115,11 +110,6 @@ class RowSite:
         if moved or not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
             return PLAIN
         return Hint(align=LINE, when=self.row.streams)
-
-    def keeps(self, pointer: Element | Moved, value: Operand) -> bool:
-        """Nothing is kept here."""
-        del pointer, value
-        return False
 
     def index(self) -> Value:
         """The flat position of the current elements."""
@@ -376,13 +366,19 @@ class Nest:
     def _body(self, site: RowSite, lanes: Lanes, part: Program | None = None) -> None:
         """One copy of the program, or of a part of it, for the current number of lanes."""
         program = part or self.program
-        analysis = Analysis(program.functions, self._source_varies, self.b.lanes)
-        scalars: dict[str, tuple[Type, Operand]] = {}
-        for param in program.params:
-            if isinstance(param, ScalarParam):
-                scalars[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
-        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
-        StmtEmitter(around, lanes).program(analysis.body(program.body, scalars), scalars)
+        analysis, scalars = self._analysis(program), self._scalars()
+        StmtEmitter(self._around(analysis, site), lanes).program(analysis.body(program.body, scalars), scalars)
+
+    def _scalars(self) -> dict[str, tuple[Type, Operand]]:
+        """The scalar parameters."""
+        params = [param for param in self.program.params if isinstance(param, ScalarParam)]
+        return {param.name: (param.dtype, self.arguments.scalar(param.name, param.dtype)) for param in params}
+
+    def _analysis(self, program: Program) -> Analysis:
+        return Analysis(program.functions, self._source_varies, self.b.lanes)
+
+    def _around(self, analysis: Analysis, site: RowSite) -> Surroundings:
+        return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
 
     def _source_varies(self, expr: Expr) -> bool:
         """Whether an address or a fact differs between the lanes of a vector."""
@@ -411,8 +407,7 @@ class Nest:
     def _before_a_line(self, base: Value, nbytes: int, start: str) -> tuple[Value, Value]:
         """How many elements lie before the next line, and whether one begins there."""
         b = self.b
-        at = b.let(f"getelementptr [{nbytes} x i8], ptr {base.text}, i64 {start}")
-        address = Value("i64", b.let(f"ptrtoint ptr {at} to i64"))
+        address = b.address_of(base, nbytes, start)
         distance = b.binary("and", b.binary("sub", integer(0), address), integer(LINE - 1))
         count = b.binary("udiv", distance, integer(nbytes))
         return count, b.compare("icmp eq", b.binary("mul", count, integer(nbytes)), distance)
@@ -433,7 +428,4 @@ class Nest:
                 ahead = count
         ahead = b.select(together, ahead, integer(0))
         ahead = b.intrinsic("umin", ahead, Value("i64", b.let(f"sub i64 {end}, {start}")))
-        streams = Row(
-            row.addresses, row.strides, row.offsets, row.hoisted, row.coordinates, row.first, streams=together
-        )
-        return streams, ahead
+        return replace(row, streams=together), ahead

@@ -8,8 +8,8 @@ from fusec.base.dtypes import real_type
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
-from fusec.codegen.llvm.divergence import Analysis, FlowPlan
-from fusec.codegen.llvm.expr import FlowFrame, Surroundings
+from fusec.codegen.llvm.divergence import FlowPlan
+from fusec.codegen.llvm.expr import FlowFrame
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, RowSite
@@ -113,25 +113,14 @@ def _align(llvm: str) -> int:
 class PartNest(Nest):
     """Loops that a program is put into part by part."""
 
-    def _scalars(self) -> Known:
-        """The scalar parameters."""
-        params = [param for param in self.program.params if isinstance(param, ScalarParam)]
-        return {param.name: (param.dtype, self.arguments.scalar(param.name, param.dtype)) for param in params}
-
     def _part(
         self, site: RowSite, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
     ) -> list[Operand]:
         """Statements, then the values that they lead to."""
-        analysis = self._analysis()
+        analysis = self._analysis(self.program)
         varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
         plan = analysis.body(body, known, varying, values)
         return PartEmitter(self._around(analysis, site), lanes).part(plan, known, values)
-
-    def _analysis(self) -> Analysis:
-        return Analysis(self.program.functions, self._source_varies, self.b.lanes)
-
-    def _around(self, analysis: Analysis, site: RowSite) -> Surroundings:
-        return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
 
     # --- loops ---------------------------------------------------------------------------------------------------
 
@@ -173,7 +162,7 @@ class ReductionNest(PartNest):
         self, site: RowSite, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes
     ) -> Operand:
         """Two accumulators combined."""
-        return PartEmitter(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
+        return PartEmitter(self._around(self._analysis(self.program), site), lanes).combined(accumulator, left, right)
 
     def _stage_cost(self, stage: Stage) -> int:
         """Operations to take one element in."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusec.base.records import dataclass, replace
-from fusec.codegen.llvm.memory import Hint
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Call, Element, Moved, Program, Query, Stmt
@@ -126,36 +125,3 @@ def define(b: Builder, name: str, params: Iterable[Value], prologue: Iterable[st
     opening = f"define internal {kind} {symbol}({given + ', ' if given else ''}ptr noalias readonly %args)"
     b.declare("\n".join([f"{opening} noinline nounwind {{", "entry:", *b.allocas, *prologue, *b.lines, "}"]))
     return Routine(symbol, parts)
-
-
-class Nowhere:
-    """The `Space` of a function that is called: it has no current element."""
-
-    def element(self, param: str) -> Value:
-        """There is none."""
-        raise AssertionError(f"a function that is called has no current element of {param}")
-
-    def hoisted(self, param: str) -> Operand | None:
-        """There is none."""
-        raise AssertionError(f"a function that is called has no current element of {param}")
-
-    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
-        """There is none."""
-        del param, distances
-        return None
-
-    def hint(self, param: str, moved: bool) -> Hint:
-        """There is nothing to store."""
-        raise AssertionError(f"a function that is called has no current element of {param}, moved or not: {moved}")
-
-    def keeps(self, pointer: Expr, value: Operand) -> bool:
-        """There is nothing to store."""
-        raise AssertionError(f"a function that is called stores {value} at no element: {pointer}")
-
-    def index(self) -> Value:
-        """There is none."""
-        raise AssertionError("a function that is called has no position")
-
-    def coordinate(self, axis: int) -> Value:
-        """There is none."""
-        raise AssertionError(f"a function that is called has no coordinate {axis}")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
-from fusec.base.records import replace
+from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.memory import Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
@@ -37,6 +37,18 @@ _HALVES = 96  # the same of the halves that meet
 _LONG = 4  # rounds of rows that are asked for ahead
 _KEPT = 1 << 16  # bytes of the stack for rows that are kept between walks
 _SETTLED = 1 << 10  # bytes of a row by whose end the stores of its beginning have reached the cache
+
+
+@dataclass(frozen=True)
+class LaneRounds:
+    """What a stage accumulates over in a chunk."""
+
+    stage: reductions.Stage
+    accumulator: reductions.Accumulator
+    row: Row
+    base: Value  # the first element of the chunk
+    whole: Value  # rounds in which every lane has an element
+    known: Known
 
 
 class RowNest(ReductionNest):
@@ -121,6 +133,7 @@ class RowNest(ReductionNest):
         if self.chunk:
             base = b.binary("mul", Value("i64", chunk), integer(self.chunk))
             count = b.intrinsic("umin", b.binary("sub", self.count, base), integer(self.chunk))
+        here = RowSite(self, row, chunk)
         self._look_ahead(row, Value("i64", chunk), base)
         known: Known = {**self._scalars(), reductions.COVERED: (INT64, (count,))}
         for stage in self.reduction.stages:
@@ -132,18 +145,17 @@ class RowNest(ReductionNest):
                     stage.accumulator.parts, regrouped(stage.accumulator, parts), strict=True
                 ):
                     known[name] = (dtype, part)
-            self._once(row, chunk, stage.then, known, reductions.declared(stage.then))
+            self._once(here, stage.then, known, reductions.declared(stage.then))
         total = self.reduction.total
         if total is not None:
-            values = self._once(row, chunk, (), known, [], reductions.parts_of(total.value))
+            values = self._once(here, (), known, [], reductions.parts_of(total.value))
             for (name, dtype), value in zip(total.parts, values, strict=True):
                 known[name] = (dtype, value)
-        self._once(row, chunk, self.reduction.finish, known, [])
+        self._once(here, self.reduction.finish, known, [])
 
     def _once(
         self,
-        row: Row,
-        chunk: str,
+        site: RowSite,
         body: tuple[Stmt, ...],
         known: Known,
         names: Sequence[tuple[str, Type]],
@@ -154,7 +166,7 @@ class RowNest(ReductionNest):
             return []
         wanted = (*(Local(name, kind) for name, kind in names), *values)
         width, self.b.lanes = self.b.lanes, 1
-        found = self._part(RowSite(self, row, chunk), Lanes(), body, known, wanted)
+        found = self._part(site, Lanes(), body, known, wanted)
         self.b.lanes = width
         known |= {name: (kind, value) for (name, kind), value in zip(names, found, strict=False)}
         return found[len(names) :]
@@ -242,25 +254,19 @@ class RowNest(ReductionNest):
         b, accumulator = self.b, stage.accumulator
         assert accumulator is not None, "a stage that accumulates"
         held = self.held[accumulator.name]
-        rounds = b.binary("udiv", count, integer(self.lanes))
-        vectors = self.lanes // self.width
-
-        def values(site: RowSite, lanes: Lanes) -> Operand:
-            return flat(self._part(site, lanes, stage.body, known, reductions.parts_of(accumulator.value)))
-
-        if self._stage_cost(stage) * vectors <= _UNROLLED:
-            self._rounds_in_registers(stage, accumulator, row, base, rounds, values)
+        rounds = LaneRounds(stage, accumulator, row, base, b.binary("udiv", count, integer(self.lanes)), known)
+        if self._stage_cost(stage) * (self.lanes // self.width) <= _UNROLLED:
+            self._rounds_in_registers(rounds)
         else:
-            self._rounds_in_memory(stage, accumulator, row, base, rounds, values)
-        done = b.binary("mul", rounds, integer(self.lanes))
-        is_first = b.compare("icmp eq", rounds, integer(0))
+            self._rounds_in_memory(rounds)
+        done = b.binary("mul", rounds.whole, integer(self.lanes))
+        is_first = b.compare("icmp eq", rounds.whole, integer(0))
         start = b.binary("add", base, done)
 
         def one_more(position: str, lanes: Lanes) -> None:
             lane = b.let(f"sub i64 {position}, {start.text}")
-            before, value = held.read(lane), values(RowSite(self, row, position), lanes)
-            merged = self._combined(RowSite(self, row, "0"), accumulator, before, value, lanes)
-            merged = b.select_parts(is_first, value, merged)
+            before, value = held.read(lane), self._value(rounds, position, lanes)
+            merged = b.select_parts(is_first, value, self._met(row, accumulator, before, value, lanes))
             if lanes.mask is not None:
                 merged = b.select_parts(lanes.mask, merged, before)
             held.write(lane, merged)
@@ -268,41 +274,42 @@ class RowNest(ReductionNest):
         self._in_vectors(start, b.binary("add", base, count), one_more)
         return self._halves(accumulator, row, count, is_first)
 
-    def _rounds_in_registers(
-        self,
-        stage: reductions.Stage,
-        accumulator: reductions.Accumulator,
-        row: Row,
-        base: Value,
-        rounds: Value,
-        values: Callable[[RowSite, Lanes], Operand],
-    ) -> None:
+    def _value(self, rounds: LaneRounds, position: str, lanes: Lanes | None = None) -> Operand:
+        """What elements contribute."""
+        stage, values = rounds.stage, reductions.parts_of(rounds.accumulator.value)
+        return flat(self._part(RowSite(self, rounds.row, position), lanes or Lanes(), stage.body, rounds.known, values))
+
+    def _met(
+        self, row: Row, accumulator: reductions.Accumulator, left: Operand, right: Operand, lanes: Lanes | None = None
+    ) -> Operand:
+        """Two accumulators combined, which takes no element."""
+        return self._combined(RowSite(self, row, "0"), accumulator, left, right, lanes or Lanes())
+
+    def _begin(self, rounds: LaneRounds, number: str) -> Value:
+        """Where a round begins."""
+        return self.b.binary("add", rounds.base, self.b.binary("mul", Value("i64", number), integer(self.lanes)))
+
+    def _rounds_in_registers(self, rounds: LaneRounds) -> None:
         """Whole rounds with all lanes in variables of their own, which end in memory."""
-        b, held, width = self.b, self.held[accumulator.name], self.width
+        b, held, width = self.b, self.held[rounds.accumulator.name], self.width
         starts = range(0, self.lanes, width)
         slots = [[b.alloca(b.vector_type(llvm) if width > 1 else llvm) for llvm in held.types] for _ in starts]
-        first, after = b.label("first"), b.label("after")
-        b.fork(b.compare("icmp ne", rounds, integer(0)), first, after)
-        b.place(first)
-        self._fetch(stage, integer(0), rounds)
-        for lane, mine in zip(starts, slots, strict=True):
-            at = b.binary("add", base, integer(lane))
-            self._put(mine, values(RowSite(self, row, at.text), Lanes()))
-
-        def one_round(number: str) -> None:
-            begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
-            self._fetch(stage, Value("i64", number), rounds)
+        with b.when(lambda: b.compare("icmp ne", rounds.whole, integer(0)), "first"):
+            self._fetch(rounds.stage, integer(0), rounds.whole)
             for lane, mine in zip(starts, slots, strict=True):
-                at = b.binary("add", begin, integer(lane))
-                value = values(RowSite(self, row, at.text), Lanes())
-                before = self._get(mine, held.types)
-                self._put(mine, self._combined(RowSite(self, row, "0"), accumulator, before, value, Lanes()))
+                at = b.binary("add", rounds.base, integer(lane))
+                self._put(mine, self._value(rounds, at.text))
 
-        self._repeat(integer(1), 1, rounds, one_round)
-        for lane, mine in zip(starts, slots, strict=True):
-            held.write(str(lane), self._get(mine, held.types))
-        b.jump(after)
-        b.place(after)
+            def one_round(number: str) -> None:
+                begin = self._begin(rounds, number)
+                self._fetch(rounds.stage, Value("i64", number), rounds.whole)
+                for lane, mine in zip(starts, slots, strict=True):
+                    value = self._value(rounds, b.binary("add", begin, integer(lane)).text)
+                    self._put(mine, self._met(rounds.row, rounds.accumulator, self._get(mine, held.types), value))
+
+            self._repeat(integer(1), 1, rounds.whole, one_round)
+            for lane, mine in zip(starts, slots, strict=True):
+                held.write(str(lane), self._get(mine, held.types))
 
     def _put(self, slots: Sequence[str], parts: Operand) -> None:
         for slot, part in zip(slots, parts, strict=True):
@@ -312,36 +319,27 @@ class RowNest(ReductionNest):
         pairs = zip(slots, types, strict=True)
         return tuple(self.b.read_slot(slot, llvm, varying=self.width > 1) for slot, llvm in pairs)
 
-    def _rounds_in_memory(
-        self,
-        stage: reductions.Stage,
-        accumulator: reductions.Accumulator,
-        row: Row,
-        base: Value,
-        rounds: Value,
-        values: Callable[[RowSite, Lanes], Operand],
-    ) -> None:
+    def _rounds_in_memory(self, rounds: LaneRounds) -> None:
         """Whole rounds of a long body: one copy of it or a few, the lanes in memory."""
-        b, held = self.b, self.held[accumulator.name]
-        copies = max(1, _TOGETHER // self._stage_cost(stage))
+        b, held = self.b, self.held[rounds.accumulator.name]
+        copies = max(1, _TOGETHER // self._stage_cost(rounds.stage))
         group = min(1 << copies.bit_length() - 1, self.lanes // self.width)
 
         def one_round(number: str) -> None:
-            begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
+            begin = self._begin(rounds, number)
             is_first = b.compare("icmp eq", Value("i64", number), integer(0))
-            self._fetch(stage, Value("i64", number), rounds)
+            self._fetch(rounds.stage, Value("i64", number), rounds.whole)
 
             def some_vectors(lane: str) -> None:
                 lanes = [b.binary("add", Value("i64", lane), integer(more * self.width)).text for more in range(group)]
                 for each in lanes:
-                    at = b.binary("add", begin, Value("i64", each))
-                    value = values(RowSite(self, row, at.text), Lanes())
-                    merged = self._combined(RowSite(self, row, "0"), accumulator, held.read(each), value, Lanes())
+                    value = self._value(rounds, b.binary("add", begin, Value("i64", each)).text)
+                    merged = self._met(rounds.row, rounds.accumulator, held.read(each), value)
                     held.write(each, b.select_parts(is_first, value, merged))
 
             self._loop("0", group * self.width, some_vectors, str(self.lanes))
 
-        self._repeat(integer(0), 1, rounds, one_round)
+        self._repeat(integer(0), 1, rounds.whole, one_round)
 
     # --- halves --------------------------------------------------------------------------------------------------
 
@@ -367,16 +365,14 @@ class RowNest(ReductionNest):
         def pair(left: Operand, right: Operand, first: Value, half: Value) -> Operand:
             """Lanes from `first` on with those `half` further, where these are there."""
             if count is None:
-                return self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes())
+                return self._met(row, accumulator, left, right)
             reached = b.binary("sub", count, b.binary("add", first, half))
             if b.lanes == 1:
                 there = b.compare("icmp sgt", reached, integer(0))
             else:
                 numbers = Value("i64", b.iota("i64"), varying=True)
                 there = b.compare("icmp slt", numbers, reached)
-            return b.select_parts(
-                there, self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes()), left
-            )
+            return b.select_parts(there, self._met(row, accumulator, left, right), left)
 
         if self._combination_cost(accumulator) * (self.lanes // width) <= _HALVES:
             parts = [held.read(str(lane)) for lane in range(0, self.lanes, width)]

@@ -16,8 +16,8 @@ from fusec.base.kernel_abi import Step
 from fusec.base.records import dataclass
 from fusec.codegen.llvm.lookup import PERMUTE_TWO
 from fusec.codegen.llvm.memory import Lanes, store
-from fusec.codegen.llvm.neighbours import InnerSite, Result
-from fusec.codegen.llvm.nest import LINE, Nest, Row
+from fusec.codegen.llvm.neighbours import Columns, InnerSite, Result
+from fusec.codegen.llvm.nest import LINE, Nest
 from fusec.codegen.llvm.values import Builder, Value, integer
 
 
@@ -43,14 +43,14 @@ def can_shift(nest: Nest, outputs: Sequence[tuple[str, DType]]) -> bool:
 class Shifted:
     """The rows of some outputs, from a column on; around: whether lines may be written around the caches at all."""
 
-    def __init__(
-        self, nest: Nest, row: Row, low: Value, rows: int, outputs: Sequence[tuple[str, DType]], allowed: Value
-    ) -> None:
+    def __init__(self, nest: Nest, columns: Columns, outputs: Sequence[tuple[str, DType]], allowed: Value) -> None:
         self.nest, self.around = nest, allowed
         found: dict[tuple[str, int], Value] = {}
-        b = nest.b
+        b, row, rows = nest.b, columns.row, columns.rows
         for name, dtype in outputs:
-            first = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {low.text}")
+            first = b.let(
+                f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {columns.low.text}"
+            )
             address = Value("i64", b.let(f"ptrtoint ptr {first} to i64"))
             for number in range(rows):
                 beyond = b.binary("and", address, integer(dtype.nbytes - 1))

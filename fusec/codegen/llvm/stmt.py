@@ -9,10 +9,11 @@ from __future__ import annotations
 from fusec.base.dtypes import DType
 from fusec.base.records import replace
 from fusec.codegen.llvm import memory, routines
-from fusec.codegen.llvm.atomic import atomic_update
+from fusec.codegen.llvm.atomic import AtomicUpdate
 from fusec.codegen.llvm.divergence import FlowNode, FlowPlan, local_access
 from fusec.codegen.llvm.expr import (
     WORTH_SKIPPING,
+    ElementSpace,
     ExprEmitter,
     FlowFrame,
     OpenLoop,
@@ -22,7 +23,7 @@ from fusec.codegen.llvm.expr import (
     element_type,
     field_range,
 )
-from fusec.codegen.llvm.memory import PLAIN, Lanes
+from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_types, zero_of
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, Type, type_of
@@ -70,7 +71,7 @@ class StmtEmitter(ExprEmitter):
 
         inside = [tuple(map(received, arg)) for arg in args]
         mask = None if self.lanes.mask is None else received(self.lanes.mask)
-        around = replace(self.around, builder=b, arguments=arguments, space=routines.Nowhere())
+        around = replace(self.around, builder=b, arguments=arguments, space=ElementSpace())
         result = StmtEmitter(around, Lanes(mask, self.lanes.occupied))._written(name, inside)
         return routines.define(b, name, params, arguments.prologue, result)
 
@@ -164,7 +165,7 @@ class StmtEmitter(ExprEmitter):
                 address = self.scalar(pointer)
                 dtype = type_of(values[0])
                 assert isinstance(dtype, DType), "atomics work on scalars"
-                old = atomic_update(self.b, op, address, operands, dtype, self.lanes, bool(result))
+                old = AtomicUpdate(self.b, op, dtype, self.lanes).write(address, operands, bool(result))
                 if result:
                     self._assign(result, old, node.blended)
             case ir.Shuffle(result=result, value=value, distance=distance):
@@ -284,12 +285,12 @@ class StmtEmitter(ExprEmitter):
             return
         dtype = type_of(value)
         assert isinstance(dtype, DType), "memory holds scalars"
-        hint = PLAIN
-        if isinstance(pointer, ir.Element | ir.Moved) and self.lanes.mask is None:
+        lanes = self.lanes
+        if isinstance(pointer, ir.Element | ir.Moved) and lanes.mask is None:
             if self.around.space.keeps(pointer, given):
                 return
-            hint = self.around.space.hint(pointer.param, isinstance(pointer, ir.Moved))
-        memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
+            lanes = replace(lanes, hint=self.around.space.hint(pointer.param, isinstance(pointer, ir.Moved)))
+        memory.store(self.b, self.scalar(pointer), given, dtype, lanes)
 
     # --- branches ------------------------------------------------------------------------------------------------
 

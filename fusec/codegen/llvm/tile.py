@@ -183,9 +183,8 @@ class TiledNest(Nest):
         if not all(self.inner[name] is Step.UNIT and self.width * t.nbytes % LINE == 0 for name, t in outputs):
             return None
         for name, dtype in outputs:
-            at = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {column}")
-            address = b.binary("and", Value("i64", b.let(f"ptrtoint ptr {at} to i64")), integer(LINE - 1))
-            together = b.binary("and", together, b.compare("icmp eq", address, integer(0)))
+            beyond = b.binary("and", b.address_of(row.addresses[name], dtype.nbytes, column), integer(LINE - 1))
+            together = b.binary("and", together, b.compare("icmp eq", beyond, integer(0)))
         return together
 
     # --- transposition -------------------------------------------------------------------------------------------

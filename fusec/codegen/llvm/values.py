@@ -271,6 +271,11 @@ class Builder:
         """The address some bytes further."""
         return self.let(f"getelementptr i8, ptr {base}, i64 {nbytes}")
 
+    def address_of(self, base: Value, nbytes: int, position: str) -> Value:
+        """The address of an element of so many bytes, as a number."""
+        place = self.let(f"getelementptr [{nbytes} x i8], ptr {base.text}, i64 {position}")
+        return Value("i64", self.let(f"ptrtoint ptr {place} to i64"))
+
     @contextmanager
     def when(self, condition: Callable[[], Value], inside: str = "some", after: str = "after") -> Iterator[None]:
         """A block that runs where a uniform condition holds, and the one after it. inside, after: their names."""

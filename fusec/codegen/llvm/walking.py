@@ -112,7 +112,7 @@ class WalkNest(PartNest):
     def _control(self) -> set[str]:
         """Variables that no column has for itself: written beside the loops only, from others of the kind."""
         scalars = {param.name for param in self.program.params if isinstance(param, ir.ScalarParam)}
-        plan = self._analysis().body(self.program.body, scalars)
+        plan = self._analysis(self.program).body(self.program.body, scalars)
         found = set(self.types) - plan.varying
         inside = {name for run in self._branches(self.program.body) for name in _written(run)}
         found -= inside
@@ -139,21 +139,26 @@ class WalkNest(PartNest):
     def _is_control(self, stmt: ir.Stmt) -> bool:
         return isinstance(stmt, ir.Declare | ir.Assign) and stmt.name in self.control
 
-    def _runs(self, body: Body) -> Iterator[Body]:
-        """The stretches between loops and control statements, those of nested loops included."""
+    def _pieces(self, body: Body) -> Iterator[Body | ir.Stmt]:
+        """Loops and control statements in order, and the stretches around them, which may be empty."""
         run: list[ir.Stmt] = []
         for stmt in body:
             if isinstance(stmt, ir.While) or self._is_control(stmt):
-                if run:
-                    yield tuple(run)
+                yield tuple(run)
+                yield stmt
                 run = []
-                if isinstance(stmt, ir.While):
-                    yield from self._runs(stmt.body)
-                    yield from self._runs(stmt.step)
             else:
                 run.append(stmt)
-        if run:
-            yield tuple(run)
+        yield tuple(run)
+
+    def _runs(self, body: Body) -> Iterator[Body]:
+        """The stretches, those of nested loops included."""
+        for piece in self._pieces(body):
+            if isinstance(piece, ir.While):
+                yield from self._runs(piece.body)
+                yield from self._runs(piece.step)
+            elif isinstance(piece, tuple):
+                yield piece
 
     # --- tiles -------------------------------------------------------------------------------------------------------
 
@@ -168,18 +173,13 @@ class WalkNest(PartNest):
 
     def _block(self, body: Body, row: Row, start: str, end: Value) -> None:
         """Statements in order, for the columns of a tile."""
-        run: list[ir.Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, ir.While) or self._is_control(stmt):
-                self._columns(tuple(run), row, start, end)
-                run = []
-                if isinstance(stmt, ir.While):
-                    self._while(stmt, row, start, end)
-                else:
-                    self._set(stmt, row, start)
+        for piece in self._pieces(body):
+            if isinstance(piece, tuple):
+                self._columns(piece, row, start, end)
+            elif isinstance(piece, ir.While):
+                self._while(piece, row, start, end)
             else:
-                run.append(stmt)
-        self._columns(tuple(run), row, start, end)
+                self._set(piece, row, start)
 
     def _while(self, stmt: ir.While, row: Row, start: str, end: Value) -> None:
         b = self.b
