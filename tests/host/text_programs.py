@@ -6,6 +6,7 @@ from programs import Case
 from fusec import passes
 from fusec.base.dtypes import from_numpy
 from fusec.frontends.c.lower import lower, parse
+from fusec.frontends.c.texts import KernelTexts
 from fusec.passes.resolve import resolve_axes
 
 STRUCTS = """
@@ -97,7 +98,7 @@ def _case(name: str, preamble: str, body: str, arrays: dict[str, np.ndarray]) ->
     outputs = [each for each in arrays if each in ("z", "out")]
     inputs = [each for each in arrays if each not in outputs]
     given = (", ".join(params[each] for each in names) for names in (inputs, outputs))
-    text = parse(*given, body, name.replace(" ", "_"), preamble)
+    text = parse(KernelTexts(*given, body, name.replace(" ", "_"), preamble))
     types = {each: from_numpy(array.dtype) for each, array in arrays.items()}
     ndims = {each: 1 for each in arrays if each in raw}
     program = lower(text, types, ndims=ndims, scalars=frozenset())
