@@ -15,7 +15,7 @@ import numpy as np
 
 from fusec.arguments.operands import host_array
 from fusec.errors.fusing import DrawsNumbers, NotTraceable
-from fusec.frontends.capture.snapshot import ROOTS
+from fusec.frontends.capture.frozen_globals import ROOTS
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
 

@@ -13,7 +13,7 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import DefinitionNotText
 from fusec.errors.python import NotAFunction
 from fusec.frontends.capture.closure import Origin, Text
-from fusec.frontends.capture.snapshot import snapshot
+from fusec.frontends.capture.frozen_globals import frozen_globals
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.grid_kernel import Explicit, block_of
 from fusec.kernels.public_types import ElementwiseFunction, GridKernel
@@ -278,7 +278,7 @@ def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin
     if not isinstance(inner, FunctionType):
         what = f"{type(given).__name__} is not a function"
         raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
-    return inner, snapshot(inner)
+    return inner, frozen_globals(inner)
 
 
 def _is_signature(given: object) -> bool:

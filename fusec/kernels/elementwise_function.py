@@ -32,7 +32,7 @@ from fusec.dispatch.shown import Showing, Shown
 from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
-from fusec.frontends.capture import closure, snapshot
+from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import signature as declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
@@ -396,7 +396,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
 
     def _look_again(self) -> None:
         """Forget what was made while a name was missing that is there now."""
-        if self._captured is not None and self._captured.missing and snapshot.now_known(self._captured.missing):
+        if self._captured is not None and self._captured.missing and frozen_globals.now_known(self._captured.missing):
             with locks.lock:
                 self._captured, self._declared = None, {}
                 self._variants.clear()

@@ -25,7 +25,7 @@ from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
 from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
-from fusec.frontends.capture import closure, snapshot
+from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Origin
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.kernels.elementwise_function import dtype_named
@@ -285,7 +285,7 @@ class Reduction(Public, ShowsTotals):
 
     def _look_again(self) -> None:
         """Forget what was made while a name was missing that is there now."""
-        if self._missing and snapshot.now_known(self._missing):
+        if self._missing and frozen_globals.now_known(self._missing):
             self._captured, self._missing, self._declared = None, (), {}
             self._variants.clear()
 

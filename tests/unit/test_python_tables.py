@@ -10,7 +10,7 @@ import pytest
 
 import fusec
 from fusec import FusecError, FusecIndexError
-from fusec.frontends.capture.snapshot import MAX_TABLE
+from fusec.frontends.capture.frozen_globals import MAX_TABLE
 from fusec.ir.verify import TABLE_LENGTH
 from tests.support.python_law import law
 

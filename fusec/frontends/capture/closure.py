@@ -23,8 +23,8 @@ from fusec.base import dtypes
 from fusec.base.records import dataclass, replace
 from fusec.base.source import SourceFile
 from fusec.errors.python import NoSource, NotAFunction
-from fusec.frontends.capture.namespace import Opaque, Outside, closure_of
-from fusec.frontends.capture.snapshot import MAX_TABLE, NUMBERS, ROOTS, frozen
+from fusec.frontends.capture.frozen_globals import MAX_TABLE, NUMBERS, ROOTS, frozen
+from fusec.frontends.capture.namespace import Opaque, OuterScopes, closure_of
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import ANY
@@ -145,7 +145,7 @@ def attributes(origin: Origin, tree: s.FunctionNode) -> dict[str, object]:
     """The numbers and tables that attributes of objects from outside stand for now, as in ``config.scale``."""
     if not isinstance(origin, FunctionType):
         return {}
-    places = Outside(closure_of(origin), origin.__globals__)
+    places = OuterScopes(closure_of(origin), origin.__globals__)
     found = {name: places.find(name) for name in name_usage.free(tree) if "." in name}
     return {
         name: frozen(value[0]) for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)
@@ -266,7 +266,7 @@ class _Capturing:
                 return self._of_text(origin)
         text = _text_of(origin)
         (key,) = self._new_keys(origin, [text.name], kept)
-        namespace = Outside(kept, closure_of(origin), origin.__globals__)
+        namespace = OuterScopes(kept, closure_of(origin), origin.__globals__)
         tree = _tree(text)
         self.missing += [(origin, name) for name in name_usage.free(tree) if _is_missing(name, namespace)]
         params = [param.name for param in tree.params]
@@ -297,7 +297,7 @@ class _Capturing:
         functions = origin.functions
         names = [each.name for each in functions]
         keys = dict(zip(names, self._new_keys(origin, names), strict=True))
-        namespace = Outside({}, {}, origin.names)
+        namespace = OuterScopes({}, {}, origin.names)
         for each in functions:
             tree = _tree(each)
             defaults = [(param.name, param.default) for param in tree.params if param.default is not None]
@@ -307,7 +307,7 @@ class _Capturing:
             self.done.append(replace(each, key=keys[each.name], names=(*known, *others), defaults=given))
         return keys[names[-1]]
 
-    def _names(self, tree: s.FunctionNode, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
+    def _names(self, tree: s.FunctionNode, namespace: OuterScopes) -> tuple[tuple[str, Capture], ...]:
         """What the free names of a function stand for; for those that nothing defines, one that is alike."""
         found: list[tuple[str, Capture]] = []
         find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
@@ -329,7 +329,7 @@ class _Capturing:
     def _is_usable(self, value: object) -> bool:
         return isinstance(value, FunctionType) or self.of(value)[0] != "other"
 
-    def _is_object(self, dotted: str, namespace: Outside) -> bool:
+    def _is_object(self, dotted: str, namespace: OuterScopes) -> bool:
         """Whether the owner of an attribute is an object that kernels know nothing about."""
         owner = namespace.find(dotted.rpartition(".")[0])
         return owner is not None and not isinstance(owner[0], Opaque) and self.of(owner[0])[0] == "other"
@@ -399,7 +399,7 @@ def _is_array_class(value: object) -> bool:
     return value is Any or not ANY.isdisjoint(names)
 
 
-def _is_missing(name: str, namespace: Outside) -> bool:
+def _is_missing(name: str, namespace: OuterScopes) -> bool:
     """Whether nothing defines a name yet, or the attribute of one."""
     first = name.partition(".")[0]
     if namespace.find(first) is None:

@@ -15,7 +15,7 @@ class Opaque:
     """What stands for something in a file that is not run: its attributes are not those of what it stands for."""
 
 
-class Outside:
+class OuterScopes:
     """The places where Python finds the names of a function, inner ones first; a dotted name stands for itself."""
 
     def __init__(self, *places: Mapping[str, object]) -> None:

@@ -147,7 +147,7 @@ def _check_written(array: v.Array, span: Span) -> None:
 def intrinsic(context: FunctionContext, callee: v.Intrinsic, node: s.CallNode) -> v.Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
     if callee.name == "local":
-        return own_array(context, "local", node)
+        return declare_array(context, "local", node)
     if callee.name == "grid":
         cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
         raise NotInSubset("fusec.grid here is", cure).at(node.span)
@@ -204,7 +204,7 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
     return v.Scalar(dtype, v.converted(Local(old.name, dtype), carrier(dtype)))
 
 
-def own_array(context: FunctionContext, space: Space, node: s.CallNode) -> v.Array:
+def declare_array(context: FunctionContext, space: Space, node: s.CallNode) -> v.Array:
     """``fusec.local(shape, dtype)``, zeros, anew whenever control gets here; ``fusec.shared`` holds anything at first.
 
     Each element has the one, all threads of a block the other.

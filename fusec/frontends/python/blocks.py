@@ -30,7 +30,7 @@ def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> 
         raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(node.span)
     if callee.name == "shared":
         _check(context, callee.name, node)
-        return arrays.own_array(context, "shared", node)
+        return arrays.declare_array(context, "shared", node)
     if callee.name in INDICES:
         _check(context, callee.name, node)
         _without_arguments(callee.name, node)

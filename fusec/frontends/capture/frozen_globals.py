@@ -8,7 +8,7 @@ from types import FunctionType, ModuleType
 import numpy as np
 
 from fusec.base import dtypes
-from fusec.frontends.capture.namespace import Outside, closure_of
+from fusec.frontends.capture.namespace import OuterScopes, closure_of
 
 NUMBERS = (bool, int, float, complex, np.generic, tuple, list, np.ndarray)
 MAX_TABLE = 4096  # elements of an array, list or tuple that a kernel has as a table
@@ -26,21 +26,21 @@ class Fixed:
         self.__name__, self.__module__ = function.__name__, function.__module__
 
 
-def snapshot(origin: object) -> dict[str, object]:
+def frozen_globals(origin: object) -> dict[str, object]:
     """What the names in a function stand for now, but for its own, and for arrays too large for a table."""
     if not isinstance(origin, FunctionType):
         return {}
-    found = _snapshot(origin, {})
+    found = _globals_of(origin, {})
     found.pop(origin.__name__, None)  # what was called so before, if anything
     return found
 
 
 def now_known(missing: tuple[tuple[FunctionType, str], ...]) -> bool:
     """Whether one of the names that nothing defined is defined by now."""
-    return any(Outside(closure_of(each), each.__globals__).find(name) is not None for each, name in missing)
+    return any(OuterScopes(closure_of(each), each.__globals__).find(name) is not None for each, name in missing)
 
 
-def _snapshot(function: FunctionType, seen: dict[FunctionType, Fixed]) -> dict[str, object]:
+def _globals_of(function: FunctionType, seen: dict[FunctionType, Fixed]) -> dict[str, object]:
     code = function.__code__
     names = set(code.co_names).difference(code.co_freevars)
     found: Mapping[str, object] = {name: function.__globals__[name] for name in names & function.__globals__.keys()}
@@ -67,7 +67,7 @@ def _fixed(value: object, seen: dict[FunctionType, Fixed]) -> object:
         return value
     if value not in seen:
         seen[value] = Fixed(value)
-        seen[value].kept.update(_snapshot(value, seen))
+        seen[value].kept.update(_globals_of(value, seen))
     return seen[value]
 
 
