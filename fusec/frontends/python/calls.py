@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, Recursion, TooLarge
@@ -26,13 +25,16 @@ def user_call(context: FunctionContext, callee: v.UserFunction, node: s.CallNode
     """A call: literals are built into the instance, other numbers are its arguments."""
     if callee.key in context.kernel.active:
         raise Recursion(callee.name).at(node.span)
-    return _instance_call(context, callee, _arguments(context, callee, node), node)
+    text = context.kernel.texts[callee.key]
+    defaults = {name: value_of(each, name) for name, each in text.defaults}
+    given = _arguments(context, callee.name, text.tree.params, defaults, node)
+    return _instance_call(context, callee, given, node)
 
 
 def closure_call(context: FunctionContext, callee: v.Closure, node: s.CallNode) -> v.Value:
     """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
     tree = callee.tree
-    given = _matched(context, callee.name, tree.params, dict(callee.defaults), node)
+    given = _arguments(context, callee.name, tree.params, dict(callee.defaults), node)
     held = dict(_enclosed(context, callee, node.span, ()).held or ())
     value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.ReturnNode) else None
     if value is None:
@@ -100,46 +102,32 @@ def _instance_call(
     return v.Items(tuple(v.Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
 
 
-def _arguments(context: FunctionContext, callee: v.UserFunction, node: s.CallNode) -> dict[str, v.Value]:
-    """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
-    captured = context.kernel.texts[callee.key].defaults
-    defaults = {name: value_of(each, name) for name, each in captured}
-    return _matched(context, callee.name, context.kernel.tree(callee.key).params, defaults, node)
-
-
-def _matched(
+def _arguments(
     context: FunctionContext,
     function: str,
     params: tuple[s.ParamNode, ...],
     defaults: Mapping[str, v.Value | Other],
     node: s.CallNode,
 ) -> dict[str, v.Value]:
-    """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
+    """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
+    names = [param.name for param in params]
+    cure = f"its parameters are: {', '.join(names)}"
     if len(node.args) > len(params):
-        shown = ", ".join(param.name for param in params)
-        cure = f"its parameters are: {shown}"
         raise ArgumentCount(function, str(len(params)), len(node.args), cure).at(node.span)
-    given: dict[str, v.Value] = {
-        param.name: _argument(context, arg) for param, arg in zip(params, node.args, strict=False)
-    }
+    given = {name: _argument(context, arg) for name, arg in zip(names, node.args, strict=False)}
     for each in node.keywords:
-        if each.name not in (param.name for param in params):
-            shown = ", ".join(param.name for param in params)
-            cure = f"its parameters are: {shown}"
+        if each.name not in names:
             raise NotInSubset(f"the argument '{each.name}=' of '{function}' is", cure).at(each.span)
         if each.name in given:
             cure = "give it once, by position or by name"
             raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
         given[each.name] = _argument(context, each.value)
-    for param in params:
-        if param.name in given:
-            continue
-        default = defaults.get(param.name)
+    for name in names:
+        default = given.get(name) or defaults.get(name)
         if default is None or isinstance(default, Other):
-            cure = f"'{param.name}' is missing"
-            raise ArgumentCount(function, str(len(params)), len(given), cure).at(node.span)
-        given[param.name] = default
-    return {param.name: given[param.name] for param in params}
+            raise ArgumentCount(function, str(len(params)), len(given), f"'{name}' is missing").at(node.span)
+        given[name] = default
+    return {name: given[name] for name in names}
 
 
 def _argument(context: FunctionContext, node: s.Expression) -> v.Value:
@@ -165,27 +153,30 @@ def _instance(
         context.kernel.active.pop()
 
 
+def _with_numbers(name: str, value: v.Value, change: Callable[[str, v.Scalar], v.Scalar]) -> v.Value:
+    """The value with others in place of the numbers in it that are not known. change: of a number and a name for it."""
+    match value:
+        case v.Scalar() if value.literal is None:
+            return change(name, value)
+        case v.Items(items=items):
+            return v.Items(tuple(_with_numbers(f"{name}_{at}", item, change) for at, item in enumerate(items)))
+        case v.Table(start=Expr() as start):
+            return replace(value, start=change(f"{name}_start", v.Scalar(PY_INT, start)).expr)
+        case v.Closure(held=(_, *_) as held):
+            changed = tuple((each, _with_numbers(f"{name}_{each}", item, change)) for each, item in held)
+            return replace(value, held=changed)
+    return value
+
+
 def parameter_values(given: dict[str, v.Value]) -> tuple[dict[str, v.Value], list[tuple[str, v.Scalar]]]:
     """What the parameters of an instance hold, and which of its IR's parameters there are for them."""
     taken: list[tuple[str, v.Scalar]] = []
 
-    def inside(name: str, value: v.Value) -> v.Value:
-        match value:
-            case v.Scalar() if value.literal is None:
-                held = v.Scalar(value.type, Local(name, scalar_type(value.expr)))
-                taken.append((name, held))
-                return held
-            case v.Items(items=items):
-                return v.Items(tuple(inside(f"{name}_{at}", item) for at, item in enumerate(items)))
-            case v.Table(start=Expr()):
-                start = Local(f"{name}_start", INT64)
-                taken.append((start.name, v.Scalar(PY_INT, start)))
-                return replace(value, start=start)
-            case v.Closure(held=(_, *_) as held):
-                return replace(value, held=tuple((each, inside(f"{name}_{each}", item)) for each, item in held))
-        return value
+    def parameter(name: str, value: v.Scalar) -> v.Scalar:
+        taken.append((name, v.Scalar(value.type, Local(name, scalar_type(value.expr)))))
+        return taken[-1][1]
 
-    return {name: inside(name, value) for name, value in given.items()}, taken
+    return {name: _with_numbers(name, value, parameter) for name, value in given.items()}, taken
 
 
 def result_of(name: str, kinds: tuple[Kind, ...]) -> Struct | Kind:
@@ -214,13 +205,11 @@ def _signature(value: v.Value) -> object:
 
 def flat(value: v.Value) -> list[Expr]:
     """The numbers that a call passes for an argument."""
-    match value:
-        case v.Scalar() if value.literal is None:
-            return [value.read()]
-        case v.Items(items=items):
-            return [each for item in items for each in flat(item)]
-        case v.Table(start=Expr() as start):
-            return [start]
-        case v.Closure(held=(_, *_) as held):
-            return [each for _, item in held for each in flat(item)]
-    return []
+    passed: list[Expr] = []
+
+    def argument(_: str, number: v.Scalar) -> v.Scalar:
+        passed.append(number.read())
+        return number
+
+    _with_numbers("", value, argument)
+    return passed
