@@ -8,7 +8,7 @@ from fusec.errors.python import BadAnnotation
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import unquoted
 from fusec.frontends.python.kernel_context import KernelContext, Other
-from fusec.frontends.python.name_usage import dotted_name
+from fusec.frontends.python.name_usage import dotted_name, last_name
 from fusec.frontends.python.types import PythonType, storage
 from fusec.frontends.python.values import Absent, Type
 
@@ -25,7 +25,7 @@ def dtype_of(node: s.Expression | None, kernel: KernelContext, key: str) -> DTyp
         return None
     text = unquoted(node.text).strip() if isinstance(node, s.String) else dotted_name(node)
     if text is None:
-        if isinstance(node, s.Index) and (dotted_name(node.value) or "").rpartition(".")[2] in ANY:
+        if isinstance(node, s.Index) and last_name(node.value) in ANY:
             return None
         if isinstance(node, s.Constant) and node.value is None:
             return None

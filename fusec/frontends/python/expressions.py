@@ -20,7 +20,7 @@ from fusec.frontends.python.dtype_calls import cast, dtype_named, has_dtype_argu
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, part
 from fusec.frontends.python.kernel_context import Other
-from fusec.frontends.python.name_usage import dotted_name
+from fusec.frontends.python.name_usage import called, dotted_name
 from fusec.frontends.python.names import attribute_of, lookup, unusable
 from fusec.ir.expr import Expr, apply
 
@@ -201,7 +201,7 @@ class PythonExpressions:
     # --- calls ---
 
     def _call(self, node: s.CallNode) -> v.Value:
-        if isinstance(node.callee, s.Name) and node.callee.name == "len" and len(node.args) == 1:
+        if called(node) == "len" and len(node.args) == 1:
             owner = self.value(node.args[0])
             if isinstance(owner, v.Array) and not owner.is_flat:
                 return arrays.length_of(owner)

@@ -19,7 +19,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
 from fusec.frontends.python.kernel_context import KernelContext, value_of
-from fusec.frontends.python.name_usage import dotted_name
+from fusec.frontends.python.name_usage import dotted_name, last_name
 from fusec.frontends.python.values import Items, Scalar, Table, Value
 from fusec.ir.expr import Const
 
@@ -68,7 +68,7 @@ class Extents:
         self.before, loop = grid_loop(KernelContext(definition).tree(text.key))
         call = loop.iterable
         if not isinstance(call, s.CallNode) or len(call.args) != 1:
-            is_grid = isinstance(call, s.CallNode) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
+            is_grid = isinstance(call, s.CallNode) and last_name(call.callee) == "grid"
             what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
             raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
         self.shape = call.args[0]
@@ -199,10 +199,7 @@ class _Reader:
     def _fact(self, owner: object, fact: str, node: s.Expression) -> object:
         if not isinstance(owner, Shaped):
             raise _UnknownError(node.span)
-        size = 1
-        for extent in owner.shape:
-            size *= extent
-        return {"shape": owner.shape, "size": size, "ndim": len(owner.shape)}[fact]
+        return {"shape": owner.shape, "size": prod(owner.shape), "ndim": len(owner.shape)}[fact]
 
     def _constant(self, name: str, node: s.Expression) -> object:
         found = value_of(self.captured[name], name)

@@ -11,7 +11,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.blocks import check_axes, position
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.loops import WALKS
-from fusec.frontends.python.name_usage import assigned, named, read_first
+from fusec.frontends.python.name_usage import assigned, called, named, read_first
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
@@ -40,8 +40,7 @@ def _is_text(node: s.Statement) -> bool:
 
 def _walks(node: s.Expression) -> bool:
     """Whether a loop is seen to run over a range or a sequence."""
-    called = isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name in ("range", *WALKS)
-    return called or isinstance(node, s.Tuple)
+    return called(node) in ("range", *WALKS) or isinstance(node, s.Tuple)
 
 
 def over_grid(lowering: PythonStatements) -> None:

@@ -14,7 +14,7 @@ from fusec.frontends.python import arithmetic, name_usage, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.dtype_calls import cast
 from fusec.frontends.python.function_context import Binding, FunctionContext, Loop, Variables
-from fusec.frontends.python.name_usage import dotted_name
+from fusec.frontends.python.name_usage import called, last_name
 from fusec.frontends.python.sequences import Place, Sequence
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
@@ -25,12 +25,12 @@ TRUE = const(True, BOOL)
 MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 MAX_ROUNDS = 64  # of a loop that is written out
 MAX_COPIES = 512  # of the innermost body, where such loops stand in one another
-WALKS = ("enumerate", "zip", "reversed")
+WALKS = {  # functions that walk over sequences, and how they are called
+    "enumerate": "write enumerate(t) or enumerate(t, start)",
+    "zip": "write zip(t, u), perhaps with strict=True",
+    "reversed": "write reversed(t)",
+}
 CURE = "write for i in range(n), or walk over a tuple or an array from outside"
-
-
-def nothing() -> None:
-    """Begin an iteration without state."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Rounds:
     changed: Mapping[str, None]  # variables that it assigns, in order
     condition: Callable[[], Expr]
     body: s.Body = ()
-    begin: Callable[[], None] = nothing  # what comes before the body in every round
+    begin: Callable[[], None] = lambda: None  # what comes before the body in every round
     step: tuple[Stmt, ...] = ()
 
 
@@ -65,11 +65,8 @@ class LoopLowering:
             return
         start, stop, step = _range(self.context, node.iterable)
         known = _known_range(start, stop, step)
-        if (
-            known is not None
-            and self.context.copies * len(known[: MAX_COPIES + 1]) <= MAX_COPIES
-            and self._makes_offsets(node)
-        ):
+        is_short = known is not None and self.context.copies * len(known[: MAX_COPIES + 1]) <= MAX_COPIES
+        if known is not None and is_short and self._makes_offsets(node):
             self._written_out(node, _of_range(known))
         else:
             self._count(node, (start, stop, step), None)
@@ -88,11 +85,9 @@ class LoopLowering:
         """
         jumps = name_usage.jumps(node.body)
         left = f"fusec_left_{node.span.start}"
-        body = (
-            name_usage.without_continue(node.body, left if "break" in jumps else "")
-            if "continue" in jumps
-            else node.body
-        )
+        body = node.body
+        if "continue" in jumps:
+            body = name_usage.without_continue(body, left if "break" in jumps else "")
         changed = name_usage.assigned((node,)) | ({left: None} if body is not node.body else {})
 
         def once(place: int) -> None:
@@ -244,10 +239,10 @@ class LoopLowering:
 
 def _walked(context: FunctionContext, node: s.Expression) -> Sequence | None:
     """A tuple, a table, or several walked together; None for a call of range and all that is no sequence."""
-    match node:
-        case s.CallNode(callee=s.Name(name=name)) if name in WALKS and name not in context.variables:
-            return _called(context, name, node)
-        case s.CallNode(callee=callee) if (dotted_name(callee) or "").rpartition(".")[2] in ("range", "grid"):
+    if isinstance(node, s.CallNode):
+        if called(node) in WALKS and called(node) not in context.variables:
+            return _walk_called(context, called(node), node)
+        if last_name(node.callee) in ("range", "grid"):
             return None
     value = context.value(node)
     if isinstance(value, Neighbours):
@@ -255,13 +250,13 @@ def _walked(context: FunctionContext, node: s.Expression) -> Sequence | None:
     return sequences.sequence_of(context.settled("item", value), node.span)
 
 
-def _called(context: FunctionContext, name: str, node: s.CallNode) -> Sequence:
+def _walk_called(context: FunctionContext, name: str, node: s.CallNode) -> Sequence:
     """``enumerate(t, start)``, ``zip(t, u)`` or ``reversed(t)``. Raises BadLoop."""
     keywords = {each.name: each.value for each in node.keywords}
     known = {"enumerate": {"start"}, "zip": {"strict"}}.get(name, set())
     most = {"enumerate": 2, "reversed": 1}.get(name, len(node.args))
     if not 1 <= len(node.args) <= most - (name == "enumerate" and len(keywords)) or keywords.keys() - known:
-        raise BadLoop(f"'{name}' does not take these arguments", _taken(name)).at(node.span)
+        raise BadLoop(f"'{name}' does not take these arguments", WALKS[name]).at(node.span)
     given = node.args[:1] if name == "enumerate" else node.args
     parts = [_part(context, each) for each in given]
     if name == "reversed":
@@ -280,7 +275,7 @@ def _called(context: FunctionContext, name: str, node: s.CallNode) -> Sequence:
 
 def _part(context: FunctionContext, node: s.Expression) -> Sequence:
     """One of the sequences walked together. Raises BadLoop."""
-    if isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name == "range":
+    if called(node) == "range":
         known = _known_range(*_range(context, node))
         if known is None:
             raise BadLoop("a range in this place must have known numbers", CURE).at(node.span)
@@ -293,10 +288,9 @@ def _part(context: FunctionContext, node: s.Expression) -> Sequence:
 
 def _range(context: FunctionContext, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
     """Start, stop and step, evaluated once. Raises BadLoop."""
-    is_range = isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name == "range"
-    if isinstance(node, s.CallNode) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
+    if isinstance(node, s.CallNode) and last_name(node.callee) == "grid":
         context.value(node)  # raises: a grid stands elsewhere
-    if not is_range or not isinstance(node, s.CallNode):
+    if not isinstance(node, s.CallNode) or called(node) != "range":
         raise BadLoop("a loop runs over a range", CURE).at(node.span)
     if node.keywords or not 1 <= len(node.args) <= 3:
         raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(node.span)
@@ -313,11 +307,8 @@ def _bound(context: FunctionContext, node: s.Expression) -> Scalar:
     value = context.scalar(node)
     if not is_integer(value.type) and not is_bool(value.type):
         raise BadLoop(f"range takes integers, not {value.type}", "convert it: int(x)").at(node.span)
-    value = (
-        adapt(value, PY_INT, node.span)
-        if is_bool(value.type) or value.type == PY_INT
-        else cast(value, PY_INT, node.span)
-    )
+    convert = adapt if is_bool(value.type) or value.type == PY_INT else cast
+    value = convert(value, PY_INT, node.span)
     if value.literal is not None:
         value.read(node.span)
     held = context.copied("bound", value)
@@ -352,23 +343,14 @@ def _minus(last: int, place: Place) -> Place:
     return last - place if isinstance(place, int) else apply("subtract", const(last, INT64), place)
 
 
-def _taken(name: str) -> str:
-    """How a function that walks over sequences is called."""
-    return {"enumerate": "write enumerate(t) or enumerate(t, start)", "reversed": "write reversed(t)"}.get(
-        name, "write zip(t, u), perhaps with strict=True"
-    )
-
-
 def _check_counter(start: Scalar, stop: Scalar, step: Scalar, span: Span) -> None:
     """Raises BadLoop for a range that is known to take its int64 counter beyond int64, from where it would go on."""
-    match start.literal, stop.literal, step.literal:
-        case int() as first, int() as last, int() as width:
-            rounds = range(first, last, width)
-            if rounds and not -(2**63) <= rounds[-1] + width < 2**63:
-                what = f"after {rounds[-1]} the counter of this range leaves int64, by its step of {width}"
-                count = (rounds[-1] - first) // width + 1  # its len() may not fit
-                cure = f"count iterations, for k in range({count}), and compute {first} + k * {width}"
-                raise BadLoop(what, cure).at(span)
+    rounds = _known_range(start, stop, step)
+    if rounds and not -(2**63) <= rounds[-1] + rounds.step < 2**63:
+        what = f"after {rounds[-1]} the counter of this range leaves int64, by its step of {rounds.step}"
+        count = (rounds[-1] - rounds.start) // rounds.step + 1  # its len() may not fit
+        cure = f"count iterations, for k in range({count}), and compute {rounds.start} + k * {rounds.step}"
+        raise BadLoop(what, cure).at(span)
 
 
 def _more(counter: Local, stop: Scalar, step: Scalar) -> Expr:

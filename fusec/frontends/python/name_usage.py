@@ -101,6 +101,16 @@ def dotted_name(node: s.Expression) -> str | None:
     return ".".join((node.name, *reversed(chain))) if isinstance(node, s.Name) else None
 
 
+def called(node: s.Expression) -> str:
+    """The name that an expression calls, without a module before it; "" for other expressions."""
+    return node.callee.name if isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) else ""
+
+
+def last_name(node: s.Expression) -> str:
+    """``c`` of ``a.b.c``; "" for what is no chain of names."""
+    return (dotted_name(node) or "").rpartition(".")[2]
+
+
 def _blocks(statement: s.Statement) -> tuple[s.Body, ...]:
     """The statements inside a branch or a loop."""
     match statement:
