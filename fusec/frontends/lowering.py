@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from fusec.base.dtypes import INT64
 from fusec.base.records import dataclass
 from fusec.base.source import Span
 from fusec.errors.language import BadArgument, TooDeep
-from fusec.ir.expr import Expr, type_of
-from fusec.ir.loops import Declare, Local, Stmt
+from fusec.ir.expr import Expr, apply, const, type_of
+from fusec.ir.loops import Declare, Local, Stmt, query
 
 MAX_DEPTH = 64  # of nested expressions in the text, and of calls inside calls; bounds Python's recursion
 MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
@@ -37,6 +38,15 @@ def fresh(name: str, taken: set[str], counts: dict[str, int]) -> str:
         found = f"{name}_{count}"
     counts[name] = count
     taken.add(found)
+    return found
+
+
+def position_of(axes: Sequence[int]) -> Expr:
+    """The position of an element in C order of some axes."""
+    found: Expr = const(0, INT64)
+    for axis in axes:
+        here = query("coordinate", axis)
+        found = here if axis == axes[0] else apply("add", apply("multiply", found, query("shape", axis)), here)
     return found
 
 

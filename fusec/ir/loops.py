@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal, TypeGuard
 
-from fusec.base.dtypes import DType
+from fusec.base.dtypes import INT64, DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
-from fusec.ir.expr import Expr, IRNode, Pointer, Space, Struct, Type
+from fusec.ir.expr import Expr, IRNode, Pointer, Space, Struct, Type, const
 
 Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate", "thread"]
 AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]
@@ -106,6 +106,11 @@ class Query(Expr):
     what: Quantity
     axis: Expr | None
     type: DType
+
+
+def query(what: Quantity, axis: int | None = None, param: str = "") -> Query:
+    """A property of a raw array or of the iteration space. axis: along which it is, for what has one."""
+    return Query(param, what, None if axis is None else const(axis, INT64), INT64)
 
 
 @dataclass(frozen=True, eq=False)

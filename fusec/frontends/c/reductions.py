@@ -21,7 +21,7 @@ from fusec.frontends.c.storage import PlaceAccess
 from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
 from fusec.frontends.c.texts import ReductionTexts
 from fusec.frontends.c.type_resolution import TypeResolver
-from fusec.frontends.lowering import MAX_DEPTH
+from fusec.frontends.lowering import MAX_DEPTH, position_of
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, ReductionIR, Stage, parts_of, whole_of
@@ -219,8 +219,8 @@ class _ReductionLowering:
         frame, raw = self._frame(), dict[str, RawArray]()
         symbols = frame.symbols[0]
         results = Indexer(self.kept, ir.Local(TOTALS, INT64))
-        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": NamedConstant(self._position(self.reduced))})
-        symbols.update({"_i": NamedConstant(self._position(self.kept)), "_j": NamedConstant(self._flat())})
+        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": NamedConstant(position_of(self.reduced))})
+        symbols.update({"_i": NamedConstant(position_of(self.kept)), "_j": NamedConstant(self._flat())})
         for param in self.text.inputs:
             dtype, reason = self.types[param.name], f"input '{param.name}'"
             if param.raw and param.name not in self.scalars:
@@ -245,22 +245,12 @@ class _ReductionLowering:
                 loads.append(ir.Declare(param.name, dtype, ir.Load(place, dtype)))
         return Stage((*loads, *body), Accumulator(PART, self.type, value, "")), raw
 
-    def _position(self, axes: Sequence[int]) -> Expr:
-        """The position in C order of some axes: CuPy's ``_J`` for those that are reduced, ``_i`` for the others."""
-        position: Expr = const(0, INT64)
-        for axis in axes:
-            along = const(axis, INT64)
-            extent = ir.Query("", "shape", along, INT64)
-            here = ir.Query("", "coordinate", along, INT64)
-            position = here if axis == axes[0] else apply("add", apply("multiply", position, extent), here)
-        return position
-
     def _flat(self) -> Expr:
         """CuPy's ``_j``: the position where the axes that are reduced come before the others."""
-        inner = self._position(self.reduced)
+        inner = position_of(self.reduced)
         if not self.kept:
             return inner
-        return apply("add", apply("multiply", inner, ir.Local(TOTALS, INT64)), self._position(self.kept))
+        return apply("add", apply("multiply", inner, ir.Local(TOTALS, INT64)), position_of(self.kept))
 
     def _combine(self) -> ir.Function:
         frame = self._frame()

@@ -17,7 +17,7 @@ from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.names import ATOMICS, EFFECTS
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Space, apply, const
-from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Offset, Query, Store
+from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Offset, Store, query
 
 NAMES = {"local": "local", "shared": "tile"}  # of arrays in the IR
 MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU's thread may have without harm
@@ -28,13 +28,13 @@ STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"
 
 def array_of_call(name: str, dtype: DType, ndim: int, written: bool) -> v.Array:
     """An argument."""
-    extents = tuple(Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim))
+    extents = tuple(query("shape", axis, name) for axis in range(ndim))
     return v.Array(name, dtype, extents, written=written)
 
 
 def fact_of(array: v.Array, node: s.Attribute) -> v.Value:
     """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
-    size = Query(array.name, "size", None, INT64)
+    size = query("size", param=array.name)
     match node.name:
         case _ if array.is_flat:
             pass

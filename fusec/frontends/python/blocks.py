@@ -14,7 +14,7 @@ from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Absent, Intrinsic, Items, Scalar, Value
 from fusec.ir.expr import Expr, apply, const
-from fusec.ir.loops import Barrier, Program, Quantity, Query, is_shared
+from fusec.ir.loops import Barrier, Program, Quantity, is_shared, query
 from fusec.ir.uniform import uniformity
 from fusec.ir.walk import statements
 
@@ -51,10 +51,10 @@ def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value 
 
 def position(block: tuple[int, ...], axis: int) -> Expr:
     """The position along an axis of the grid."""
-    found: Expr = Query("", "coordinate", const(axis, INT64), INT64)
+    found: Expr = query("coordinate", axis)
     if block:
         first = apply("multiply", found, const(block[axis], INT64))
-        found = apply("add", first, Query("", "thread", const(axis, INT64), INT64))
+        found = apply("add", first, query("thread", axis))
     return found
 
 
@@ -80,7 +80,7 @@ def _without_arguments(name: str, node: s.CallNode) -> None:
 def _where(context: FunctionContext, what: Quantity) -> Value:
     """A number, or a tuple for a block of several axes."""
     axes = range(len(context.kernel.definition.block))
-    found = tuple(Scalar(PY_INT, Query("", what, const(axis, INT64), INT64)) for axis in axes)
+    found = tuple(Scalar(PY_INT, query(what, axis)) for axis in axes)
     return found[0] if len(found) == 1 else Items(found)
 
 

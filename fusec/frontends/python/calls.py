@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fusec.base.dtypes import DType
 from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, Recursion, TooLarge
@@ -179,7 +180,7 @@ def parameter_values(given: dict[str, v.Value]) -> tuple[dict[str, v.Value], lis
     return {name: _with_numbers(name, value, parameter) for name, value in given.items()}, taken
 
 
-def result_of(name: str, kinds: tuple[Kind, ...]) -> Struct | Kind:
+def result_of(name: str, kinds: tuple[Kind, ...]) -> Struct | DType:
     """The IR type of a function's results: one number as it is, several in a struct."""
     if len(kinds) == 1:
         return carrier(kinds[0])

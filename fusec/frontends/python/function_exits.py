@@ -15,7 +15,7 @@ from fusec.frontends.python.calls import parameter_values, result_of
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.kernel_context import Instance, KernelContext
 from fusec.frontends.python.statements import Ending, PythonStatements
-from fusec.frontends.python.types import Kind, PythonType, carrier, storage
+from fusec.frontends.python.types import Kind, carrier, storage
 from fusec.frontends.python.values import Closure, Scalar, UserFunction, Value, converted, rounded
 from fusec.ir.expr import Expr, Pointer, Struct
 from fusec.ir.loops import Element, Function, Make, Return, Store
@@ -30,9 +30,7 @@ class ReturnEnding:
 
     def places(self) -> list[tuple[str, DType | Struct]]:
         """The returned values."""
-        kind = result_of(self.name, self.kinds)
-        assert not isinstance(kind, PythonType), "carriers are dtypes"
-        return [("result", kind)]
+        return [("result", result_of(self.name, self.kinds))]
 
     def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
         """The results as they are returned."""
@@ -102,7 +100,6 @@ def instantiate(
     result = result_of(name, kinds)
     text = tree.span.file.line(tree.span.line).strip()
     types = tuple((each, carrier(value.type)) for each, value in params)
-    assert not isinstance(result, PythonType), "carriers are dtypes"
     function = Function(name, types, result, tuple(lowering.context.blocks[0]), text)
     return Instance(function, kinds, lowering.returned[0][1])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.errors.python import BadLoop, NotInSubset
 from fusec.frontends.python import syntax as s
@@ -15,7 +14,7 @@ from fusec.frontends.python.name_usage import assigned, called, named, read_firs
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
-from fusec.ir.loops import Query, Return
+from fusec.ir.loops import Return, query
 
 ONE_LOOP = "a kernel is one loop over its grid, for i in fusec.grid(n), and what is computed before it"
 ONE_SHAPE = "fusec.grid takes one number or one tuple"
@@ -84,7 +83,7 @@ def _begin(lowering: PythonStatements, loop: s.For) -> None:
     check_axes(block, axes, node.span)
     context.in_grid = True
     is_flat = not isinstance(shape, Items) and not block
-    found: Value = Scalar(PY_INT, Query("", "index", None, INT64) if is_flat else position(block, 0))
+    found: Value = Scalar(PY_INT, query("index") if is_flat else position(block, 0))
     if isinstance(shape, Items):
         found = Items(tuple(Scalar(PY_INT, position(block, axis)) for axis in range(axes)))
     if isinstance(loop.target, s.Name):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import BadReduction, CannotUnpack
+from fusec.frontends.lowering import position_of
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.accumulator import Parts, identity_of, settled
 from fusec.frontends.python.annotations import dtype_of
@@ -19,10 +20,10 @@ from fusec.frontends.python.function_exits import ReturnEnding, StoreEnding, con
 from fusec.frontends.python.kernel_context import KernelContext
 from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.statements import Ending, PythonStatements
-from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, PythonType, carrier, storage
+from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, carrier, storage
 from fusec.frontends.python.values import Items, Scalar, UserFunction, Value, adapt, converted
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Struct, apply, const
+from fusec.ir.expr import Expr, Struct, const
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, whole_of
 
 TOTAL, PART = "_total", "_part"  # locals
@@ -38,8 +39,7 @@ def infer(definition: ReductionFunctions, types: Mapping[str, DType], scalars: f
     finished = lowering.finished(held, is_tuple)
     if finished is None:
         return lowering.parameters.inferred(tuple(map(storage, held)), is_tuple)
-    tree, key = lowering.function("finish")
-    forced = dtype_of(tree.returns, lowering.kernel, key)
+    forced = lowering.declared_result("finish")
     results = tuple(forced or storage(kind) for kind in finished.results())
     return lowering.parameters.inferred(results, finished.returned[0][1])
 
@@ -96,9 +96,10 @@ class _Lowering:
         self.definition, self.types, self.scalars = definition, types, scalars
         self.parameters = Parameters(definition, types)
         self.ndim, self.reduced = ndim, tuple(reduced)
-        self.roles = dict(definition.roles)
+        self.roles = dict(definition.roles)  # the keys of functions
         self.kernel = KernelContext(definition.plain, reduces=True)
         self.kernel.names |= {*definition.inputs, *definition.outputs, definition.name}
+        self.trees = {role: self.kernel.tree(key) for role, key in definition.roles}
         self.taken = {*definition.inputs, *definition.outputs, REDUCED}
 
     # --- types ---
@@ -106,10 +107,10 @@ class _Lowering:
     def held(self) -> tuple[tuple[Kind, ...], bool]:
         """The types that are accumulated, and whether functions see them as a tuple."""
         first = self.mapped_parts()
-        tree, key = self.function("combine")
-        found = [
-            dtype_of(each, self.kernel, key) for each in (tree.returns, *(param.annotation for param in tree.params))
-        ]
+        tree, key = self.trees["combine"], self.roles["combine"]
+        found = (
+            dtype_of(each, self.kernel, key) for each in (tree.returns, *(each.annotation for each in tree.params))
+        )
         annotated = next((dtype for dtype in found if dtype is not None), None)
         identity = identity_of(self.definition.identity)
 
@@ -121,14 +122,9 @@ class _Lowering:
     def mapped_parts(self) -> Parts:
         """What is made of one element."""
         if "map" not in self.roles:
-            tree, _ = self.function("combine")
-            param = self.definition.inputs[0]
-            kind = self.input(param, tree.span)
-            assert isinstance(kind, Scalar), "an element is a number"
-            return Parts("what is combined is", (kind.type,), False, tree.span, has_line=False)
-        tree, key = self.function("map")
+            return Parts("what is combined is", (self._element().type,), False, self._span, has_line=False)
         found = _parts("map returns", self._lowered("map", self.taken | {TOTAL, PART}, self.parameter))
-        forced = dtype_of(tree.returns, self.kernel, key)
+        forced = self.declared_result("map")
         return found if forced is None else Parts(found.whose, (forced,) * len(found.kinds), found.is_tuple, found.span)
 
     # --- parts of the reduction ---
@@ -138,7 +134,7 @@ class _Lowering:
         definition, name = self.definition, self.kernel.fresh(f"{self.definition.name}_combine")
         combine = self._combine(name, held, is_tuple)
         body, value = self._stage(name, held)
-        kind = _carried(name, held)
+        kind = result_of(name, held)
         parts = tuple(ir.Local(part, dtype) for part, dtype in Accumulator(PART, kind, const(0, INT64), name).parts)
         total = Accumulator(TOTAL, kind, whole_of(parts, kind), name)
         finish = self._finish(held, is_tuple)
@@ -162,33 +158,30 @@ class _Lowering:
 
     def _combine(self, name: str, held: tuple[Kind, ...], is_tuple: bool) -> ir.Function:
         """The function of two accumulators."""
-        tree, _ = self.function("combine")
+        tree = self.trees["combine"]
         trial = self._combining(held, is_tuple, name)
         lowering = self._combining(held, is_tuple, name, len(trial.returned))
-        kind = _carried(name, held)
+        kind = result_of(name, held)
         text, body = tree.span.file.line(tree.span.line).strip(), tuple(lowering.context.blocks[0])
         return ir.Function(name, tuple((param.name, kind) for param in tree.params), kind, body, text)
 
     def _combining(self, held: tuple[Kind, ...], is_tuple: bool, name: str, ends: int = 0) -> PythonStatements:
         """The combination lowered; ends: how many returns it has, 0 to find its types."""
-        kind = _carried(name, held)
+        kind = result_of(name, held)
 
         def value(param: s.ParamNode) -> Value:
             whole = ir.Local(param.name, kind)
             fields = [ir.Field(whole, *each) for each in kind.fields] if isinstance(kind, Struct) else [whole]
             return _whole(held, fields, is_tuple)
 
-        taken = {param.name for param in self.function("combine")[0].params}
+        taken = {param.name for param in self.trees["combine"].params}
         return self._lowered("combine", taken, value, ReturnEnding(held, name) if ends else None, ends)
 
     def _stage(self, name: str, held: tuple[Kind, ...]) -> tuple[tuple[ir.Stmt, ...], Expr]:
         """What happens for one element, loads first, and the value that is accumulated."""
         body: tuple[ir.Stmt, ...] = ()
         if "map" not in self.roles:
-            tree, _ = self.function("combine")
-            value = self.input(self.definition.inputs[0], tree.span)
-            assert isinstance(value, Scalar), "an element is a number"
-            parts: tuple[Expr, ...] = (adapt(value, held[0], tree.span).read(),)
+            parts: tuple[Expr, ...] = (adapt(self._element(), held[0], self._span).read(),)
         else:
             taken, kept = self.taken | {TOTAL, PART}, _KeptEnding(held)
             trial = self._lowered("map", taken, self.parameter)
@@ -196,13 +189,13 @@ class _Lowering:
             body, parts = tuple(lowering.context.blocks[0]), kept.parts
             if kept.early:
                 body, parts = self._called(held)
-        value_of_all = whole_of(parts, _carried(name, held)) if len(parts) > 1 else parts[0]
+        value_of_all = whole_of(parts, result_of(name, held)) if len(parts) > 1 else parts[0]
         inputs = [each for each in self.definition.inputs if each in self.types and each not in self.scalars]
         return (*loads({each: self.types[each] for each in inputs}, body, value_of_all), *body), value_of_all
 
     def _called(self, held: tuple[Kind, ...]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The map as a function that is called."""
-        tree, key = self.function("map")
+        tree, key = self.trees["map"], self.roles["map"]
         given = {param.name: self.input(param.name, param.span) for param in tree.params}
         for name, kind in self.definition.numbers:
             dtype = self.types[name]
@@ -225,7 +218,7 @@ class _Lowering:
         """What is made of a total, lowered; None if the parts of the total are the results."""
         if "finish" not in self.roles:
             return None
-        total, whole = self.function("finish")[0].params[0], [ir.Local(*each) for each in _total(held)]
+        total, whole = self.trees["finish"].params[0], [ir.Local(*each) for each in _total(held)]
 
         def value(param: s.ParamNode) -> Value:
             return _whole(held, whole, is_tuple) if param is total else self.fact(param)
@@ -240,8 +233,8 @@ class _Lowering:
             lowering = self.finished(held, is_tuple, StoreEnding(trial.results(), targets), len(trial.returned))
             assert lowering is not None, "there is a function"
             return tuple(lowering.context.blocks[0])
-        tree, key = self.function("combine")
-        context, ending = context_of(self.kernel, key, tree, self.taken), StoreEnding(held, targets)
+        context = context_of(self.kernel, self.roles["combine"], self.trees["combine"], self.taken)
+        ending = StoreEnding(held, targets)
         values = [Scalar(kind, ir.Local(*each)) for kind, each in zip(held, _total(held), strict=True)]
         ending.give(context, ending.final(tuple(values)))
         return tuple(context.blocks[0])
@@ -251,15 +244,24 @@ class _Lowering:
         identity = identity_of(self.definition.identity)
         if identity is None:
             return ()
-        tree, _ = self.function("combine")
-        values = [adapt(each, kind, tree.span).read() for each, kind in zip(identity[0], held, strict=True)]
+        values = [adapt(each, kind, self._span).read() for each, kind in zip(identity[0], held, strict=True)]
         declared = [ir.Declare(name, dtype, value) for (name, dtype), value in zip(total.parts, values, strict=True)]
         return (*declared, *finish)
 
-    def function(self, role: str) -> tuple[s.FunctionNode, str]:
-        """The function that has a role, and its key."""
-        key = self.roles[role]
-        return self.kernel.tree(key), key
+    @property
+    def _span(self) -> Span:
+        """The place of the combination, which stands for the whole reduction in messages."""
+        return self.trees["combine"].span
+
+    def _element(self) -> Scalar:
+        """An element, where nothing maps it."""
+        value = self.input(self.definition.inputs[0], self._span)
+        assert isinstance(value, Scalar), "an element is a number"
+        return value
+
+    def declared_result(self, role: str) -> DType | None:
+        """The dtype that a function's annotation fixes for what it returns."""
+        return dtype_of(self.trees[role].returns, self.kernel, self.roles[role])
 
     def _lowered(
         self,
@@ -270,7 +272,7 @@ class _Lowering:
         ends: int = 1,
     ) -> PythonStatements:
         """A function lowered. value: what its parameters stand for."""
-        tree, key = self.function(role)
+        tree, key = self.trees[role], self.roles[role]
         context = context_of(self.kernel, key, tree, taken)
         context.of_element = role == "map"
         lowering = PythonStatements(context, ending, ends)
@@ -292,9 +294,9 @@ class _Lowering:
     def input(self, name: str, span: Span) -> Value:
         """An element, a number of the call, a default, or the position of the element."""
         if name == "index":
-            return Scalar(PY_INT, self._position())
+            return Scalar(PY_INT, position_of(self.reduced))
         if name == "indices":
-            return Items(tuple(_coordinate(axis) for axis in range(self.ndim)))
+            return _coordinates(range(self.ndim))
         return self.parameters.value(name, span)
 
     def parameter(self, param: s.ParamNode) -> Value:
@@ -306,38 +308,21 @@ class _Lowering:
         if param.name == "count":
             return Scalar(PY_INT, ir.Local(REDUCED, INT64))
         if param.name == "indices":
-            return Items(tuple(_coordinate(axis) for axis in range(self.ndim) if axis not in self.reduced))
+            return _coordinates(axis for axis in range(self.ndim) if axis not in self.reduced)
         if param.name not in self.scalars and param.name not in self.parameters.constants:
             what = f"finish takes '{param.name}', which is an array in this call"
-            raise BadReduction(
-                what, "pass a number for it: finish runs once for each total, which has many elements"
-            ).at(param.span)
+            cure = "pass a number for it: finish runs once for each total, which has many elements"
+            raise BadReduction(what, cure).at(param.span)
         return self.input(param.name, param.span)
 
-    def _position(self) -> Expr:
-        """The position among the elements of one total, in C order of the axes that are reduced."""
-        position: Expr = const(0, INT64)
-        for axis in self.reduced:
-            extent = ir.Query("", "shape", const(axis, INT64), INT64)
-            here = ir.Query("", "coordinate", const(axis, INT64), INT64)
-            position = here if axis == self.reduced[0] else apply("add", apply("multiply", position, extent), here)
-        return position
 
-
-def _coordinate(axis: int) -> Scalar:
-    return Scalar(PY_INT, ir.Query("", "coordinate", const(axis, INT64), INT64))
-
-
-def _carried(name: str, held: tuple[Kind, ...]) -> Struct | DType:
-    """The IR type of an accumulator."""
-    found = result_of(name, held)
-    assert not isinstance(found, PythonType), "carriers are dtypes"
-    return found
+def _coordinates(axes: Iterable[int]) -> Items:
+    return Items(tuple(Scalar(PY_INT, ir.query("coordinate", axis)) for axis in axes))
 
 
 def _total(held: tuple[Kind, ...]) -> tuple[tuple[str, DType], ...]:
     """The locals that hold a total, with their dtypes."""
-    return Accumulator(TOTAL, _carried("total", held), const(0, INT64), "").parts
+    return Accumulator(TOTAL, result_of("total", held), const(0, INT64), "").parts
 
 
 def _whole(held: tuple[Kind, ...], parts: Sequence[Expr], is_tuple: bool) -> Value:

@@ -23,7 +23,7 @@ from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import carrier, is_bool, is_integer
 from fusec.frontends.python.values import Items, Neighbours, Scalar, converted, literal
 from fusec.ir.expr import Const, Expr, Pointer, apply, const
-from fusec.ir.loops import At, If, Load, Query
+from fusec.ir.loops import At, If, Load, query
 
 ZERO, ONE = const(0, INT64), const(1, INT64)
 MAX_OFFSET = 2**31  # either way: indices moved by as much, and extents less as much, stay within int64
@@ -73,7 +73,7 @@ class StencilLowering:
         if offsets and len(self.modes) not in (1, len(axes)):
             what = f"{len(self.modes)} boundaries for the {len(axes)} axes of '{array.name}'"
             raise BadBoundary(what, "give one for each axis, or one for all").at(span)
-        index: list[Expr] = [_coordinate(axis) for axis in range(ndim)]
+        index: list[Expr] = [query("coordinate", axis) for axis in range(ndim)]
         guard: Expr | None = None
         for at, (axis, offset) in enumerate(zip(axes, offsets, strict=False)):
             index[axis], inside = self._moved(at, axis, offset, span)
@@ -115,7 +115,7 @@ class StencilLowering:
 
     def _moved(self, at: int, axis: int, offset: Scalar, span: Span) -> tuple[Expr, Expr | None]:
         """A coordinate moved by an offset and mapped back inside; and whether it was inside, where that matters."""
-        here = _coordinate(axis)
+        here = query("coordinate", axis)
         known = offset.literal
         if not isinstance(known, int):
             self.reach.fixed = False
@@ -128,7 +128,7 @@ class StencilLowering:
         moved = apply("add", here, cast(offset, INT64, span).read())
         if self.interior:
             return moved, None
-        return _mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, _extent(axis))
+        return _mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, query("shape", axis))
 
     # --- the whole ---
 
@@ -165,7 +165,7 @@ class StencilLowering:
         """Whether all neighbours of the element exist."""
         found: Expr = const(True, BOOL)
         for axis, (least, most) in enumerate(zip(self.reach.least, self.reach.most, strict=True)):
-            here, extent = _coordinate(axis), _extent(axis)
+            here, extent = query("coordinate", axis), query("shape", axis)
             tests = []
             if least < 0:
                 tests.append(apply("greater_equal", here, const(-least, INT64)))
@@ -191,14 +191,6 @@ def _holds(dtype: DType, number: complex | None) -> bool:
     low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
     count = 2 if dtype == BOOL else 1 << dtype.bits
     return not isinstance(number, complex) and low <= number < low + count and number == int(number)
-
-
-def _coordinate(axis: int) -> Expr:
-    return Query("", "coordinate", const(axis, INT64), INT64)
-
-
-def _extent(axis: int) -> Expr:
-    return Query("", "shape", const(axis, INT64), INT64)
 
 
 def _mapped(mode: str, index: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
