@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from fusec.base.dtypes import FLOAT32, INT32, DType, compute_type
+from fusec.base.dtypes import INT32, DType
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.evaluate import ExpressionTooLarge, NegativePower
@@ -19,11 +19,11 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.expressions import Operate, PythonExpressions, conversion
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.kernel_context import KernelContext
-from fusec.frontends.python.parameters import Inferred, Parameters, loads
+from fusec.frontends.python.parameters import Inferred, Parameters
 from fusec.frontends.python.types import PY_INT, carrier, is_complex, is_integer, promote, storage
-from fusec.frontends.python.values import Scalar, converted, rounded
+from fusec.frontends.python.values import Scalar, rounded
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, apply, const, scalar_type
+from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.reductions import Accumulator, ReductionIR, Stage
 
 MAX_PRODUCT = 4  # the greatest power of a float that becomes products: each rounds once more
@@ -93,19 +93,13 @@ def infer(definition: ExpressionDefinition, types: Mapping[str, DType]) -> Infer
 
 def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]) -> ir.Program:
     """The program of a part that combines nothing."""
-    context, value = _lowered(definition, Parameters(definition, types))
-    (out,) = definition.outputs
-    wanted = types[out]
-    stored = converted(value.read(), wanted) if wanted != storage(value.type) else rounded(value)
-    body = (*context.blocks[0], ir.Store(ir.Element(out, Pointer(wanted, "global")), stored))
-    params, loads = _params(definition, types, scalars, body)
-    return ir.Program(
-        definition.name,
-        (*params, ir.ArrayParam(out, wanted, written=True, read=False)),
-        (*loads, *body),
-        (),
-        _file(definition),
-    )
+    parameters, inputs = Parameters(definition, types), definition.tree().inputs
+    context, value = _lowered(definition, parameters)
+    output, store = _output(definition, types)
+    body = (*context.blocks[0], store(value))
+    params = (*parameters.params(inputs, scalars), output)
+    body = (*parameters.loads(inputs, scalars, body), *body)
+    return ir.Program(definition.name, params, body, (), _file(definition))
 
 
 def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[FunctionContext, Scalar]:
@@ -128,15 +122,13 @@ def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[
     return context, value
 
 
-def _params(
-    definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str], body: tuple[ir.Stmt, ...]
-) -> tuple[list[ir.Param], tuple[ir.Stmt, ...]]:
-    """The inputs, and the loads of those that the statements read."""
-    inputs = {name: types[name] for name in definition.tree().inputs}
-    params: list[ir.Param] = [
-        ir.ScalarParam(name, dtype) if name in scalars else ir.ArrayParam(name, dtype) for name, dtype in inputs.items()
-    ]
-    return params, loads({name: dtype for name, dtype in inputs.items() if name not in scalars}, body)
+def _output(
+    definition: ExpressionDefinition, types: Mapping[str, DType]
+) -> tuple[ir.ArrayParam, Callable[[Scalar], ir.Store]]:
+    """The result as a parameter, and what stores its values."""
+    (name,) = definition.outputs
+    place, dtype = ir.Element(name, Pointer(types[name], "global")), types[name]
+    return ir.ArrayParam(name, dtype, written=True, read=False), lambda value: ir.Store(place, rounded(value, dtype))
 
 
 def _file(definition: ExpressionDefinition) -> SourceFile:
@@ -152,25 +144,23 @@ def lower_total(
     """The reduction of a part, and the program for totals of no elements, without statements if there are none."""
     found = definition.tree()
     how = REDUCTIONS[found.op]
-    context, value = _lowered(definition, Parameters(definition, types))
-    (out,) = definition.outputs
-    names = {*found.inputs, out}
+    parameters = Parameters(definition, types)
+    context, value = _lowered(definition, parameters)
+    output, store = _output(definition, types)
+    names = {*found.inputs, output.name}
     part_name, total_name, combine = (_apart(each, names) for each in ("part", "total", "combine"))
     kind = carrier(value.type)
     mapped = value.read()
-    held = (*context.blocks[0], ir.Return(mapped))
-    params, loads = _params(definition, types, scalars, held)
-    stage = Stage((*loads, *context.blocks[0]), Accumulator(part_name, kind, mapped, combine))
+    body = tuple(context.blocks[0])
+    loads = parameters.loads(found.inputs, scalars, body, mapped)
+    stage = Stage((*loads, *body), Accumulator(part_name, kind, mapped, combine))
     total = Accumulator(total_name, kind, ir.Local(part_name, kind), combine)
     function = _combination(how, combine, kind, found.tree.span)
-    wanted = types[out]
-    output = ir.ArrayParam(out, wanted, written=True, read=False)
-    finish = (_stored(out, ir.Local(total_name, kind), wanted),)
-    reduction = ReductionIR(definition.name, (*params, output), (stage,), total, finish, (function,), _file(definition))
-    body: tuple[ir.Stmt, ...] = ()
-    if how.empty is not None:
-        body = (_stored(out, const(how.empty, kind), wanted),)
-    return reduction, ir.Program(definition.name, (output,), body)
+    finish = (store(Scalar(value.type, ir.Local(total_name, kind))),)
+    params = (*parameters.params(found.inputs, scalars), output)
+    reduction = ReductionIR(definition.name, params, (stage,), total, finish, (function,), _file(definition))
+    empty = () if how.empty is None else (store(Scalar(value.type, const(how.empty, kind))),)
+    return reduction, ir.Program(definition.name, (output,), empty)
 
 
 def _apart(name: str, taken: set[str]) -> str:
@@ -179,13 +169,6 @@ def _apart(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _stored(out: str, value: Expr, wanted: DType) -> ir.Store:
-    held = scalar_type(value)
-    if compute_type(wanted) == held == FLOAT32 and wanted != held:
-        return ir.Store(ir.Element(out, Pointer(wanted, "global")), apply("convert", value, target=wanted))
-    return ir.Store(ir.Element(out, Pointer(wanted, "global")), converted(value, wanted))
 
 
 def _combination(how: Combination, name: str, kind: DType, span: Span) -> ir.Function:

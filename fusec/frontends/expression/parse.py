@@ -13,7 +13,7 @@ from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
-from fusec.errors.base import FusecError
+from fusec.errors.base import FusecError, UserError
 from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
 from fusec.errors.language import ArgumentCount, StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
@@ -36,6 +36,8 @@ PARTS = ("real", "imag")
 FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
 ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
 ELEMENTS = "expressions use whole arrays: slice before the call, and pass the slice under a name of its own"
+STRINGS = "compare strings with NumPy, and pass the bools"
+STRING = NotANumber("a string", STRINGS)
 Axes = tuple[int, ...] | None
 
 
@@ -132,11 +134,10 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
     """The error for a token that the grammar does not allow where it stands (None: the end)."""
     if token is None:
         last = len(file.text.rstrip()) or 1
-        return NotAnExpression("the expression ends too early", "complete the expression").at(
-            Span(file, last - 1, last)
-        )
+        end = Span(file, last - 1, last)
+        return NotAnExpression("the expression ends too early", "complete the expression").at(end)
     if token.type == "OPERATOR" and token.text[-1] in "'\"":
-        return _string(_span(file, token))
+        return STRING.at(_span(file, token))
     cure = "an expression has operators, brackets, names, numbers and calls of known functions"
     if token.text in (":", "[", "]"):
         cure = ELEMENTS
@@ -145,10 +146,6 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
     if token.type in STATEMENTS:
         cure = f"'{token.text}' is a keyword of Python, not a name"
     return NotAnExpression(f"unexpected '{token.text}'", cure).at(_span(file, token))
-
-
-def _string(span: Span) -> FusecError:
-    return NotANumber("a string", "compare strings with NumPy, and pass the bools").at(span)
 
 
 def _tables() -> Tables:
@@ -233,7 +230,7 @@ class _Splitter:
             case s.Binary():
                 return self._chain(node)
             case _:
-                raise _not_known(node)
+                raise _not_known(node).at(node.span)
 
     def _name(self, name: str, span: Span) -> s.Name:
         if name.startswith("__"):
@@ -260,16 +257,13 @@ class _Splitter:
 
     def _call(self, node: s.CallNode) -> s.Expression:
         if not isinstance(node.callee, s.Name):
-            raise NotAnExpression("only the functions that fusec knows can be called, by name", "e.g. sin(x)").at(
-                node.span
-            )
+            what = "only the functions that fusec knows can be called, by name"
+            raise NotAnExpression(what, "e.g. sin(x)").at(node.span)
         name = unicodedata.normalize("NFKC", node.callee.name)
         if name in REDUCTIONS:
             return self._reduction(name, node)
         if name == "contains":
-            raise NotANumber("contains() is for strings", "compare strings with NumPy, and pass the bools").at(
-                node.span
-            )
+            raise NotANumber("contains() is for strings", STRINGS).at(node.span)
         if name not in KNOWN and name not in CONVERSIONS:
             near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
             cure = near or "docs/evaluate.md lists the functions"
@@ -303,9 +297,8 @@ class _Splitter:
             if keyword.name != "axis":
                 raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "it takes axis=").at(keyword.span)
         if not node.args or len(given) > 1:
-            raise ArgumentCount(name, "1 and axis=", len(node.args) + len(node.keywords), f"{name}(x, axis=0)").at(
-                node.span
-            )
+            count = len(node.args) + len(node.keywords)
+            raise ArgumentCount(name, "1 and axis=", count, f"{name}(x, axis=0)").at(node.span)
         if not given or (isinstance(given[0], s.Constant) and given[0].value is None):
             return None
         items = given[0].items if isinstance(given[0], s.Tuple) else (given[0],)
@@ -320,28 +313,24 @@ def _axis(node: s.Expression) -> int:
         case s.Number(value=int() as axis):
             return axis
         case s.Prefix(op="-", operand=s.Number(value=int() as axis)):
-            raise BadAxis(f"axis -{axis} counts from the end", "negative axes are not supported: count from 0").at(
-                node.span
-            )
+            cure = "negative axes are not supported: count from 0"
+            raise BadAxis(f"axis -{axis} counts from the end", cure).at(node.span)
     raise BadAxis("an axis must be a number in the expression", "write axis=0, axis=(0, 1) or axis=None").at(node.span)
 
 
-def _not_known(node: s.Expression) -> FusecError:
-    """The error for what Python has and expressions have not."""
+def _not_known(node: s.Expression) -> UserError:
+    """What Python has and expressions have not."""
     match node:
         case s.Junction(op=op):
-            sign = {"and": "&", "or": "|"}[op]
-            return NoTruth(f"'{op}'", f"write (x) {sign} (y)").at(node.span)
+            return NoTruth(f"'{op}'", f"write (x) {'&' if op == 'and' else '|'} (y)")
         case s.Choose():
-            return NoTruth("'if ... else'", "write where(condition, x, y)").at(node.span)
+            return NoTruth("'if ... else'", "write where(condition, x, y)")
         case s.String():
-            return _string(node.span)
+            return STRING
         case s.Index():
-            return NotAnExpression("an index", ELEMENTS).at(node.span)
+            return NotAnExpression("an index", ELEMENTS)
         case s.Tuple():
-            return NotAnExpression("a tuple is not a value", "evaluate one expression at a time").at(node.span)
+            return NotAnExpression("a tuple is not a value", "evaluate one expression at a time")
         case s.Constant():
-            return NotAnExpression("None is not a value", "it only stands for all axes: sum(x, axis=None)").at(
-                node.span
-            )
+            return NotAnExpression("None is not a value", "it only stands for all axes: sum(x, axis=None)")
     raise AssertionError(f"{type(node).__name__} is known")

@@ -15,8 +15,8 @@ from fusec.frontends.python.calls import parameter_values, result_of
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.kernel_context import Instance, KernelContext
 from fusec.frontends.python.statements import Ending, PythonStatements
-from fusec.frontends.python.types import Kind, carrier, storage
-from fusec.frontends.python.values import Closure, Scalar, UserFunction, Value, converted, rounded
+from fusec.frontends.python.types import Kind, carrier
+from fusec.frontends.python.values import Closure, Scalar, UserFunction, Value, rounded
 from fusec.ir.expr import Expr, Pointer, Struct
 from fusec.ir.loops import Element, Function, Make, Return, Store
 
@@ -57,10 +57,7 @@ class StoreEnding:
     def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
         """The results as memory holds them."""
         pairs = zip(self.targets, values, strict=True)
-        return tuple(
-            converted(value.read(), dtype) if dtype != storage(value.type) else rounded(value)
-            for (_, dtype), value in pairs
-        )
+        return tuple(rounded(value, dtype) for (_, dtype), value in pairs)
 
     def give(self, context: FunctionContext, found: tuple[Expr, ...]) -> None:
         """Store the results, and end the element's work if more statements follow."""

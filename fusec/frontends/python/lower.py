@@ -15,7 +15,7 @@ from fusec.frontends.python.function_context import Binding
 from fusec.frontends.python.function_exits import StoreEnding, context_of, run, straight
 from fusec.frontends.python.grid import over_grid
 from fusec.frontends.python.kernel_context import KernelContext
-from fusec.frontends.python.parameters import Inferred, Parameters, loads
+from fusec.frontends.python.parameters import Inferred, Parameters
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.stencil import Reach, StencilLowering
 from fusec.frontends.python.types import storage
@@ -47,8 +47,8 @@ def lower(
     lowering = _lowered(definition, parameters, ndims, reach, trial)
     kernel, body = lowering.context.kernel, tuple(lowering.context.blocks[0])
     params: list[Param] = []
-    elements: dict[str, DType] = {}
-    for name in [param.name for param in lowering.context.tree.params if param.name not in parameters.constants]:
+    names = [param.name for param in lowering.context.tree.params]
+    for name in [name for name in names if name not in parameters.constants]:
         dtype, array = types[name], parameters.arrays.get(name)
         if name in scalars:
             params.append(ScalarParam(name, dtype))
@@ -59,11 +59,10 @@ def lower(
             params.append(ArrayParam(name, dtype, raw=True, ndim=len(array.extents), written=array.written))
         else:
             params.append(ArrayParam(name, dtype))
-            elements[name] = dtype
     skips = definition.border is not None and "skip" in definition.border[0]
     params += [ArrayParam(name, types[name], written=True, read=skips) for name in definition.outputs]
     functions = tuple(instance.function for instance in kernel.instances.values())
-    body = (*loads(elements, body), *body)
+    body = (*parameters.loads(names, scalars, body), *body)
     program = Program(definition.name, tuple(params), body, functions, kernel.source, definition.block)
     if definition.block:
         check_program(program)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
@@ -13,7 +13,7 @@ from fusec.frontends.python.kernel_context import Other, value_of
 from fusec.frontends.python.types import BY_NAME, carrier
 from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value, converted
 from fusec.ir.expr import Expr, Pointer
-from fusec.ir.loops import Declare, Element, Load, Local, Stmt
+from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt
 from fusec.ir.walk import expressions, operands, statements
 
 
@@ -67,13 +67,19 @@ class Parameters:
             single |= {name} if kind == "int" and target is not None and target.is_float else set()
         return Inferred(results, is_tuple, numbers, frozenset(single))
 
+    def params(self, names: Iterable[str], scalars: Container[str]) -> list[Param]:
+        """Inputs of the IR, each an element or one of the numbers `scalars`."""
+        found = [name for name in names if name not in self.constants]
+        return [(ScalarParam if name in scalars else ArrayParam)(name, self.types[name]) for name in found]
 
-def loads(types: Mapping[str, DType], body: tuple[Stmt, ...], *values: Expr) -> tuple[Stmt, ...]:
-    """The loads of the elements that statements and values read. types: of the inputs that are elements, in order."""
-    roots = [*values, *(root for each in statements(body) for root in operands(each))]
-    read = {each.name for each in expressions(roots) if isinstance(each, Local)}
-    return tuple(
-        Declare(name, dtype, Load(Element(name, Pointer(dtype, "global", True)), dtype))
-        for name, dtype in types.items()
-        if name in read
-    )
+    def loads(
+        self, names: Iterable[str], scalars: Container[str], body: tuple[Stmt, ...], *values: Expr
+    ) -> tuple[Stmt, ...]:
+        """The loads of the elements that statements and values read, of the inputs `names` in order."""
+        roots = [*values, *(root for each in statements(body) for root in operands(each))]
+        read = {each.name for each in expressions(roots) if isinstance(each, Local)}
+        elements = [name for name in names if name in read and name not in scalars and name not in self.arrays]
+        types = [(name, self.types[name]) for name in elements if name not in self.constants]
+        return tuple(
+            Declare(name, dtype, Load(Element(name, Pointer(dtype, "global", True)), dtype)) for name, dtype in types
+        )

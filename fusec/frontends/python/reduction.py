@@ -18,7 +18,7 @@ from fusec.frontends.python.definition import ReductionFunctions
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.function_exits import ReturnEnding, StoreEnding, context_of, instantiate, run
 from fusec.frontends.python.kernel_context import KernelContext
-from fusec.frontends.python.parameters import Inferred, Parameters, loads
+from fusec.frontends.python.parameters import Inferred, Parameters
 from fusec.frontends.python.statements import Ending, PythonStatements
 from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, carrier, storage
 from fusec.frontends.python.values import Items, Scalar, UserFunction, Value, adapt, converted
@@ -148,11 +148,7 @@ class _Lowering:
 
     def _params(self) -> list[ir.Param]:
         """Inputs, outputs, and the number of elements of a total."""
-        found: list[ir.Param] = [
-            ir.ScalarParam(name, self.types[name]) if name in self.scalars else ir.ArrayParam(name, self.types[name])
-            for name in self.definition.inputs
-            if name not in self.parameters.constants
-        ]
+        found = self.parameters.params(self.definition.inputs, self.scalars)
         found += [ir.ArrayParam(name, self.types[name], written=True, read=False) for name in self.definition.outputs]
         return [*found, ir.ScalarParam(REDUCED, INT64)]
 
@@ -190,8 +186,8 @@ class _Lowering:
             if kept.early:
                 body, parts = self._called(held)
         value_of_all = whole_of(parts, result_of(name, held)) if len(parts) > 1 else parts[0]
-        inputs = [each for each in self.definition.inputs if each in self.types and each not in self.scalars]
-        return (*loads({each: self.types[each] for each in inputs}, body, value_of_all), *body), value_of_all
+        loads = self.parameters.loads(self.definition.inputs, self.scalars, body, value_of_all)
+        return (*loads, *body), value_of_all
 
     def _called(self, held: tuple[Kind, ...]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The map as a function that is called."""

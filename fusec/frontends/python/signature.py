@@ -99,6 +99,5 @@ def check(tree: s.FunctionNode, reserved: Sequence[str]) -> None:
             raise BadParameter(f"two parameters are called '{param.name}'", "rename one").at(param.span)
         seen.add(param.name)
     if not tree.params:
-        raise BadParameter(f"'{tree.name}' has no parameters", "a function of elements takes at least one").at(
-            tree.span
-        )
+        cure = "a function of elements takes at least one"
+        raise BadParameter(f"'{tree.name}' has no parameters", cure).at(tree.span)

@@ -93,9 +93,8 @@ class StencilLowering:
         offsets: list[Scalar] = []
         for each in found:
             if not isinstance(each, Scalar) or not (is_integer(each.type) or is_bool(each.type)):
-                raise BadIndex("offsets are integers", "a[-1, 0] is the preceding neighbour along the first axis").at(
-                    node.span
-                )
+                cure = "a[-1, 0] is the preceding neighbour along the first axis"
+                raise BadIndex("offsets are integers", cure).at(node.span)
             known = _number(each)
             if known is not None and abs(known) > MAX_OFFSET:
                 what = f"the offset {known} is beyond {MAX_OFFSET}, the largest that a stencil supports"

@@ -292,8 +292,9 @@ def truth(value: Expr) -> Expr:
     return apply("not_equal", value, const(0, given))
 
 
-def rounded(value: Scalar) -> Expr:
-    """The value as memory holds it: narrow floats are rounded here."""
-    target = storage(value.type)
-    expr = value.read()
+def rounded(value: Scalar, dtype: DType | None = None) -> Expr:
+    """The value as memory holds it: narrow floats are rounded here. dtype: of the memory, if it is not the value's."""
+    expr, target = value.read(), storage(value.type)
+    if dtype is not None and dtype != target:
+        return converted(expr, dtype)
     return expr if scalar_type(expr) == target else apply("convert", expr, target=target)
