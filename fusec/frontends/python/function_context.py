@@ -217,13 +217,10 @@ class FunctionContext(StatementBuilder):
         """The locals that variables received since `start`."""
         found = {}
         for name, binding in self.variables.items():
-            own = self._own_local(binding.value)
-            if (
-                own is not None
-                and not binding.missing
-                and (name not in start or start[name].value is not binding.value)
-            ):
-                found[name] = own
+            local = self._own_local(binding.value)
+            is_new = name not in start or start[name].value is not binding.value
+            if local is not None and is_new and not binding.missing:
+                found[name] = local
         return found
 
     def meet(self, arms: tuple[tuple[Variables, list[Stmt]], tuple[Variables, list[Stmt]]], span: Span) -> None:
@@ -236,10 +233,8 @@ class FunctionContext(StatementBuilder):
                 known = a if a is not None and (b is None or not a.missing) else b
                 assert known is not None, "one of them has it"
                 merged[name] = replace(known, missing=known.missing or "if")
-            elif a.value == b.value:
-                merged[name] = a
             else:
-                merged[name] = Binding(self._met(name, (a, then), (b, orelse), span), a.span)
+                merged[name] = replace(a, value=self._met(name, (a, then), (b, orelse), span))
         self.variables = merged
 
     def hoist_shared(self, block: list[Stmt]) -> None:
@@ -255,16 +250,12 @@ class FunctionContext(StatementBuilder):
 
     def _met(self, name: str, a: tuple[Binding, list[Stmt]], b: tuple[Binding, list[Stmt]], span: Span) -> v.Value:
         first, second = a[0].value, b[0].value
+        if first == second:
+            return first
         if isinstance(first, v.Items) and isinstance(second, v.Items) and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
-            return v.Items(
-                tuple(
-                    x
-                    if x == y
-                    else self._met(name, (replace(a[0], value=x), a[1]), (replace(b[0], value=y), b[1]), span)
-                    for x, y in pairs
-                )
-            )
+            arms = [((replace(a[0], value=x), a[1]), (replace(b[0], value=y), b[1])) for x, y in pairs]
+            return v.Items(tuple(self._met(name, *each, span) for each in arms))
         kind = self.joined(name, (first, a[0].span), (second, b[0].span), span)
         local = self.declare(name, carrier(kind))
         for value, block in ((first, a[1]), (second, b[1])):
