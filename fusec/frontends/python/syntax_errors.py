@@ -17,35 +17,35 @@ from fusec.frontends.grammar_tables import Token
 
 LOOP = "write a loop: for i in range(n): ..."
 VALUES = "a kernel's values are numbers: keep them in variables of their own"
-NODES: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try is", "kernels raise no exceptions: test the value with if"),
-    ast.With: ("with is", "a kernel holds no resources: do that around the call"),
-    ast.AsyncWith: ("async with is", "a kernel holds no resources: do that around the call"),
-    ast.Lambda: ("lambda is", "define a function with def, inside this one or beside it, and call it"),
-    ast.ListComp: ("a list comprehension is", LOOP),
-    ast.SetComp: ("a set comprehension is", LOOP),
-    ast.DictComp: ("a dict comprehension is", LOOP),
-    ast.GeneratorExp: ("a generator expression is", LOOP),
-    ast.ClassDef: ("class is", "a kernel computes with numbers; define the class outside"),
-    ast.AsyncFunctionDef: ("async def is", "write def: elements are computed in parallel anyway"),
-    ast.AsyncFor: ("async for is", "write for ... in range(...)"),
-    ast.Await: ("await is", "leave it out: a kernel waits for nothing"),
-    ast.Yield: ("yield is", "return the value, or a tuple of several"),
-    ast.YieldFrom: ("yield from is", "return the value, or a tuple of several"),
-    ast.Import: ("import is", "import at the top of the module, and use the names here"),
-    ast.ImportFrom: ("import is", "import at the top of the module, and use the names here"),
-    ast.Delete: ("del is", "leave it out: variables need not be freed"),
-    ast.Global: ("global is", "return the value: elements run at the same time and share no variables"),
-    ast.Nonlocal: ("nonlocal is", "return the value: elements run at the same time and share no variables"),
-    ast.Raise: ("raise is", "return a value that marks the error, e.g. nan"),
-    ast.JoinedStr: ("an f-string is", "write a plain text, or format the result after the call"),
-    ast.Slice: ("a slice is", "a kernel computes one element: slice the array before the call"),
-    ast.Starred: ("a star expression is", "write the values out"),
-    ast.NamedExpr: ("the walrus := is", "assign in a line of its own before"),
-    ast.Match: ("match is", "write if and elif"),
-    ast.List: ("a list is", VALUES),
-    ast.Dict: ("a dict is", VALUES),
-    ast.Set: ("a set is", VALUES),
+NODES = {  # the names of classes of ast, and what to write instead
+    "Try TryStar": ("try is", "kernels raise no exceptions: test the value with if"),
+    "With": ("with is", "a kernel holds no resources: do that around the call"),
+    "AsyncWith": ("async with is", "a kernel holds no resources: do that around the call"),
+    "Lambda": ("lambda is", "define a function with def, inside this one or beside it, and call it"),
+    "ListComp": ("a list comprehension is", LOOP),
+    "SetComp": ("a set comprehension is", LOOP),
+    "DictComp": ("a dict comprehension is", LOOP),
+    "GeneratorExp": ("a generator expression is", LOOP),
+    "ClassDef": ("class is", "a kernel computes with numbers; define the class outside"),
+    "AsyncFunctionDef": ("async def is", "write def: elements are computed in parallel anyway"),
+    "AsyncFor": ("async for is", "write for ... in range(...)"),
+    "Await": ("await is", "leave it out: a kernel waits for nothing"),
+    "Yield": ("yield is", "return the value, or a tuple of several"),
+    "YieldFrom": ("yield from is", "return the value, or a tuple of several"),
+    "Import ImportFrom": ("import is", "import at the top of the module, and use the names here"),
+    "Delete": ("del is", "leave it out: variables need not be freed"),
+    "Global": ("global is", "return the value: elements run at the same time and share no variables"),
+    "Nonlocal": ("nonlocal is", "return the value: elements run at the same time and share no variables"),
+    "Raise": ("raise is", "return a value that marks the error, e.g. nan"),
+    "JoinedStr": ("an f-string is", "write a plain text, or format the result after the call"),
+    "Slice": ("a slice is", "a kernel computes one element: slice the array before the call"),
+    "Starred": ("a star expression is", "write the values out"),
+    "NamedExpr": ("the walrus := is", "assign in a line of its own before"),
+    "Match": ("match is", "write if and elif"),
+    "List": ("a list is", VALUES),
+    "Dict": ("a dict is", VALUES),
+    "Set": ("a set is", VALUES),
+    "TypeAlias": ("a type alias is", "types are inferred at every call"),
 }
 TESTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Is: ("'is' is", "compare numbers with =="),
@@ -54,8 +54,7 @@ TESTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.NotIn: ("'not in' is", "write x != a and x != b"),
 }
 MATMUL = ("the operator @ is", "a kernel computes one element: use np.matmul on the arrays")
-if hasattr(ast, "TryStar"):
-    NODES[ast.TryStar] = NODES[ast.Try]
+BY_CLASS = {name: cure for names, cure in NODES.items() for name in names.split()}
 NESTED = ("a decorated function inside a function is", "leave the decorator out, or define the function outside")
 ELSE = ("else after a loop is", "set a variable before break, and test it after the loop")
 STARS = ("an argument with a star is", "write the arguments out")
@@ -67,11 +66,10 @@ TYPE_PARAMETERS = ("a type parameter is", "types are inferred at every call")
 ELLIPSIS = ("... is", "a kernel computes one element: index with numbers")
 ELLIPSIS_BODY = ("... as a statement is", "write what the function returns")
 BYTES = ("a bytes literal is", VALUES)
-ALIAS = ("a type alias is", "types are inferred at every call")
 REFUSALS = (
     *dict.fromkeys((*NODES.values(), *TESTS.values())),
     MATMUL, NESTED, ELSE, STARS, STAR_PARAMETERS, STAR_TARGET, LIST_TARGET, MARKERS, TYPE_PARAMETERS, ELLIPSIS,
-    ELLIPSIS_BODY, BYTES, ALIAS,
+    ELLIPSIS_BODY, BYTES,
 )  # fmt: skip
 
 
@@ -105,27 +103,18 @@ def _parsed(file: SourceFile) -> tuple[ast.AST | None, FusecError | None]:
     """Python's tree of the text, with lines and columns as in it; or the error that Python has."""
     lines = file.text.split("\n")
     first = next((line for line in lines if line.strip()), "")
+    start = lines.index(first) if first else 0
     inside = first[:1] in (" ", "\t")  # a method or an inner function: a block of its own makes it one
-    text = "\n".join(["if 1:" if at + 1 == _start(lines) and inside else line for at, line in enumerate(lines)])
-    if inside and _start(lines) == 0:
-        text = "if 1:\n" + text
+    shifted = inside and start == 0
+    if inside:
+        lines[max(start - 1, 0) : start] = ["if 1:"]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in strings; Python has given them already
-            tree = ast.parse(text)
+            tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        return None, _not_python(file, problem, inside and _start(lines) == 0)
-    if inside and _start(lines) == 0:
-        ast.increment_lineno(tree, -1)
-    return tree, None
-
-
-def _start(lines: list[str]) -> int:
-    """The number of the last empty line before the text, from 1; 0 if there is none."""
-    for at, line in enumerate(lines):
-        if line.strip():
-            return at
-    return 0
+        return None, _not_python(file, problem, shifted)
+    return ast.increment_lineno(tree, -1) if shifted else tree, None
 
 
 def _not_python(file: SourceFile, problem: Exception, shifted: bool) -> FusecError:
@@ -156,9 +145,7 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
             return LIST_TARGET
         case ast.Expr(value=ast.Constant(value=value)) if value is ...:
             return ELLIPSIS_BODY
-        case ast.FunctionDef(body=body) if any(
-            isinstance(child, ast.FunctionDef) and child.decorator_list for child in ast.walk(ast.Module(body, []))
-        ):
+        case ast.FunctionDef() if _decorated_inside(node) is not None:
             return NESTED
         case ast.FunctionDef() if getattr(node, "type_params", []):
             return TYPE_PARAMETERS
@@ -178,21 +165,19 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
             return MATMUL
         case ast.Compare(ops=ops):
             return next((TESTS[type(op)] for op in ops if type(op) in TESTS), None)
-    return ALIAS if type(node).__name__ == "TypeAlias" else NODES.get(type(node))
+    return BY_CLASS.get(type(node).__name__)
+
+
+def _decorated_inside(node: ast.FunctionDef) -> ast.FunctionDef | None:
+    inner = (child for child in ast.walk(node) if isinstance(child, ast.FunctionDef) and child is not node)
+    return next((each for each in inner if each.decorator_list), None)
 
 
 def _span(file: SourceFile, node: ast.AST) -> Span:
     """The place of a node; columns of Python's tree count bytes."""
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
     if isinstance(node, ast.FunctionDef):
-        inner = next(
-            (
-                child
-                for child in ast.walk(ast.Module(node.body, []))
-                if isinstance(child, ast.FunctionDef) and child.decorator_list
-            ),
-            node,
-        )
+        inner = _decorated_inside(node) or node
         line, column = inner.lineno, inner.col_offset
     if isinstance(node, ast.arguments):
         first = next(iter([*node.posonlyargs, *filter(None, [node.vararg, node.kwarg]), *node.kwonlyargs]), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import dataclass_transform
 
 from fusec.base import dtypes
 from fusec.base.diagnostics import shown_number
@@ -26,8 +27,15 @@ class Uses:
     dtypes: set[DType | None] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class Scalar:
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class KernelValue:
+    """Base of the values; each class of them is a frozen dataclass by being one."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
+class Scalar(KernelValue):
     """One number: its type as NumPy and Python have it, and the expression that computes it in that type's carrier.
 
     literal: its value if it is a Python number known now. uses: notes what becomes of a number passed by value.
@@ -47,15 +55,13 @@ class Scalar:
         return self.expr
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(KernelValue):
     """A tuple."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(KernelValue):
     """An array of constants, or a part of one that an index chose as the kernel runs: that from `start` on.
 
     values: of the whole array in C order, in the dtype that they are computed in. start: int64, None for 0.
@@ -67,46 +73,40 @@ class Table:
     start: Expr | None = None
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(KernelValue):
     """A dtype or a Python type as a value: what converts when it is called."""
 
     kind: Kind
 
 
-@dataclass(frozen=True)
-class Module:
+class Module(KernelValue):
     """A module whose functions are known by their names, whichever it is."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Builtin:
+class Builtin(KernelValue):
     """A known function. strict: with the behaviour of Python's module math, where that differs from NumPy's."""
 
     name: str
     python: bool = False
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(KernelValue):
     """An attribute of a number that is called."""
 
     owner: Scalar
     name: str
 
 
-@dataclass(frozen=True)
-class UserFunction:
+class UserFunction(KernelValue):
     """A function of the user's; `key` finds it among those that the kernel was defined with."""
 
     name: str
     key: str
 
 
-@dataclass(frozen=True)
-class Closure:
+class Closure(KernelValue):
     """A function inside another, whose names from outside are those of the function around it.
 
     key: of the function that the text is of. defaults: of its parameters. held: what names of the function around it
@@ -120,16 +120,14 @@ class Closure:
     held: tuple[tuple[str, Value], ...] | None = None
 
 
-@dataclass(frozen=True)
-class Neighbours:
+class Neighbours(KernelValue):
     """An array of a stencil: the current element, or with an index one of its neighbours."""
 
     name: str
     dtype: DType
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(KernelValue):
     """An array that a kernel indexes: one of the call, or one of fixed shape that an element or a block has itself."""
 
     name: str
@@ -140,15 +138,13 @@ class Array:
     is_flat: bool = False  # it stands for its elements in C order, ``x.flat``
 
 
-@dataclass(frozen=True)
-class Intrinsic:
+class Intrinsic(KernelValue):
     """A function that only kernels have: an atomic update, the grid, a local array."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Absent:
+class Absent(KernelValue):
     """None, or the value of a call that returns nothing."""
 
 
