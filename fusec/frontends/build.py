@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from fusec.base.records import replace
@@ -12,6 +12,23 @@ from fusec.frontends import syntax as s
 from fusec.frontends.grammar_tables import Token
 
 Children = list[Any]
+Rule = Callable[[Any, Children], Any]
+
+
+def node(made: type[s.Node], fields: tuple[int, ...] | None = None, span: tuple[int, int] = (0, -1)) -> Rule:
+    """A rule whose children are the fields of a node; a token is what it says, None a part that is left out.
+
+    fields: which children, if not all in order. span: the first and the last of those that the node's place covers.
+    """
+    first, last = span
+
+    def build(builder: SyntaxBuilder, children: Children) -> s.Node:
+        end = children[last]
+        place = builder._join(children[first], children[last - 1] if end is None else end)
+        chosen = children if fields is None else [children[at] for at in fields]
+        return made(place, *[each.text if type(each) is Token else each for each in chosen])
+
+    return build
 
 
 class SyntaxBuilder:
@@ -27,23 +44,16 @@ class SyntaxBuilder:
 
     def _join(self, first: Any, last: Any) -> Span:
         """From the beginning of a node, token or span to the end of another."""
-        first, last = getattr(first, "span", first), getattr(last, "span", last)
-        return Span(self.file, first.start, max(last.end, first.end))
+        start = first.span if isinstance(first, s.Node) else first
+        end = last.span if isinstance(last, s.Node) else last
+        return Span(self.file, start.start, max(end.end, start.end))
 
     # --- statements ---
 
-    def evaluate(self, children: Children) -> s.Evaluate:
-        return s.Evaluate(children[0].span, children[0])
-
-    def break_(self, children: Children) -> s.BreakNode:
-        return s.BreakNode(self._at(children[0]))
-
-    def continue_(self, children: Children) -> s.ContinueNode:
-        return s.ContinueNode(self._at(children[0]))
-
-    def return_(self, children: Children) -> s.ReturnNode:
-        word, value = children
-        return s.ReturnNode(self._join(word, value or word), value)
+    evaluate = node(s.Evaluate)
+    break_ = node(s.BreakNode, fields=())
+    continue_ = node(s.ContinueNode, fields=())
+    return_ = node(s.ReturnNode, fields=(1,))
 
     # --- expressions ---
 
@@ -55,12 +65,8 @@ class SyntaxBuilder:
         left, op, right = children
         return s.Binary(self._join(left, right), self.alternatives.get(op.text, op.text), self._at(op), left, right)
 
-    def index(self, children: Children) -> s.Index:
-        value, index, closer = children
-        return s.Index(self._join(value, closer), value, index)
-
-    def name(self, children: Children) -> s.Name:
-        return s.Name(self._at(children[0]), children[0].text)
+    index = node(s.Index, fields=(0, 1))
+    name = node(s.Name)
 
     def string(self, children: Children) -> s.String:
         return s.String(self._join(children[0], children[-1]), " ".join(child.text for child in children))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr
+from fusec.ir.walk import expressions, operands
 
 Names = frozenset[str]
 EVERY: Names | None = None  # the state of a place that control does not reach: everything is assigned there
@@ -18,53 +19,9 @@ def read_first(body: tuple[ir.Stmt, ...], names: Names) -> set[str]:
     return analysis.early
 
 
-def used(body: Iterable[ir.Stmt]) -> set[str]:
-    """The locals that statements read, in any order."""
-    found: set[str] = set()
-    seen: set[Expr] = set()
-    pending = list(body)
-    while pending:
-        statement = pending.pop()
-        for value in _values(statement):
-            _collect(value, seen, found)
-        match statement:
-            case ir.If(then=then, orelse=orelse):
-                pending += [*then, *orelse]
-            case ir.While(body=inner, step=step):
-                pending += [*inner, *step]
-    return found
-
-
-def _collect(value: Expr, seen: set[Expr], found: set[str]) -> None:
-    pending = [value]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, (ir.Local, ir.LocalArray)):
-            found.add(node.name)
-        pending += node.children
-
-
-def _values(statement: ir.Stmt) -> tuple[Expr, ...]:
-    match statement:
-        case ir.Declare(value=given) | ir.Return(value=given):
-            return () if given is None else (given,)
-        case ir.DeclareArray(values=values):
-            return values
-        case ir.Assign(value=value) | ir.SetField(value=value):
-            return (value,)
-        case ir.Store(pointer=pointer, value=value):
-            return (pointer, value)
-        case ir.Atomic(pointer=pointer, values=values):
-            return (pointer, *values)
-        case ir.CallStatement(call=call):
-            return call.args
-        case ir.If(condition=condition) | ir.While(condition=condition):
-            return (condition,)
-        case _:
-            return ()
+def used(roots: Iterable[Expr]) -> set[str]:
+    """The locals that expressions read, arrays among them."""
+    return {each.name for each in expressions(roots) if isinstance(each, ir.Local | ir.LocalArray)}
 
 
 class _Analysis:
@@ -86,7 +43,7 @@ class _Analysis:
 
     def _step(self, statement: ir.Stmt, state: Names) -> Names | None:
         if not isinstance(statement, ir.While):
-            for value in _values(statement):
+            for value in operands(statement):
                 self._read(value, state)
         match statement:
             case ir.Assign(name=name) | ir.Atomic(result=name) | ir.CallStatement(result=name) if name in self.names:
@@ -133,9 +90,7 @@ class _Analysis:
         """The names of interest that an expression reads."""
         known = self.cache.get(value)
         if known is None:
-            found: set[str] = set()
-            _collect(value, set(), found)
-            known = self.cache[value] = self.names & found
+            known = self.cache[value] = self.names & used((value,))
         return known
 
 

@@ -17,6 +17,7 @@ from fusec.frontends.c.symbols import Address, PointerVariable, RawArray, Struct
 from fusec.frontends.c.type_resolution import THIS, without_void
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
+from fusec.ir.walk import changed_names
 
 TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 
@@ -217,7 +218,7 @@ class FunctionLowering:
 
     def _copied(self, names: list[str], types: tuple[Type, ...], body: list[ir.Stmt]) -> list[str]:
         """Parameter names; one that the body assigns to is copied to a local first."""
-        changed = assigned(body)
+        changed = changed_names(body)
         final: list[str] = []
         copies: list[ir.Stmt] = []
         for name, type_ in zip(names, types, strict=True):
@@ -227,21 +228,6 @@ class FunctionLowering:
                 copies.append(ir.Declare(name, type_, ir.Local(given, type_)))
         body[:0] = copies
         return final
-
-
-def assigned(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> set[str]:
-    """The locals that statements assign to, apart from declarations."""
-    found: set[str] = set()
-    pending = list(body)
-    while pending:
-        match pending.pop():
-            case ir.Assign(name=name) | ir.SetField(name=name) | ir.Atomic(result=name) | ir.CallStatement(result=name):
-                found.add(name)
-            case ir.If(then=then, orelse=orelse):
-                pending += [*then, *orelse]
-            case ir.While(body=inner, step=step):
-                pending += [*inner, *step]
-    return found
 
 
 def ends(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
-from fusec.frontends.build import Children, SyntaxBuilder
+from fusec.frontends.build import Children, SyntaxBuilder, node
 from fusec.frontends.c import syntax as s
 from fusec.frontends.grammar_tables import Token
 
@@ -29,7 +29,7 @@ class TreeBuilder(SyntaxBuilder):
     def body(self, children: Children) -> s.Body:
         return tuple(children)
 
-    preamble = body
+    preamble = type_args = arguments = body
 
     def condition(self, children: Children) -> s.Expression:
         return children[0]  # type: ignore[no-any-return]
@@ -46,9 +46,7 @@ class TreeBuilder(SyntaxBuilder):
         name, default = children[-2:]
         return s.TemplateParam(self._at(name), name.text, None, default)
 
-    def value_param(self, children: Children) -> s.TemplateParam:
-        kind, name, default = children
-        return s.TemplateParam(self._at(name), name.text, kind, default)
+    value_param = node(s.TemplateParam, fields=(1, 0, 2), span=(1, 1))
 
     def function(self, children: Children) -> s.FunctionDef:
         kind, rest = children[0], children[1:]
@@ -137,9 +135,7 @@ class TreeBuilder(SyntaxBuilder):
         name = children[-1]
         return s.Alias(self._at(name), name.text, _marked(children[0], children[1:-1]))
 
-    def using(self, children: Children) -> s.Alias:
-        name, kind = children
-        return s.Alias(self._at(name), name.text, kind)
+    using = node(s.Alias, span=(0, 0))
 
     # --- statements ---
 
@@ -202,8 +198,7 @@ class TreeBuilder(SyntaxBuilder):
     def switch(self, children: Children) -> s.Switch:
         return s.Switch(self._join(children[0], children[1]), children[1], tuple(children[2:-1]))
 
-    def case(self, children: Children) -> s.Case:
-        return s.Case(children[0].span, children[0])
+    case = node(s.Case)
 
     def default(self, children: Children) -> s.Case:
         return s.Case(self._at(children[0]), None)
@@ -218,14 +213,9 @@ class TreeBuilder(SyntaxBuilder):
     def builtin(self, children: Children) -> s.TypeName:
         return s.TypeName(self._join(children[0], children[-1]), " ".join(child.text for child in children))
 
-    def named(self, children: Children) -> s.TypeName:
-        return s.TypeName(self._at(children[0]), children[0].text)
-
-    def tagged(self, children: Children) -> s.TypeName:
-        return s.TypeName(self._at(children[1]), children[1].text)
-
-    def named_of(self, children: Children) -> s.TypeName:
-        return s.TypeName(self._at(children[0]), children[0].text, children[1])
+    named = node(s.TypeName)
+    tagged = node(s.TypeName, fields=(1,), span=(1, 1))
+    named_of = node(s.TypeName, span=(0, 0))
 
     def trait_type(self, children: Children) -> s.TypeName:
         name, args, member = children
@@ -242,22 +232,15 @@ class TreeBuilder(SyntaxBuilder):
     def type_name(self, children: Children) -> s.Qualified:
         return _marked(children[0], children[1:])
 
-    def type_args(self, children: Children) -> tuple[s.TypeArg, ...]:
-        return tuple(children)
-
     # --- expressions ---
 
-    def comma(self, children: Children) -> s.Comma:
-        first, second = children
-        return s.Comma(self._join(first, second), first, second)
+    comma = node(s.Comma)
 
     def assign(self, children: Children) -> s.Assignment:
         target, op, value = children
         return s.Assignment(self._join(target, value), self.alternatives.get(op.text, op.text)[:-1], target, value)
 
-    def choose(self, children: Children) -> s.Choose:
-        condition, then, orelse = children
-        return s.Choose(self._join(condition, orelse), condition, then, orelse)
+    choose = node(s.Choose)
 
     def prefix(self, children: Children) -> s.Prefix:
         op, operand = children
@@ -265,20 +248,10 @@ class TreeBuilder(SyntaxBuilder):
             self.addressed[operand.name] += 1
         return super().prefix(children)
 
-    def postfix(self, children: Children) -> s.Postfix:
-        operand, op = children
-        return s.Postfix(self._join(operand, op), op.text, operand)
-
-    def cast(self, children: Children) -> s.Cast:
-        opener, kind, value = children
-        return s.Cast(self._join(opener, value), kind, value)
-
-    def named_cast(self, children: Children) -> s.Cast:
-        word, kind, value, closer = children
-        return s.Cast(self._join(word, closer), kind, value)
-
-    def sizeof(self, children: Children) -> s.Sizeof:
-        return s.Sizeof(self._join(children[0], children[-1]), children[1])
+    postfix = node(s.Postfix, fields=(1, 0))
+    cast = node(s.Cast, fields=(1, 2))
+    named_cast = node(s.Cast, fields=(1, 2))
+    sizeof = node(s.Sizeof, fields=(1,))
 
     def call(self, children: Children) -> s.CallNode:
         callee, args, closer = children
@@ -291,22 +264,11 @@ class TreeBuilder(SyntaxBuilder):
         value, op, name = children
         return s.Attribute(self._join(value, name), value, name.text, op.text == "->")
 
-    def instance(self, children: Children) -> s.TemplateId:
-        name, args, closer = children
-        return s.TemplateId(self._join(name, closer), name.text, args)
-
-    def trait_value(self, children: Children) -> s.Trait:
-        name, args, member = children
-        return s.Trait(self._join(name, member), name.text, args, member.text)
-
-    def number(self, children: Children) -> s.Numeral:
-        return s.Numeral(self._at(children[0]), children[0].text)
-
-    def character(self, children: Children) -> s.Character:
-        return s.Character(self._at(children[0]), children[0].text)
-
-    def constant_word(self, children: Children) -> s.Word:
-        return s.Word(self._at(children[0]), children[0].text)
+    instance = node(s.TemplateId, fields=(0, 1))
+    trait_value = node(s.Trait)
+    number = node(s.Numeral)
+    character = node(s.Character)
+    constant_word = node(s.Word)
 
     def construct(self, children: Children) -> s.Construct:
         kind, args, closer = children
@@ -315,9 +277,6 @@ class TreeBuilder(SyntaxBuilder):
     def construct_braced(self, children: Children) -> s.Construct:
         kind, braced = children
         return s.Construct(self._join(kind, braced), kind, braced.elements)
-
-    def arguments(self, children: Children) -> tuple[s.Expression, ...]:
-        return tuple(children)
 
 
 def _marks(pointers: Children) -> str:

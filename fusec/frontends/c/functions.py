@@ -62,14 +62,6 @@ def _math(op: str, single: bool = False, complex_op: str = "") -> BuiltinFunctio
     return BuiltinFunction(row.arity, make)
 
 
-def _integer(op: str, *types: DType, result: DType | None = None) -> BuiltinFunction:
-    def make(site: CallSite, args: list[Expr]) -> Expr:
-        value = apply(op, *(to(_real(site, arg), dtype) for arg, dtype in zip(args, types, strict=True)))
-        return to(value, result) if result else value
-
-    return BuiltinFunction(len(types), make)
-
-
 def _real(site: CallSite, value: Expr) -> Expr:
     if dtype_of(value, site.span, site.name).is_complex:
         raise site.refuse("complex values", "take x.real(), x.imag() or abs(x)")
@@ -186,12 +178,6 @@ def _positive_difference(site: CallSite, args: list[Expr]) -> Expr:
     return apply("where", apply("less_equal", x, y), const(0, scalar_type(x)), apply("subtract", x, y))
 
 
-def _floor_divide(site: CallSite, args: list[Expr]) -> Expr:
-    a, b = (_real(site, arg) for arg in args)
-    common = c_common(scalar_type(a), scalar_type(b))
-    return apply("floor_divide", to(a, common), to(b, common))
-
-
 def _saturate(site: CallSite, args: list[Expr]) -> Expr:
     value = to(_real(site, args[0]), FLOAT32)
     zero, one = const(0, FLOAT32), const(1, FLOAT32)
@@ -290,14 +276,14 @@ def _intrinsics() -> dict[str, BuiltinFunction]:
 def _integers() -> dict[str, BuiltinFunction]:
     table: dict[str, BuiltinFunction] = {}
     for suffix, unsigned in (("", UINT32), ("ll", UINT64)):
-        table[f"__popc{suffix}"] = _integer("count_ones", unsigned)
-        table[f"__clz{suffix}"] = _integer("count_leading_zeros", unsigned)
+        table[f"__popc{suffix}"] = _fixed("count_ones", unsigned)
+        table[f"__clz{suffix}"] = _fixed("count_leading_zeros", unsigned)
         table[f"__ffs{suffix}"] = _first_set(unsigned)
         table[f"__brev{suffix}"] = _reverse(unsigned)
     table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", INT32), _fixed("multiply_high", UINT32)
     table["__mul64hi"], table["__umul64hi"] = _fixed("multiply_high", INT64), _fixed("multiply_high", UINT64)
     table["popcount"], table["clz"] = _bit_count("count_ones"), _bit_count("count_leading_zeros")
-    table["_floor_divide"] = table["floor_divide"] = BuiltinFunction(2, _floor_divide)
+    table["_floor_divide"] = table["floor_divide"] = _common("floor_divide")
     return table
 
 

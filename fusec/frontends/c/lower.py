@@ -20,6 +20,7 @@ from fusec.frontends.c.texts import KernelTexts
 from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer
+from fusec.ir.walk import roots_of
 
 INDEX = ir.Query("", "index", None, INT64)
 SIZE = ir.Query("", "size", None, INT64)
@@ -130,7 +131,7 @@ class _KernelLowering:
         return PlaceAccess(self.frame).load(found)
 
     def _assembled(self, body: tuple[ir.Stmt, ...]) -> ir.Program:
-        read = used(body)
+        read = used(roots_of(body))
         early = read_first(body, frozenset(param.name for param in self.written))
         head: list[ir.Stmt] = []
         for param in self.kernel.params:

@@ -25,6 +25,7 @@ from fusec.frontends.lowering import MAX_DEPTH, position_of
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, ReductionIR, Stage, parts_of, whole_of
+from fusec.ir.walk import roots_of
 
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 SUMMED_WIDE = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32}  # what a default reduce_type becomes
@@ -203,7 +204,7 @@ class _ReductionLowering:
         stages = (Stage(stage.body, Accumulator(PART, self.type, stage.accumulator.value, combine.name)),)
         empty = self._empty(finish)
         functions = (*self.unit.emitted, combine)
-        named = used((*stage.body, ir.Return(stage.accumulator.value), *finish))
+        named = used((*roots_of(stage.body, finish), stage.accumulator.value))
         sizes = (ir.ScalarParam(name, INT64) for name in (REDUCED, TOTALS) if name in named)
         params = (*(self._param(param, raw) for param in self.text.params), *sizes)
         outputs = tuple(
@@ -236,7 +237,7 @@ class _ReductionLowering:
             raise CannotConvert(f"struct {kind.name}", str(self.type), cure).at(self.text.mapped.span)
         value = PlaceAccess(frame).converted(value, self.type, self.text.mapped.span)
         body = (*frame.prologue, *frame.blocks[0])
-        wanted = used((*body, ir.Return(value)))
+        wanted = used((*roots_of(body), value))
         loads: list[ir.Stmt] = []
         for param in self.text.inputs:
             if not param.raw and param.name not in self.scalars and param.name in wanted:

@@ -7,7 +7,7 @@ import re
 
 from fusec.base.records import replace
 from fusec.errors.language import BadNumber
-from fusec.frontends.build import Children, SyntaxBuilder
+from fusec.frontends.build import Children, SyntaxBuilder, node
 from fusec.frontends.grammar_tables import Token
 from fusec.frontends.python import syntax as s
 
@@ -36,9 +36,7 @@ class PythonTreeBuilder(SyntaxBuilder):
     def decorator(self, _: Children) -> str:
         return "@"
 
-    def parameter(self, children: Children) -> s.ParamNode:
-        name, annotation, default = children
-        return s.ParamNode(self._at(name), name.text, annotation, default)
+    parameter = node(s.ParamNode, span=(0, 0))
 
     def anonymous(self, children: Children) -> s.FunctionNode:
         word, *rest = children
@@ -79,13 +77,8 @@ class PythonTreeBuilder(SyntaxBuilder):
     def else_(self, children: Children) -> s.Body:
         return children[0]  # type: ignore[no-any-return]
 
-    def while_(self, children: Children) -> s.WhileNode:
-        word, condition, body = children
-        return s.WhileNode(self._at(word), condition, body)
-
-    def for_(self, children: Children) -> s.For:
-        word, target, iterable, body = children
-        return s.For(self._at(word), target, iterable, body)
+    while_ = node(s.WhileNode, fields=(1, 2), span=(0, 0))
+    for_ = node(s.For, fields=(1, 2, 3), span=(0, 0))
 
     def targets(self, children: Children) -> s.Expression:
         items = tuple(child for child in children if child is not None)
@@ -99,15 +92,9 @@ class PythonTreeBuilder(SyntaxBuilder):
         target, op, value = children
         return s.Augment(self._join(target, value), target, op.text[:-1], self._at(op), value)
 
-    def annotate(self, children: Children) -> s.Annotate:
-        target, annotation, value = children
-        return s.Annotate(self._join(target, value or annotation), target, annotation, value)
-
-    def pass_(self, children: Children) -> s.Pass:
-        return s.Pass(self._at(children[0]))
-
-    def assert_(self, children: Children) -> s.Assert:
-        return s.Assert(self._join(children[0], children[1]), children[1])
+    annotate = node(s.Annotate)
+    pass_ = node(s.Pass, fields=())
+    assert_ = node(s.Assert, fields=(1,), span=(0, 1))
 
     # --- expressions ---
 
@@ -115,14 +102,8 @@ class PythonTreeBuilder(SyntaxBuilder):
         items = tuple(child for child in children if child is not None)
         return s.Tuple(self._join(items[0], items[-1]), items)
 
-    def choose(self, children: Children) -> s.Choose:
-        then, condition, orelse = children
-        return s.Choose(self._join(then, orelse), condition, then, orelse)
-
-    def either(self, children: Children) -> s.Junction:
-        left, op, right = children
-        return s.Junction(self._join(left, right), op.text, left, right)
-
+    choose = node(s.Choose, fields=(1, 0, 2))
+    either = node(s.Junction, fields=(1, 0, 2))
     both = either
 
     def compare(self, children: Children) -> s.Compare:
@@ -145,13 +126,8 @@ class PythonTreeBuilder(SyntaxBuilder):
         keywords = tuple(arg for arg in args if isinstance(arg, s.Keyword))
         return s.CallNode(self._join(callee, closing), callee, given, keywords)
 
-    def keyword(self, children: Children) -> s.Keyword:
-        name, value = children
-        return s.Keyword(self._at(name), name.text, value)
-
-    def attribute(self, children: Children) -> s.Attribute:
-        value, name = children
-        return s.Attribute(self._join(value, name), value, name.text)
+    keyword = node(s.Keyword, span=(0, 0))
+    attribute = node(s.Attribute)
 
     def _number(self, token: Token) -> int | float | complex:
         text = token.text.replace("_", "")
