@@ -81,13 +81,14 @@ def evaluate(
 ) -> Any:
     """The value of an expression, such as ``evaluate("2*a + 3*b")``, for all elements of its arrays.
 
-    ex: operators, numbers, known functions, and names, which are looked up in `local_dict` and `global_dict`, by
-    default the variables where evaluate is called. out: the array for the result. order: of a new result in memory.
-    casting: how the result may be converted for `out`. optimization: "aggressive" makes products of small powers.
-    check: "wrap" reports integers that lose their value; None does as FUSEC_CHECK says.
-    sanitize, truediv: accepted and without effect, since no text is ever run and ``/`` is always true division.
-    disable_cache: do not remember this call for re_evaluate. The result has the shape of all arrays together and the
-    dtype that NumPy would give it. Raises FusecError with the place in the text.
+    ex: operators, numbers, known functions, and names. Names are looked up in `local_dict` and `global_dict`, by
+    default the variables where evaluate is called. out: the array for the result. order: the memory order of a new
+    result. casting: how the result may be converted for `out`. optimization: "aggressive" turns small powers into
+    products. check: "wrap" reports integers that lose their value; None follows FUSEC_CHECK. sanitize, truediv:
+    accepted without effect, because no text is ever executed and ``/`` is always true division. disable_cache: do not
+    remember this call for re_evaluate. The result has the shape to which the arrays broadcast, and the dtype that NumPy
+    would give it.
+    Raises FusecError, with the place in the text.
 
     >>> a, b = np.array([1, 2]), np.array([0.5, 1.5])
     >>> fusec.evaluate("2*a + b", {"a": a, "b": b})
@@ -123,7 +124,8 @@ def validate(
 ) -> Exception | None:
     """The exception that evaluate would raise before it runs anything, or None; re_evaluate then evaluates it.
 
-    ex, local_dict, global_dict, out, order, casting, sanitize: as for `evaluate`, which see for shapes and dtypes too.
+    ex, local_dict, global_dict, out, order, casting, sanitize: as for `evaluate`, which also describes shapes and
+    dtypes.
     Nothing is raised.
 
     >>> fusec.validate("2*a", {"a": np.ones(3)})
@@ -145,8 +147,8 @@ def validate(
 def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> Any:
     """The value of the expression that this thread evaluated or validated last, with the present values of its names.
 
-    local_dict, global_dict: as for `evaluate`, which see for shapes and dtypes too.
-    Raises NothingBefore (a FusecRuntimeError) if there is none.
+    local_dict, global_dict: as for `evaluate`, which also describes shapes and dtypes.
+    Raises NothingBefore (a FusecRuntimeError) if there is no such expression.
 
     >>> fusec.evaluate("2*a", {"a": np.array([1, 2])})
     array([2, 4])
@@ -166,10 +168,11 @@ def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = Non
 class NumExpr(KernelCaller):
     """An expression with fixed types.
 
-    expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
-    Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and counts for
-    arguments too. input_names, signature, constants: as numexpr has them. sanitize: without effect. Results have the
-    shape of all arguments together. Raises FusecError with the place in the text; types are names of dtypes.
+    expression: the text. signature: (name, type) of each argument in order; by default the sorted names, as float64.
+    Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and applies to
+    arguments too. input_names, signature, constants: as in numexpr. sanitize: without effect. Results have the shape to
+    which the arguments broadcast.
+    Raises FusecError, with the place in the text; types are names of dtypes.
 
     >>> area = fusec.NumExpr("a * b", [("a", "float32"), ("b", "float32")])
     >>> area(np.float32([1, 2]), np.float32([3, 4]))

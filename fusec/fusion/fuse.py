@@ -280,11 +280,11 @@ def fuse(
 ) -> Any:
     """Make a function of NumPy arrays run as few kernels; a decorator, with or without options.
 
-    The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done
-    with them; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments
-    and NumPy's functions that docs/fuse.md lists; branches on values of arrays are refused. name: of the kernels;
-    kernel_name: the same, as CuPy calls it. Arrays have any shape and dtype. Raises FusecTypeError for what cannot be
-    traced, with the line.
+    The function is called once for every kind of call (dtypes, shapes, strides) with objects that record the
+    operations; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments,
+    and the NumPy functions that docs/fuse.md lists. Branches on the values of arrays are refused. name: of the kernels;
+    kernel_name: CuPy's word for it. Arrays have any shape and dtype. Raises FusecTypeError, with the line, for anything
+    that cannot be traced.
 
     >>> @fusec.fuse
     ... def centred(x):

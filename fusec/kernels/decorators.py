@@ -70,15 +70,15 @@ def elementwise(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Turn a function of scalars into one of arrays; a decorator, with or without options.
+    """Compile a function of scalars to a function of arrays; a decorator, with or without options.
 
-    function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
-    others that it calls. name: shown in messages and used as entry point. fp: "strict", "contract" or "fast", as for
-    ElementwiseKernel. names: what free names of a text stand for. bounds: "check" makes calls look for indices outside
-    of arrays and for assertions that do not hold, and raise at the first. check: what else to look for, "wrap" for
-    integers that lose their value. None does as FUSEC_CHECK says.
-    Results have the shape of all arguments together, and the dtypes that NumPy would give them.
-    Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+    function: a Python function, whose source is read and never run, or the text of a function, after the text of
+    functions that it calls. name: shown in messages and used as the entry point. fp: "strict", "contract" or "fast", as
+    for ElementwiseKernel. names: the values of the free names of a text. bounds: "check" tests every index into an
+    array and every assertion; the first violation raises. check: "wrap" reports integers that lose their value. None
+    follows FUSEC_CHECK.
+    Results have the shape to which the arguments broadcast, and the dtypes that NumPy would give them.
+    Raises FusecError, with the place in the source, for anything outside of the subset, and if there is no source.
 
     >>> @fusec.elementwise
     ... def relu(x):
@@ -153,14 +153,14 @@ def stencil(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Turn a function of an element and its neighbours into one of arrays; a decorator, with or without options.
+    """Compile a function of an element and its neighbours to a function of arrays; a decorator.
 
-    In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
-    boundary: what lies outside, for all axes or one for each, as scipy.ndimage has it: "constant" (`cval`), "nearest",
-    "reflect", "mirror", "wrap"; or "skip", which leaves out elements that lack a neighbour: they are 0 in a new output
-    and stay what they are in a given one. axes: which axes the indices are for, if not all. function, name, fp, names,
-    bounds, check: as for `elementwise`. Results have the shape of the array, and the dtype that NumPy would give them.
-    Raises FusecValueError for boundaries that there are not, and what `elementwise` raises.
+    In the function, ``a[-1, 0]`` is the preceding neighbour along the first axis, and ``a`` is the element itself.
+    boundary: one name for all axes, or one for each, as in scipy.ndimage: "constant" (`cval`), "nearest", "reflect",
+    "mirror", "wrap"; or "skip", which skips elements that lack a neighbour: they are 0 in a new output and unchanged in
+    a given one. axes: the axes to which the indices refer, if not all. function, name, fp, names, bounds, check: as for
+    `elementwise`. Results have the shape of the array, and the dtype that NumPy would give them.
+    Raises FusecValueError for unknown boundaries, and the errors of `elementwise`.
 
     >>> @fusec.stencil(boundary="nearest")
     ... def slope(a):
@@ -228,15 +228,15 @@ def kernel(
     check: Checks | None = None,
     block: int | Sequence[int] | None = None,
 ) -> Any:
-    """Turn a loop over a grid into a kernel whose iterations run in parallel; a decorator, with or without options.
+    """Compile a loop over a grid to a kernel whose iterations run in parallel; a decorator.
 
-    The function takes arrays, which it indexes itself and may change, and numbers; its last statement is
-    ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
-    run: an element that several write needs an atomic update, `fusec.atomic_add` and its like. Calls return None.
-    block: how many positions along each axis make a block, whose positions meet at `fusec.barrier` and have
-    `fusec.shared` arrays together; the grid is a multiple of it. function, name, fp, names, bounds, check: as for
-    `elementwise`. Arrays have any shape and dtype. Raises FusecValueError for blocks that there are not, and what
-    `elementwise` raises.
+    The function takes arrays, which it indexes and may change, and numbers. Its last statement is ``for i in
+    fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. The iterations run in no particular order: an
+    element that several iterations write needs an atomic update, such as `fusec.atomic_add`. Calls return None. block:
+    the number of positions of a block along each axis; the positions of a block wait for each other at `fusec.barrier`
+    and share the arrays of `fusec.shared`; the grid is a multiple of the block. function, name, fp, names, bounds,
+    check: as for `elementwise`. Arrays have any shape and dtype. Raises FusecValueError for impossible blocks, and the
+    errors of `elementwise`.
 
     >>> @fusec.kernel
     ... def count(bins, x):

@@ -59,16 +59,16 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
-    bound at the call. operation: the body; it may use ``i``, the flat index, and ``_ind``. name: shown in messages
-    and used as entry point. reduce_dims: merge axes that all operands walk evenly. preamble: device functions, macros,
-    structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple even of one output.
-    loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
-    ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract" makes
-    one fma of a product and a sum, the same on every target; "fast" also approximates. bounds: "check" makes calls look
-    for indices outside of raw and local arrays, and raise at the first. check: what else to look for: "wrap" for
-    integers that lose their value. None does as FUSEC_CHECK says.
-    The shape of results is that of all arguments together; placeholders bind to their dtypes.
-    Raises FusecError with the place in the text if a declaration or the body is not well formed.
+    which each call binds to a dtype. operation: the body; it may use ``i``, the flat index, and ``_ind``. name: shown
+    in messages and used as the entry point. reduce_dims: merge axes that all operands step over evenly. preamble:
+    device functions, macros, structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple
+    even for one output. loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``,
+    and ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract"
+    fuses a product and a sum into one fma, the same on every target; "fast" also approximates. bounds: "check" tests
+    every index into raw and local arrays; the first violation raises. check: "wrap" reports integers that lose their
+    value. None follows FUSEC_CHECK.
+    Results have the shape to which the arguments broadcast, and dtypes by the placeholders.
+    Raises FusecError, with the place in the text, if a declaration or the body is malformed.
 
     >>> saxpy = fusec.ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "saxpy")
     >>> saxpy(2.0, np.arange(3.0), np.ones((2, 1)))

@@ -18,11 +18,11 @@ NATIVE = "Python for the first two calls of a kind, then a native entry"
 def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
     """Report how a call runs, as a printable value: types, merged axes, launched kernels, bytes moved.
 
-    kernel: one of any kind, a decorated or a fused function. args, options: those of the call; arrays of any shape and
-    dtype, axis= where the kernel takes it. Nothing is run, but code is made and kept, as a call would: the report says
-    where it came from (memory, the disk cache, the compiler) and in how many milliseconds, how many kernels the call
-    launches, and whether calls of this kind get a native entry, or why they stay in Python.
-    Raises FusecTypeError for what is no kernel, and what the call itself would raise.
+    kernel: a kernel of any kind, a decorated or a fused function. args, options: those of the call; arrays of any shape
+    and dtype, axis= where the kernel takes it. The call does not run, but its code is compiled and kept, as by a call.
+    The report shows where the code came from (memory, the disk cache, the compiler) and in how many milliseconds, how
+    many kernels the call launches, and whether calls of this kind get a native entry, or why they stay in Python.
+    Raises FusecTypeError for other objects, and the errors of the call itself.
 
     >>> from fusec import *
     >>> saxpy = ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "saxpy")

@@ -89,20 +89,21 @@ def reduction(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Make a reduction from functions of scalars; a decorator, with or without options, or a function of keywords.
+    """Make a reduction from functions of scalars; a decorator, or a function of keywords.
 
-    definition: the function that combines two totals; or a class whose functions are called map, combine and finish,
-    with an attribute identity if there is one; or a text of such functions. map: from the elements at one place of the
-    arguments, and their `index` if it has such a parameter, to what is combined, a number or a tuple. combine:
-    associative and commutative; the first has the earlier elements. finish: from the total, and their `count`, to the
-    result or a tuple of them. identity: what a total of no elements is, a number or a tuple of as many as are combined.
-    name: shown in messages and used as entry point. fp: "strict", "contract" or "fast". names: what free names of a
-    text stand for. bounds: "check" makes calls look for indices outside of arrays and tables
-    in the map, and for assertions that do not hold there.
-    Functions may be lambdas, decorated by fusec, known as np.maximum is, or texts. Sources are read and never run.
-    check: as for `elementwise`. Results have the shape of the arguments together without the axes of the call, and the
-    dtypes that NumPy would give them.
-    Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+    definition: the function that combines two totals; or a class with functions map, combine and finish, and perhaps an
+    attribute identity; or a text of such functions. map: takes the elements at one position of the arguments, and
+    `index` if it has such a parameter; returns the value that is combined, a number or a tuple. combine: must be
+    associative and commutative; its first argument has the earlier elements. finish: takes the total, and `count` if it
+    has such a parameter; returns the result or a tuple of results. identity: the total of no elements, a number or a
+    tuple with as many parts as a total. name: shown in messages and used as the entry point. fp: "strict", "contract"
+    or "fast". names: the values of the free names of a text. bounds: "check" tests the indices and assertions of the
+    map. check: as for `elementwise`.
+    Each function may be a lambda, a function decorated by fusec, a known function such as np.maximum, or a text.
+    Sources are read and never run.
+    Results have the shape to which the arguments broadcast, without the axes of the call, and the dtypes that NumPy
+    would give them.
+    Raises FusecError, with the place in the source, for anything outside of the subset, and if there is no source.
 
     >>> @fusec.reduction(map=lambda x, y: (x - y) ** 2, identity=0)
     ... def distance(a, b):

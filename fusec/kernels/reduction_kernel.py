@@ -33,16 +33,17 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
-    value of one element; it may use ``_J``, its position among those of its total, and the coordinates
+    value of one element; it may use ``_J``, the position of the element among those of its total, and the coordinates
     ``_in_ind.get()[d]`` and ``_out_ind.get()[d]``. reduce_expr: the combination of ``a`` and ``b``, which must be
-    associative and commutative; the order is fixed by shape and strides, so that results are reproducible to the bit.
-    post_map_expr: assigns the outputs from ``a``. identity: what a total of no elements is, and what elements that
-    ``where=`` leaves out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and
-    ``b``, a scalar or a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16.
-    preamble: device functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
-    reduce_dims: merge axes. bounds, check: as for ElementwiseKernel. Results have the shape of the arguments together
-    without the axes of the call; placeholders bind to the dtypes of a call.
-    Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+    associative and commutative; shape and strides fix the order, so results are reproducible to the bit. post_map_expr:
+    assigns the outputs from ``a``. identity: the total of no elements, and the value of elements that ``where=`` leaves
+    out; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar type or a
+    struct of the preamble; by default that of the first output, or float32 for float16 and bfloat16. preamble: device
+    functions, macros, structs. options, reduce_dims, bounds, check: as for ElementwiseKernel. fp: "strict", "contract"
+    or "fast".
+    Results have the shape to which the arguments broadcast, without the axes of the call; each call binds the
+    placeholders to dtypes.
+    Raises FusecError, with the place in the text, if a declaration or an expression is malformed.
 
     >>> total = fusec.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
     >>> total(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)

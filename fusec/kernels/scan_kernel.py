@@ -38,19 +38,20 @@ LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have 
 
 
 class ScanKernel(Public, AxisKernel):
-    """A kernel that computes, for every element, the running total along an axis up to it.
+    """A kernel that computes the running total along an axis, up to every element.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
-    value of one element. scan_expr: the combination of ``a``, of earlier elements, and ``b``; it must be associative,
-    and the order is fixed by shape and strides (`fusec.ir.scans`), so that results are reproducible to the bit.
+    value of one element. scan_expr: the combination of ``a``, the total of earlier elements, and ``b``; it must be
+    associative. Shape and strides fix the order (`fusec.ir.scans`), so results are reproducible to the bit.
     post_map_expr: assigns the outputs from the running total ``a``. identity: the total of no elements, which the first
-    one gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or a struct
-    of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device functions,
-    macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input that is true
-    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast". bounds,
-    check: as for ElementwiseKernel. Results have the shape of the arguments together; placeholders bind to the dtypes
-    of a call, whose axis= is one integer.
-    Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+    element gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar type or
+    a struct of the preamble; by default that of the first output, or float32 for float16 and bfloat16. preamble: device
+    functions, macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input
+    that is true where totals start again. options, bounds, check: as for ElementwiseKernel. fp: "strict", "contract" or
+    "fast".
+    Results have the shape to which the arguments broadcast; each call binds the placeholders to dtypes, and has one
+    integer axis=.
+    Raises FusecError, with the place in the text, if a declaration or an expression is malformed.
 
     >>> running = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", "0", "running")
     >>> running(np.array([[1, 2], [3, 4]]), axis=0)

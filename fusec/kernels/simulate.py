@@ -22,17 +22,16 @@ from fusec.language.emulated_block import PythonBlock
 
 @hide_internal_frames
 def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
-    """A function with the kernel's arguments and results, which runs slowly.
+    """A slow function with the kernel's arguments and results, for debugging.
 
-    It interprets the kernel's IR in NumPy: nothing is compiled, the bits are those of every target, and indices outside
-    of arrays and assertions that do not hold are reported as in a kernel with ``bounds="check"``.
-    Of kernels with block= it finds positions that do not work together: a barrier that some miss or that is missing,
-    shared elements that are read before they are written.
-    python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after the other, with
-    NumPy scalars: print, breakpoint() and exceptions work there, and may stand in it.
-    kernel: an ElementwiseKernel, a ReductionKernel, a ScanKernel, or a decorated function. Arrays have any shape
-    and dtype.
-    Raises FusecTypeError for what is no kernel, and for kernels made of texts if python is set.
+    It interprets the kernel's IR in NumPy. Nothing is compiled, the bits are those of every target, and indices outside
+    of arrays and failed assertions are reported as in a kernel with ``bounds="check"``. In kernels with block= it finds
+    barriers that some positions miss, missing barriers, and shared elements that are read before they are written.
+    python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after another, with
+    NumPy scalars; print, breakpoint() and exceptions work there.
+    kernel: an ElementwiseKernel, a ReductionKernel, a ScanKernel, or a decorated function. Arrays have any shape and
+    dtype.
+    Raises FusecTypeError for other objects, and for kernels made of texts if python is set.
 
     >>> half = fusec.elementwise("def half(x): return x / 2")
     >>> fusec.simulate(half)(np.array([1.0, 3.0]))

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class vectorize(Public):  # noqa: N801 - NumPy's name
     """A function of numbers, compiled to run for every element of its arguments.
 
-    pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in, and whose options follow: name, fp,
-    names, bounds, check. otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring.
-    cache: makes no difference. Lists and numbers are arrays, as they are to NumPy's. Calls also take out=, stream= and
-    block_size=. Pickles by its source. Results have the shape of all arguments together. Raises FusecError for what the
-    subset has not, and for `excluded` and `signature`.
+    pyfunc: as for `fusec.elementwise`; it is written in the same subset of Python. name, fp, names, bounds, check: as
+    for `fusec.elementwise`. otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring.
+    cache: without effect. Lists and numbers are arrays, as for numpy.vectorize. Calls also take out=, stream= and
+    block_size=. It pickles by its source. Results have the shape to which the arguments broadcast.
+    Raises FusecError for anything outside of the subset, and for `excluded` and `signature`.
 
     >>> twice = fusec.vectorize(lambda x: 2 * x)
     >>> twice([1, 2, 3])

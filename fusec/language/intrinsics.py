@@ -41,8 +41,8 @@ HERE: ContextVar[Thread | None] = ContextVar("HERE", default=None)  # the positi
 def grid(shape: int | Sequence[int]) -> Iterable[Any]:
     """The positions of a kernel's elements: numbers below `shape`, or tuples of them in C order if it is a tuple.
 
-    shape: an integer, or one for each axis, of any integer dtype; a negative one means none.
-    Raises TypeError outside of kernels for what is no integer.
+    shape: an integer, or one for each axis, of any integer dtype; a negative extent counts as 0.
+    Raises TypeError outside of kernels if the shape is not of integers.
 
     >>> list(fusec.grid((2, 2)))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -59,7 +59,7 @@ def local(shape: int | Sequence[int], dtype: DTypeLike) -> Array:
     """A small array of zeros that belongs to one element; its shape is known when the kernel is compiled.
 
     shape: an integer or a tuple, known when the kernel is compiled. dtype: of the elements.
-    Raises TypeError outside of kernels for what is no dtype.
+    Raises TypeError outside of kernels if the dtype is not one.
 
     >>> fusec.local(3, np.float32)
     array([0., 0., 0.], dtype=float32)
@@ -145,7 +145,7 @@ def _here(name: str) -> Thread:
 def atomic_add(x: Array, index: Index, value: Number) -> Number:
     """Add to ``x[index]`` atomically and return the old value; the order of float additions is not fixed.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([1, 2])
@@ -158,7 +158,7 @@ def atomic_add(x: Array, index: Index, value: Number) -> Number:
 def atomic_min(x: Array, index: Index, value: Number) -> Number:
     """Set ``x[index]`` to the minimum of itself and a value, and return the old value; a number replaces nan.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([7, 2])
@@ -171,7 +171,7 @@ def atomic_min(x: Array, index: Index, value: Number) -> Number:
 def atomic_max(x: Array, index: Index, value: Number) -> Number:
     """Set ``x[index]`` to the maximum of itself and a value, and return the old value; a number replaces nan.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([1, 2])
@@ -184,7 +184,7 @@ def atomic_max(x: Array, index: Index, value: Number) -> Number:
 def atomic_and(x: Array, index: Index, value: Number) -> Number:
     """``x[index] &= value``; returns the old value.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([7, 2])
@@ -197,7 +197,7 @@ def atomic_and(x: Array, index: Index, value: Number) -> Number:
 def atomic_or(x: Array, index: Index, value: Number) -> Number:
     """``x[index] |= value``; returns the old value.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([1, 2])
@@ -210,7 +210,7 @@ def atomic_or(x: Array, index: Index, value: Number) -> Number:
 def atomic_xor(x: Array, index: Index, value: Number) -> Number:
     """``x[index] ^= value``; returns the old value.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: the other
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: the other
     operand, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([1, 2])
@@ -223,7 +223,7 @@ def atomic_xor(x: Array, index: Index, value: Number) -> Number:
 def atomic_exchange(x: Array, index: Index, value: Number) -> Number:
     """``x[index] = value``; returns the old value.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. value: what is
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. value: what is
     stored, which is converted to the dtype of x. Raises IndexError outside of kernels if the index is out of bounds.
 
     >>> x = np.array([1, 2])
@@ -238,7 +238,7 @@ def atomic_exchange(x: Array, index: Index, value: Number) -> Number:
 def atomic_cas(x: Array, index: Index, expected: Number, value: Number) -> Number:
     """``x[index] = value`` if ``x[index]`` is `expected`; returns the old value.
 
-    x: an array of any shape. index: of an element, a number or a tuple of one for each axis. expected: a number.
+    x: an array of any shape. index: of an element, one number or a tuple with one for each axis. expected: a number.
     value: what is stored, which is converted to the dtype of x.
     Raises IndexError outside of kernels if the index is out of bounds.
 

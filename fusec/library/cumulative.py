@@ -103,7 +103,7 @@ def _standard(
     return made if wrap is None else wrap(made)
 
 
-AS_STANDARD = "axis= may be left out for one dimension only."
+AS_STANDARD = "axis= may be omitted only for one-dimensional arrays."
 cumulative_sum = _standard("cumulative_sum", f"The Array API's `cumsum`: {AS_STANDARD}")
 cumulative_prod = _standard("cumulative_prod", f"The Array API's `cumprod`: {AS_STANDARD}")
 

@@ -18,8 +18,8 @@ R = TypeVar("R")
 ARRAYS = ("x", "y", "weight", "bias")  # parameters that take arrays, as source() shows
 WITHOUT_KERNEL = {"median": "NumPy's partition selects the middle elements"}
 ARGUMENTS = {
-    "x": "x: an array of any shape and library, or a list of numbers; numbers, bools and dates, as NumPy takes them.",
-    "y": "y: as x; both broadcast.",
+    "x": "x: an array of any shape and library, or a list; numbers, bools, and dates where NumPy takes them.",
+    "y": "y: like x; both broadcast.",
     "axis": "axis: None for all, an integer or a tuple of them; negative ones count from the end.",
     "dtype": "dtype: the dtype of the accumulator and of the result; None for NumPy's choice.",
     "out": "out: the array for the result, of its shape and a dtype that holds it; it is returned.",

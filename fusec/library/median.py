@@ -24,7 +24,7 @@ __all__ = ["median"]
 
 @built_in
 def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The element in the middle of those of each total in order, or the mean of two; nan if one of them is nan.
+    """The middle element in sorted order, or the mean of the two middle elements; nan if an element is nan.
 
     Integers give float64. out: of floats or complex numbers. The work is NumPy's partition, on one thread and for
     arrays in host memory.

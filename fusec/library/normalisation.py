@@ -50,10 +50,10 @@ def layer_norm(
     eps: float = 1e-5,
     out: Any = None,
 ) -> Any:
-    """Each row with mean 0 and variance 1, times weight, plus bias: (x - mean) / sqrt(var + eps) * weight + bias.
+    """Rows scaled to mean 0 and variance 1, times weight, plus bias: (x - mean) / sqrt(var + eps) * weight + bias.
 
-    weight, bias: arrays that broadcast against x, numbers, or None; of dtypes that the one computed in holds, float32
-    for x of float32 and narrower floats, else float64. axis: what makes a row. Raises TypeMismatch for wider ones.
+    weight, bias: numbers, None, or arrays that broadcast against x and fit the dtype of the computation: float32
+    for x of float32 and narrower floats, else float64. axis: the axes of a row. Raises TypeMismatch for wider dtypes.
     """
     given, array = array_of(x, "layer_norm")
     kernel = layer_norm_kernel(array.dtype, _scale_of(weight, "weight"), _scale_of(bias, "bias"))

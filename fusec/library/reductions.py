@@ -94,7 +94,7 @@ def mulsum(
 
 @built_in
 def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The dot product along an axis, of the conjugate of x if that is complex, in the dtype of both together."""
+    """The dot product along an axis, in the common dtype; complex x is conjugated."""
     (given, left), (other, right) = array_of(x, "vecdot"), array_of(y, "vecdot", "y")
     along = arguments.contracted("vecdot", left.shape, right.shape, axis)
     kernel = dtype_rules.product("vecdot", left.dtype, right.dtype, wanted(None, out))
@@ -120,7 +120,7 @@ all = _truth("all", "Whether no element is zero.")  # noqa: A001
 
 @built_in
 def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """How many elements are not zero, int64; nan is not."""
+    """The number of elements that are not zero, as int64; nan is not zero."""
     given, array = array_of(x, "count_nonzero")
     kernel = dtype_rules.truth("count_nonzero", array.dtype, dtype_of(out), masked=False)
     return arguments.run(kernel, (given,), out, axis, keepdims)
@@ -167,7 +167,7 @@ def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
 
 @built_in
 def ptp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The greatest element less the least, in one pass; integers wrap."""
+    """The greatest element minus the least, in one pass; integers wrap."""
     given, array = array_of(x, "ptp")
     kernel = dtype_rules.extreme("ptp", array.dtype, dtype_of(out), starts=False, masked=False)
     return arguments.run(kernel, (given,), out, axis, keepdims)
@@ -193,17 +193,17 @@ def _place(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = N
 
 
 argmin = _place(
-    "argmin", "The place of the least element, of the first among equals, int64; nan counts as less than all numbers."
+    "argmin", "The position of the least element, the first among equals, as int64; nan counts as the least."
 )
 argmax = _place(
     "argmax",
-    "The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers.",
+    "The position of the greatest element, the first among equals, as int64; nan counts as the greatest.",
 )
-NO_NUMBER = """int64; raises OnlyNan (a ValueError) where there is none.
+NO_NUMBER = """as int64; raises OnlyNan (a ValueError) where there is none.
 
-On a device, where no call waits for its result, the place is -1 instead."""
-nanargmin = _place("nanargmin", f"The place of the least number, {NO_NUMBER}")
-nanargmax = _place("nanargmax", f"The place of the greatest number, {NO_NUMBER}")
+On a device, where no call waits for its result, the position is -1 instead."""
+nanargmin = _place("nanargmin", f"The position of the least number, {NO_NUMBER}")
+nanargmax = _place("nanargmax", f"The position of the greatest number, {NO_NUMBER}")
 
 
 # --- moments -------------------------------------------------------------------------------------------------------
@@ -272,9 +272,9 @@ def _spread(
 
 var = _spread(
     "var",
-    "The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.",
+    "The variance: the sum of squared distances from the mean, divided by the number of elements minus `correction`.",
 )
-std = _spread("std", "The standard deviation, the root of `var`.")
+std = _spread("std", "The standard deviation, the square root of `var`.")
 nanvar = _spread("nanvar", "The variance of elements that are not nan.")
 nanstd = _spread("nanstd", "The standard deviation of elements that are not nan.")
 
@@ -310,7 +310,7 @@ def norm(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """A vector's norm: the `ord`-th root of the sum of absolute values to the power `ord`.
+    """The norm of a vector: the `ord`-th root of the sum of the absolute values to the power `ord`.
 
     ord: inf for the greatest absolute value, -inf for the least, 0 to count elements that are not zero. Squares are
     summed as they are: they overflow beyond the root of the largest number. Raises UnknownOrder.
