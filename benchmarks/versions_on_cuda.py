@@ -1,9 +1,10 @@
 """Times two checkouts of fusec on an NVIDIA device, in the work of the CUDA benchmarks, and writes a JSON file.
 
-    python benchmarks/versions_on_cuda.py ../old --rounds 5 --out benchmarks/results/cuda_versions.json
+    python benchmarks/versions_on_cuda.py ../old --rounds 15 --out benchmarks/results/cuda_versions.json
 
-Each checkout has a process of its own. Both take a turn in every round of a row, the first one rotating. Times are by
-events around 20 calls or more, and include what Python takes where that is longer. Needs cupy and torch.
+Each checkout has a process of its own. Both take a turn in every round of a row, the first one rotating; of all rounds
+the least time counts. Times are by events around 20 calls or more, and include what Python takes where that is longer:
+both processes run on the same core. Needs cupy and torch.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def measure(call: Callable[[], object], repeats: int) -> float:
 
 def serve() -> None:
     """Answer lines on standard input: the name of a row makes it ready, an empty line times it once."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries that print must not disturb the protocol
     known = rows()
@@ -131,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="the other checkout")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "cuda_versions.json")
     options = parser.parse_args()
     if options.serve:
@@ -158,7 +161,7 @@ def compare(options: argparse.Namespace) -> None:
             for turn in range(options.rounds):
                 for at in ((0, 1), (1, 0))[turn % 2]:
                     times[at].append(ask(processes[at], "\n"))
-            now, before = map(statistics.median, times)
+            now, before = map(min, times)
             table[row] = {"now": now, "before": before, "now / before": now / before}
             print(f"{now / before:6.3f}  {1e6 * now:10.2f} us  {row}", flush=True)
             mean = math.exp(statistics.mean(math.log(each["now / before"]) for each in table.values()))
