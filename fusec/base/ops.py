@@ -76,6 +76,15 @@ class Op:
         return names | ({self.cuda: True} if self.cuda else {})
 
 
+def _function(name: str, module: str, *, also: str = "", is_complex: bool = False, cuda: str = "") -> Op:
+    """A function of one float that has its own name in `fusec.math`, C and Python. also: further names in Python."""
+    return Op(
+        name, 1, FLOATING if is_complex else FLOAT, math=f"{module}.{name}",
+        complex_math=f"complex_elementary.{name}" if is_complex else "",
+        c=f"{name}[f]", python=f"{name} {also}".strip(), cuda=cuda,
+    )  # fmt: skip
+
+
 def _table(*rows: Op) -> dict[str, Op]:
     table = {row.name: row for row in rows}
     assert len(table) == len(rows), "two rows of the op table share a name"
@@ -130,95 +139,50 @@ TABLE = _table(
     Op("real", 1, COMPLEX, "real", reference="real"),
     Op("imag", 1, COMPLEX, "real", reference="imag"),
     # --- defined in fusec.math -------------------------------------------------------------------------------
-    Op(
-        "exp", 1, FLOATING, math="exponential.exp", complex_math="complex_elementary.exp", c="exp[f]", python="exp",
-        cuda="__expf",
-    ),
-    Op(
-        "expm1", 1, FLOATING, math="exponential.expm1", complex_math="complex_elementary.expm1", c="expm1[f]",
-        python="expm1",
-    ),
-    Op(
-        "log", 1, FLOATING, math="logarithm.log", complex_math="complex_elementary.log", c="log[f]", python="log",
-        cuda="__logf",
-    ),
-    Op(
-        "log1p", 1, FLOATING, math="logarithm.log1p", complex_math="complex_elementary.log1p", c="log1p[f]",
-        python="log1p",
-    ),
-    Op(
-        "log2", 1, FLOATING, math="logarithm.log2", complex_math="complex_elementary.log2", c="log2[f]",
-        python="log2", cuda="__log2f",
-    ),
-    Op(
-        "log10", 1, FLOATING, math="logarithm.log10", complex_math="complex_elementary.log10", c="log10[f]",
-        python="log10", cuda="__log10f",
-    ),
-    Op(
-        "sin", 1, FLOATING, math="trigonometric.sin", complex_math="complex_elementary.sin", c="sin[f]", python="sin",
-        cuda="__sinf",
-    ),
-    Op(
-        "cos", 1, FLOATING, math="trigonometric.cos", complex_math="complex_elementary.cos", c="cos[f]", python="cos",
-        cuda="__cosf",
-    ),
-    Op(
-        "tan", 1, FLOATING, math="trigonometric.tan", complex_math="complex_elementary.tan", c="tan[f]", python="tan",
-        cuda="__tanf",
-    ),
-    Op("sinh", 1, FLOATING, math="hyperbolic.sinh", complex_math="complex_elementary.sinh", c="sinh[f]", python="sinh"),
-    Op("cosh", 1, FLOATING, math="hyperbolic.cosh", complex_math="complex_elementary.cosh", c="cosh[f]", python="cosh"),
-    Op("tanh", 1, FLOATING, math="hyperbolic.tanh", complex_math="complex_elementary.tanh", c="tanh[f]", python="tanh"),
-    Op(
-        "asin", 1, FLOATING, math="trigonometric_inverse.asin", complex_math="complex_elementary.asin", c="asin[f]",
-        python="asin arcsin",
-    ),
-    Op(
-        "acos", 1, FLOATING, math="trigonometric_inverse.acos", complex_math="complex_elementary.acos", c="acos[f]",
-        python="acos arccos",
-    ),
-    Op(
-        "atan", 1, FLOATING, math="trigonometric_inverse.atan", complex_math="complex_elementary.atan", c="atan[f]",
-        python="atan arctan",
-    ),
-    Op(
-        "asinh", 1, FLOATING, math="hyperbolic.asinh", complex_math="complex_elementary.asinh", c="asinh[f]",
-        python="asinh arcsinh",
-    ),
-    Op(
-        "acosh", 1, FLOATING, math="hyperbolic.acosh", complex_math="complex_elementary.acosh", c="acosh[f]",
-        python="acosh arccosh",
-    ),
-    Op(
-        "atanh", 1, FLOATING, math="hyperbolic.atanh", complex_math="complex_elementary.atanh", c="atanh[f]",
-        python="atanh arctanh",
-    ),
-    Op("exp2", 1, FLOAT, math="exponential.exp2", c="exp2[f]", python="exp2"),
-    Op("exp10", 1, FLOAT, math="exponential.exp10", c="exp10[f]", python="exp10", cuda="__exp10f"),
-    Op("sinpi", 1, FLOAT, math="trigonometric.sinpi", c="sinpi[f]", python="sinpi"),
-    Op("cospi", 1, FLOAT, math="trigonometric.cospi", c="cospi[f]", python="cospi"),
+    _function("exp", "exponential", is_complex=True, cuda="__expf"),
+    _function("expm1", "exponential", is_complex=True),
+    _function("log", "logarithm", is_complex=True, cuda="__logf"),
+    _function("log1p", "logarithm", is_complex=True),
+    _function("log2", "logarithm", is_complex=True, cuda="__log2f"),
+    _function("log10", "logarithm", is_complex=True, cuda="__log10f"),
+    _function("sin", "trigonometric", is_complex=True, cuda="__sinf"),
+    _function("cos", "trigonometric", is_complex=True, cuda="__cosf"),
+    _function("tan", "trigonometric", is_complex=True, cuda="__tanf"),
+    _function("sinh", "hyperbolic", is_complex=True),
+    _function("cosh", "hyperbolic", is_complex=True),
+    _function("tanh", "hyperbolic", is_complex=True),
+    _function("asin", "trigonometric_inverse", also="arcsin", is_complex=True),
+    _function("acos", "trigonometric_inverse", also="arccos", is_complex=True),
+    _function("atan", "trigonometric_inverse", also="arctan", is_complex=True),
+    _function("asinh", "hyperbolic", also="arcsinh", is_complex=True),
+    _function("acosh", "hyperbolic", also="arccosh", is_complex=True),
+    _function("atanh", "hyperbolic", also="arctanh", is_complex=True),
+    _function("exp2", "exponential"),
+    _function("exp10", "exponential", cuda="__exp10f"),
+    _function("sinpi", "trigonometric"),
+    _function("cospi", "trigonometric"),
     Op("sinc", 1, FLOAT, math="trigonometric.sinc", c="sinc", python="sinc"),
     Op("deg2rad", 1, FLOAT, math="angles.deg2rad", c="deg2rad", python="deg2rad radians"),
     Op("rad2deg", 1, FLOAT, math="angles.rad2deg", c="rad2deg", python="rad2deg degrees"),
-    Op("cbrt", 1, FLOAT, math="power.cbrt", c="cbrt[f]", python="cbrt"),
-    Op("rsqrt", 1, FLOAT, math="power.rsqrt", c="rsqrt[f]", python="rsqrt"),
-    Op("erf", 1, FLOAT, math="error.erf", c="erf[f]", python="erf"),
-    Op("erfc", 1, FLOAT, math="error.erfc", c="erfc[f]", python="erfc"),
-    Op("erfcx", 1, FLOAT, math="error.erfcx", c="erfcx[f]", python="erfcx"),
-    Op("erfinv", 1, FLOAT, math="error_inverse.erfinv", c="erfinv[f]", python="erfinv"),
-    Op("erfcinv", 1, FLOAT, math="error_inverse.erfcinv", c="erfcinv[f]", python="erfcinv"),
-    Op("lgamma", 1, FLOAT, math="gamma.lgamma", c="lgamma[f]", python="lgamma gammaln loggamma"),
+    _function("cbrt", "power"),
+    _function("rsqrt", "power"),
+    _function("erf", "error"),
+    _function("erfc", "error"),
+    _function("erfcx", "error"),
+    _function("erfinv", "error_inverse"),
+    _function("erfcinv", "error_inverse"),
+    _function("lgamma", "gamma", also="gammaln loggamma"),
     Op("gamma", 1, FLOAT, math="gamma.gamma", c="tgamma[f] gamma", python="gamma"),
     Op("sigmoid", 1, FLOAT, math="exponential.sigmoid", c="sigmoid", python="sigmoid expit"),
     Op("softplus", 1, FLOAT, math="logarithm.softplus", c="softplus", python="softplus"),
     Op("i0", 1, FLOAT, math="bessel.i0", c="cyl_bessel_i0[f] i0", python="i0"),
     Op("i1", 1, FLOAT, math="bessel.i1", c="cyl_bessel_i1[f] i1", python="i1"),
-    Op("j0", 1, FLOAT, math="bessel.j0", c="j0[f]", python="j0"),
-    Op("j1", 1, FLOAT, math="bessel.j1", c="j1[f]", python="j1"),
-    Op("y0", 1, FLOAT, math="bessel.y0", c="y0[f]", python="y0"),
-    Op("y1", 1, FLOAT, math="bessel.y1", c="y1[f]", python="y1"),
-    Op("normcdf", 1, FLOAT, math="error.normcdf", c="normcdf[f]", python="normcdf ndtr"),
-    Op("normcdfinv", 1, FLOAT, math="error_inverse.normcdfinv", c="normcdfinv[f]", python="normcdfinv ndtri"),
+    _function("j0", "bessel"),
+    _function("j1", "bessel"),
+    _function("y0", "bessel"),
+    _function("y1", "bessel"),
+    _function("normcdf", "error", also="ndtr"),
+    _function("normcdfinv", "error_inverse", also="ndtri"),
     Op("atan2", 2, FLOAT, math="trigonometric_inverse.atan2", c="atan2[f]", python="atan2 arctan2"),
     Op("hypot", 2, FLOAT, math="power.hypot", c="hypot[f]", python="hypot"),
     Op("logaddexp", 2, FLOAT, math="logarithm.logaddexp", c="logaddexp", python="logaddexp"),

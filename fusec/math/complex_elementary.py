@@ -6,6 +6,8 @@ give results that are accurate in norm; infinite and nan parts follow C99's Anne
 
 from __future__ import annotations
 
+from functools import partial
+
 from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric, trigonometric_inverse
 from fusec.math.body import Formula, call, write
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
@@ -19,36 +21,14 @@ def _real(name: str, formula: Formula, *args: Value) -> Value:
     return call(write(f"fusec_{name}_{types[0]}", types, formula), *args)
 
 
-def _exp(x: Value) -> Value:
-    return _real("exp", exponential.exp, x)
-
-
-def _sin(x: Value) -> Value:
-    return _real("sin", trigonometric.sin, x)
-
-
-def _cos(x: Value) -> Value:
-    return _real("cos", trigonometric.cos, x)
-
-
-def _sinh(x: Value) -> Value:
-    return _real("sinh", hyperbolic.sinh, x)
-
-
-def _cosh(x: Value) -> Value:
-    return _real("cosh", hyperbolic.cosh, x)
-
-
-def _asinh(x: Value) -> Value:
-    return _real("asinh", hyperbolic.asinh, x)
-
-
-def _hypot(x: Value, y: Value) -> Value:
-    return _real("hypot", power.hypot, x, y)
-
-
-def _atan2(y: Value, x: Value) -> Value:
-    return _real("atan2", trigonometric_inverse.atan2, y, x)
+_exp = partial(_real, "exp", exponential.exp)
+_sin = partial(_real, "sin", trigonometric.sin)
+_cos = partial(_real, "cos", trigonometric.cos)
+_sinh = partial(_real, "sinh", hyperbolic.sinh)
+_cosh = partial(_real, "cosh", hyperbolic.cosh)
+_asinh = partial(_real, "asinh", hyperbolic.asinh)
+_hypot = partial(_real, "hypot", power.hypot)
+_atan2 = partial(_real, "atan2", trigonometric_inverse.atan2)
 
 
 def _turn(z: Value) -> Value:

@@ -5,9 +5,21 @@ Python numbers among the operands become constants of the other operand's dtype,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fusec.base.dtypes import BOOL, DType, signed_of, unsigned_of
 from fusec.base.records import dataclass
 from fusec.ir.expr import Expr, Lookup, apply, const, convert, scalar_type
+
+
+def _operator(op: str) -> Callable[[Value, Value | int | float], Value]:
+    """The method that applies an op to a value and another one or a number."""
+    return lambda self, other: Value(apply(op, self.expr, self.like(other).expr))
+
+
+def _reflected(op: str) -> Callable[[Value, int | float], Value]:
+    """The method that applies an op to a number and a value."""
+    return lambda self, other: Value(apply(op, self.like(other).expr, self.expr))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,35 +37,14 @@ class Value:
         """`number` itself, or the constant of this value's dtype."""
         return number if isinstance(number, Value) else Value(const(number, self.dtype))
 
-    def _apply(self, op: str, other: Value | int | float) -> Value:
-        return Value(apply(op, self.expr, self.like(other).expr))
-
-    def _reflected(self, op: str, other: int | float) -> Value:
-        return Value(apply(op, self.like(other).expr, self.expr))
-
-    def __add__(self, other: Value | int | float) -> Value:
-        return self._apply("add", other)
-
-    def __radd__(self, other: int | float) -> Value:
-        return self._reflected("add", other)
-
-    def __sub__(self, other: Value | int | float) -> Value:
-        return self._apply("subtract", other)
-
-    def __rsub__(self, other: int | float) -> Value:
-        return self._reflected("subtract", other)
-
-    def __mul__(self, other: Value | int | float) -> Value:
-        return self._apply("multiply", other)
-
-    def __rmul__(self, other: int | float) -> Value:
-        return self._reflected("multiply", other)
-
-    def __truediv__(self, other: Value | int | float) -> Value:
-        return self._apply("divide", other)
-
-    def __rtruediv__(self, other: int | float) -> Value:
-        return self._reflected("divide", other)
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _operator("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _reflected("divide")
 
     def __neg__(self) -> Value:
         return Value(apply("negative", self.expr))
@@ -61,43 +52,21 @@ class Value:
     def __abs__(self) -> Value:
         return Value(apply("absolute", self.expr))
 
-    def __lt__(self, other: Value | int | float) -> Value:
-        return self._apply("less", other)
-
-    def __le__(self, other: Value | int | float) -> Value:
-        return self._apply("less_equal", other)
-
-    def __gt__(self, other: Value | int | float) -> Value:
-        return self._apply("greater", other)
-
-    def __ge__(self, other: Value | int | float) -> Value:
-        return self._apply("greater_equal", other)
-
-    def eq(self, other: Value | int | float) -> Value:
-        """Whether the two are equal, a bool."""
-        return self._apply("equal", other)
-
-    def ne(self, other: Value | int | float) -> Value:
-        """Whether the two differ, a bool."""
-        return self._apply("not_equal", other)
-
-    def __and__(self, other: Value | int) -> Value:
-        return self._apply("bitwise_and", other)
-
-    def __or__(self, other: Value | int) -> Value:
-        return self._apply("bitwise_or", other)
-
-    def __xor__(self, other: Value | int) -> Value:
-        return self._apply("bitwise_xor", other)
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    eq = _operator("equal")
+    ne = _operator("not_equal")
+    __and__ = _operator("bitwise_and")
+    __or__ = _operator("bitwise_or")
+    __xor__ = _operator("bitwise_xor")
 
     def __invert__(self) -> Value:
         return Value(apply("logical_not" if self.dtype == BOOL else "bitwise_invert", self.expr))
 
-    def __lshift__(self, other: Value | int) -> Value:
-        return self._apply("left_shift", other)
-
-    def __rshift__(self, other: Value | int) -> Value:
-        return self._apply("right_shift", other)
+    __lshift__ = _operator("left_shift")
+    __rshift__ = _operator("right_shift")
 
     def to(self, dtype: DType) -> Value:
         """The value converted to `dtype`."""
