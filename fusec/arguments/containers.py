@@ -46,14 +46,14 @@ class AsUfunc:
     identity = None
 
     def __init__(self, door: Door, nin: int, results: Values = ()) -> None:
-        self._door, self._results = door, results
+        self.door, self._results = door, results
         self.nin, self.nout, self.nargs = nin, door.nout, nin + door.nout
         self.__name__ = self.__qualname__ = f"fusec.{door.name}"
 
     def __call__(self, *inputs: object, out: object = None) -> object:
         """The result, or a tuple of several."""
         outputs: Values = () if out is None else tuple(out) if isinstance(out, tuple) else (out,)
-        results = adopted(self._door, inputs, outputs)
+        results = adopted(self.door, inputs, outputs)
         return results[0] if self.nout == 1 else results
 
     def accumulate(self, *_: object) -> object:
@@ -77,7 +77,7 @@ def adopted(door: Door, inputs: Values, outputs: Values = ()) -> Values:
     if outputs:
         return results
     if len(askable) == 1:  # several would be aligned by labels, which whole arrays are not
-        labelled = _ask(door, askable[0], AsUfunc(door, len(inputs), results), "accumulate", inputs, {})
+        labelled = _ask(askable[0], AsUfunc(door, len(inputs), results), "accumulate", inputs, {})
         if labelled is not None:
             return labelled
     wrap = None if len(askable) > 1 else _wrapper(door, inputs)
@@ -89,16 +89,17 @@ def _asked(door: Door, askable: Sequence[object], inputs: Values, outputs: Value
     plain = tuple(np.asarray(each) if isinstance(each, LISTS) else each for each in inputs)
     for each in askable:
         options = {"out": outputs} if outputs else {}
-        found = _ask(door, each, AsUfunc(door, len(inputs)), "__call__", plain, options)
+        found = _ask(each, AsUfunc(door, len(inputs)), "__call__", plain, options)
         if found is not None:
             return outputs or found
     raise ContainerDeclines(door.name, type(askable[0]).__name__).at()
 
 
 def _ask(
-    door: Door, container: object, ufunc: AsUfunc, method: str, inputs: Values, options: Mapping[str, Values]
+    container: object, ufunc: AsUfunc, method: str, inputs: Values, options: Mapping[str, Values]
 ) -> Values | None:
     """The answer of one container, None if it declines. Raises ContainerDeclines if it never answers."""
+    door = ufunc.door
     ask = type(container).__array_ufunc__  # type: ignore[attr-defined]
     if ask is None:
         raise ContainerDeclines(door.name, type(container).__name__).at()

@@ -179,7 +179,6 @@ def make_layout(
     raw: Sequence[tuple[str, View]],
     *,
     c_order: bool,
-    streaming: bool = False,
     vectors: bool = False,
 ) -> Layout:
     """The Layout of a nest: `arrays` are its operands in order, `raw` the arrays that the body indexes itself.
@@ -202,7 +201,7 @@ def make_layout(
     aligned = _common_alignment(space, [view for _, view in arrays], [view for _, view in raw], vectors)
     units = [view.dtype.nbytes for _, view in arrays]
     tiled = vectors and _is_tiled(space, units)
-    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, streaming, tiled)
+    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled)
 
 
 def _is_tiled(space: MergedSpace, units: Sequence[int]) -> bool:

@@ -18,7 +18,7 @@ from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import ArrayParam, Element, Load, Query
-from fusec.ir.reductions import ReductionIR, Stage, chunk_of
+from fusec.ir.reductions import OneAxis, ReductionIR, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.kinds.reduction import Phase
 
@@ -46,7 +46,7 @@ def run_scan(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: M
     scan = scan_pipeline.prepared(kernel.definition, bound.request, len(walk.extents))
     given = {name: _window(memory[name], offset, walk.extents, row) for name, _, row, offset in walk.operands}
     given |= {name: memory[name] for name in bound.raw}
-    interpret_scan(scan, given, values, walk.extents, walk.axis)
+    interpret_scan(scan, given, values, OneAxis(walk.extents, walk.axis))
 
 
 def _run_phase(
@@ -72,7 +72,7 @@ def _run_phase(
                 given[name] = _window(memory[name], offset + number * strides[axis], kept, steps)
             else:
                 given[name] = _window(memory[name], offset + low * strides[axis], here, strides)
-        interpret_reduction(reduction, given, scalars, here, axis, is_last=phase.is_last)
+        interpret_reduction(reduction, given, scalars, OneAxis(here, axis, is_last=phase.is_last))
 
 
 def _window(array: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:

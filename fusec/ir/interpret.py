@@ -267,7 +267,7 @@ class _Run:
         if stmt.space == "shared":
             if stmt.name not in frame.arrays:
                 threads = self.space.program.threads
-                shared = SharedBuffer(stmt.name, self.memory, len(mask), threads, stmt.length, stmt.element)
+                shared = SharedBuffer(stmt.name, self.memory, len(mask) // threads, threads, stmt.length, stmt.element)
                 frame.arrays[stmt.name] = self.memory.add(shared)
             return
         values = [_wide(self.value(value, mask, frame), mask) for value in stmt.values]

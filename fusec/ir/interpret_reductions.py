@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.ir.expr import Pointer, Struct, Type
+from fusec.base.records import dataclass, field
+from fusec.ir.expr import Struct, Type
 from fusec.ir.interpret import call, interpret
-from fusec.ir.loops import ArrayParam, Declare, Element, Load, Program, ScalarParam
+from fusec.ir.loops import ArrayParam, Declare, Program, ScalarParam
 from fusec.ir.reductions import (
     AXIS,
     COVERED,
     KEPT,
     Accumulator,
+    OneAxis,
     ReductionIR,
     chunk_of,
     declared,
@@ -32,32 +34,24 @@ Array = NDArray[Any]
 
 
 def interpret_reduction(
-    reduction: ReductionIR,
-    arrays: Mapping[str, Array],
-    scalars: Mapping[str, object],
-    shape: tuple[int, ...],
-    axis: int,
-    *,
-    is_last: bool | None = None,
+    reduction: ReductionIR, arrays: Mapping[str, Array], scalars: Mapping[str, object], along: OneAxis
 ) -> None:
-    """Reduce `axis` of the walk `shape`, writing outputs in place; the axis may have any number of chunks.
+    """Reduce an axis, writing outputs in place; it may have any number of chunks.
 
-    arrays: by parameter name; those of stages broadcast to `shape`, those of `finish` to `shape` without `axis`.
-    is_last: which of the two orders holds; None takes that of the axis's place.
+    arrays: by parameter name; those of stages broadcast to the walk, those of `finish` to the walk without the axis.
     Raises InterpreterError as `interpret` does, and ValueError if the axis has no element.
     """
-    if shape[axis] == 0:
+    if along.extent == 0:
         raise ValueError("an axis without elements has no total")
-    last = axis == len(shape) - 1 if is_last is None else is_last
-    walk = ReductionRun(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
-    kept = shape[:axis] + shape[axis + 1 :]
-    chunk = chunk_of(reduction.lanes, last)
-    assert reduction.total is not None or shape[axis] <= chunk, "what does not combine has one chunk"
-    values = [walk.chunk(start, min(start + chunk, shape[axis])) for start in range(0, shape[axis], chunk)]
+    walk = ReductionRun(reduction, arrays, {**scalars, AXIS: along.extent}, along)
+    chunk = chunk_of(reduction.lanes, along.walks_last)
+    assert reduction.total is not None or along.extent <= chunk, "what does not combine has one chunk"
+    values = [walk.chunk(start, min(start + chunk, along.extent)) for start in range(0, along.extent, chunk)]
     results = walk.left
     if reduction.total is not None:
-        results = parts_by_name(fold(np.stack(values, -1), reduction.total, reduction, is_last=last), reduction.total)
-    walk.run(finish_program(reduction), results, kept, dict(arrays))
+        whole = fold(np.stack(values, -1), reduction.total, reduction, is_last=along.walks_last)
+        results = parts_by_name(whole, reduction.total)
+    walk.run(finish_program(reduction), results, along.rest, dict(arrays))
 
 
 def fold(values: Array, accumulator: Accumulator, reduction: ReductionIR, *, is_last: bool) -> Array:
@@ -94,33 +88,25 @@ def _fold_chunk(values: Array, accumulator: Accumulator, reduction: ReductionIR,
     return held[..., 0]
 
 
+@dataclass
 class ReductionRun:
     """One reduction over given arrays."""
 
-    def __init__(
-        self,
-        reduction: ReductionIR,
-        arrays: Mapping[str, Array],
-        scalars: Mapping[str, object],
-        shape: tuple[int, ...],
-        axis: int,
-        is_last: bool,
-    ) -> None:
-        self.reduction, self.arrays, self.scalars = reduction, arrays, scalars
-        self.shape, self.axis, self.is_last = shape, axis, is_last
-        self.left: dict[str, Array] = {}  # what the stages over the last chunk have left
+    reduction: ReductionIR
+    arrays: Mapping[str, Array]
+    scalars: Mapping[str, object]
+    along: OneAxis
+    left: dict[str, Array] = field(default_factory=dict)  # what the stages over the last chunk have left
 
     def chunk(self, start: int, stop: int) -> Array:
         """All stages over some elements of the axis; returns the value of the total."""
-        axis, reduction = self.axis, self.reduction
-        outer, inner = self.shape[:axis], self.shape[axis + 1 :]
-        here, kept = (*outer, stop - start, *inner), (*outer, *inner)
-        part = (*(slice(None),) * axis, slice(start, stop))
+        axis, shape, reduction = self.along.axis, self.along.shape, self.reduction
+        here, kept = self.along.with_extent(stop - start), self.along.rest
         given = {
-            param.name: array if param.raw else _along(array, self.shape)[part]
+            param.name: array if param.raw else _along(array, shape)[self.along.part(slice(start, stop))]
             for param in reduction.arrays
             for array in [self.arrays[param.name]]
-            if param.raw or _broadcasts(array, self.shape)
+            if param.raw or _broadcasts(array, shape)
         }
         results: dict[str, Array] = {}
         value = np.zeros(kept)
@@ -129,7 +115,7 @@ class ReductionRun:
             found = self.run(stage_program(reduction, number), along, here, given)
             if stage.accumulator is not None:
                 elements = np.moveaxis(whole_value(found, stage.accumulator.type), axis, -1)
-                total = fold(elements, stage.accumulator, reduction, is_last=self.is_last)
+                total = fold(elements, stage.accumulator, reduction, is_last=self.along.walks_last)
                 results |= parts_by_name(total, stage.accumulator)
             covered = {COVERED: np.array(stop - start, np.int64)}
             found = self.run(then_program(reduction, number), results | covered, kept, {})
@@ -146,11 +132,9 @@ class ReductionRun:
         """Run a part of the reduction, with arrays for results of earlier parts; return the values that it keeps."""
         taken = [param for param in program.params if isinstance(param, ScalarParam) and param.name in results]
         params = [param for param in program.params if param not in taken]
-        loads = []
-        for param in taken:
-            pointer = Element(f"{param.name}_of", Pointer(param.dtype, "global"))
-            loads.append(Declare(param.name, param.dtype, Load(pointer, param.dtype)))
-            params.append(ArrayParam(pointer.param, param.dtype))
+        inputs = [ArrayParam(f"{param.name}_of", param.dtype) for param in taken]
+        loads = [Declare(param.name, param.dtype, each.load()) for param, each in zip(taken, inputs, strict=True)]
+        params += inputs
         changed = Program(program.name, tuple(params), (*loads, *program.body), program.functions, program.source)
         kept = [param for param in program.arrays if param.name.startswith(KEPT)]
         outputs = {param.name: np.zeros(shape, param.dtype.numpy) for param in kept}

@@ -11,52 +11,42 @@ from numpy.typing import NDArray
 from fusec.ir.interpret import call, interpret
 from fusec.ir.interpret_reductions import ReductionRun, parts_by_name, whole_value
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import finish_program, stage_program
+from fusec.ir.reductions import OneAxis, finish_program, stage_program
 from fusec.ir.scans import ROWS, Scan, chunk_of, first_program
 
 Array = NDArray[Any]
 Combine = Callable[[Array, Array], Array]
 
 
-def interpret_scan(
-    scan: Scan,
-    arrays: Mapping[str, Array],
-    scalars: Mapping[str, object],
-    shape: tuple[int, ...],
-    axis: int,
-    *,
-    is_last: bool | None = None,
-) -> None:
-    """Scan `axis` of the walk `shape`, writing outputs in place.
+def interpret_scan(scan: Scan, arrays: Mapping[str, Array], scalars: Mapping[str, object], along: OneAxis) -> None:
+    """Scan an axis, writing outputs in place.
 
-    arrays: by parameter name; those that are not raw broadcast to `shape`, outputs have it. is_last: which of the two
-    orders holds; None takes that of the axis's place. Raises InterpreterError as `interpret` does.
+    arrays: by parameter name; those that are not raw broadcast to the walk, outputs have its shape.
+    Raises InterpreterError as `interpret` does.
     """
+    shape, axis = along.shape, along.axis
     if 0 in shape:
         return
-    last = axis == len(shape) - 1 if is_last is None else is_last
     raw = {param.name for param in scan.arrays if param.raw}
     whole = {name: array if name in raw else np.broadcast_to(array, shape) for name, array in arrays.items()}
     whole |= {param.name: arrays[param.name] for param in scan.arrays if param.written}
-    walk = ReductionRun(scan.reduction, whole, scalars, shape, axis, last)
+    walk = ReductionRun(scan.reduction, whole, scalars, along)
     found = walk.run(stage_program(scan.reduction, 0), {}, shape, whole)
     elements = np.moveaxis(whole_value(found, scan.running.type), axis, -1)
     functions = {function.name: function for function in scan.reduction.functions}
     combine = functions[scan.running.combine]
-    totals = scanned(elements, lambda a, b: call(combine, [a, b], scan.reduction.functions), is_last=last)
+    totals = scanned(elements, lambda a, b: call(combine, [a, b], scan.reduction.functions), is_last=along.walks_last)
     totals = np.moveaxis(totals, -1, axis)
 
     def part(where: slice) -> dict[str, Array]:
         """What lies along the walk, at some positions of the axis."""
-        index = (*(slice(None),) * axis, where)
-        return {name: array if name in raw else array[index] for name, array in whole.items()}
+        return {name: array if name in raw else array[along.part(where)] for name, array in whole.items()}
 
     rest = shape
     if scan.exclusive:
-        totals = totals[(*(slice(None),) * axis, slice(None, -1))]
-        rest = (*shape[:axis], shape[axis] - 1, *shape[axis + 1 :])
-        first = (*shape[:axis], 1, *shape[axis + 1 :])
-        interpret(first_program(scan), part(slice(0, 1)), {}, first)
+        totals = totals[along.part(slice(None, -1))]
+        rest = along.with_extent(along.extent - 1)
+        interpret(first_program(scan), part(slice(0, 1)), {}, along.with_extent(1))
     if 0 not in rest:
         results = parts_by_name(totals, scan.total)
         walk.run(finish_program(scan.reduction), results, rest, part(slice(1 if scan.exclusive else 0, None)))

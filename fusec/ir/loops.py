@@ -324,6 +324,14 @@ class ArrayParam:
     read: bool = True
     ndim: int = 0
 
+    def element(self, *, const: bool = False) -> Element:
+        """The address of the element at the position; const: nothing may be stored there."""
+        return Element(self.name, Pointer(self.dtype, "global", const))
+
+    def load(self) -> Load:
+        """The element at the position, from an array that is only read."""
+        return Load(self.element(const=True), self.dtype)
+
 
 Param = ScalarParam | ArrayParam
 

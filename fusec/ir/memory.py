@@ -116,13 +116,20 @@ class LaneBuffer:
 NOBODY, SEVERAL, UPDATED = -1, -2, -3  # in place of a thread: none, more than one, some by atomic updates
 
 
+@dataclass
 class SharedBuffer:
     """A shared array: a row of elements for every block, and the threads that accessed each since the last barrier."""
 
-    def __init__(self, name: str, memory: Memory, lanes: int, threads: int, length: int, dtype: DType) -> None:
-        self.name, self.memory, self.threads, self.length = name, memory, threads, length
-        self.elements = np.zeros(lanes // threads * length, dtype.numpy)
-        self.size = length * dtype.nbytes
+    name: str
+    memory: Memory
+    blocks: int
+    threads: int  # of each block
+    length: int  # elements of each block
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        self.elements = np.zeros(self.blocks * self.length, self.dtype.numpy)
+        self.size = self.length * self.dtype.nbytes
         self.written = np.zeros(self.elements.size, np.bool_)
         self.writer = np.full(self.elements.size, NOBODY, np.int32)
         self.reader = np.full(self.elements.size, NOBODY, np.int32)

@@ -24,12 +24,44 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, Struct, Type, type_of
+from fusec.ir.expr import Expr, Struct, Type, type_of
 from fusec.ir.walk import expressions, roots_of
 
 ROUNDS = 64  # elements that a lane takes one after the other
 LANE_BYTES = 16  # of accumulators that a position of a group holds
 SHORT = 32  # elements of a last axis that are not worth sharing
+
+
+@dataclass(frozen=True)
+class OneAxis:
+    """The axis of a walk that a kernel reduces or scans, for the interpreters."""
+
+    shape: tuple[int, ...]  # of the walk
+    axis: int
+    is_last: bool | None = None  # which of the two orders holds; None: that of the axis's place
+
+    @property
+    def extent(self) -> int:
+        """The number of elements along the axis."""
+        return self.shape[self.axis]
+
+    @property
+    def walks_last(self) -> bool:
+        """Whether the order is that of the last axis of a walk."""
+        return self.axis == len(self.shape) - 1 if self.is_last is None else self.is_last
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        """The shape without the axis."""
+        return self.with_extent()
+
+    def with_extent(self, *extent: int) -> tuple[int, ...]:
+        """The shape with another extent of the axis."""
+        return (*self.shape[: self.axis], *extent, *self.shape[self.axis + 1 :])
+
+    def part(self, where: slice) -> tuple[slice, ...]:
+        """The index of some elements along the axis."""
+        return (*(slice(None),) * self.axis, where)
 
 
 @dataclass(frozen=True)
@@ -127,6 +159,22 @@ GIVEN = "_given"  # the same as input
 
 Role = Literal["whole", "first", "next", "last"]
 """What a kernel does: all; or it leaves the results of chunks, combines these to fewer, or to totals."""
+
+
+def partials(total: Accumulator) -> tuple[tuple[ir.ArrayParam, ...], tuple[ir.Stmt, ...]]:
+    """Arrays `PARTIAL`, and the stores of a total in them."""
+    outputs = tuple(
+        ir.ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
+    )
+    pairs = zip(outputs, total.parts, strict=True)
+    return outputs, tuple(ir.Store(param.element(), ir.Local(name, dtype)) for param, (name, dtype) in pairs)
+
+
+def given(total: Accumulator) -> tuple[tuple[ir.ArrayParam, ...], tuple[ir.Stmt, ...], Expr]:
+    """Arrays `GIVEN`, the declarations of what they hold, and the value of the type of a total that this is."""
+    inputs = tuple(ir.ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+    loads = tuple(ir.Declare(f"{param.name}_here", param.dtype, param.load()) for param in inputs)
+    return inputs, loads, whole_of(tuple(ir.Local(load.name, load.type) for load in loads), total.type)
 
 
 # --- parts of a reduction as programs --------------------------------------------------------------------------
@@ -229,7 +277,7 @@ def _keeping(
         dtype = type_of(value)
         assert isinstance(dtype, DType), "a part is a scalar"
         outputs.append(ir.ArrayParam(f"{KEPT}{number}", dtype, written=True, read=False))
-        stores.append(ir.Store(ir.Element(f"{KEPT}{number}", Pointer(dtype, "global")), value))
+        stores.append(ir.Store(outputs[-1].element(), value))
     used = addressed(body, values)
     inside = tuple(param for param in params if isinstance(param, ir.ScalarParam) or param.name in used)
     functions, source = reduction.functions, reduction.source

@@ -29,7 +29,7 @@ from fusec.base.dtypes import BOOL, INT64
 from fusec.base.records import dataclass, replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Pointer, Struct, Type, apply
-from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, ReductionIR, Stage, addressed, parts_of, whole_of
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage, addressed, given, partials, parts_of, whole_of
 from fusec.ir.walk import renamed
 
 GROUPS = 64  # groups of a chunk along the last axis
@@ -113,25 +113,11 @@ def first_program(scan: Scan) -> ir.Program:
 def between(scan: Scan) -> Scan:
     """The scan of the totals of chunks, from arrays `GIVEN` to arrays `PARTIAL`."""
     total, reduction = scan.total, scan.reduction
-    inputs = tuple(ir.ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
-    loads = tuple(
-        ir.Declare(f"{param.name}_here", param.dtype, ir.Load(_place(param, const=True), param.dtype))
-        for param in inputs
-    )
-    values = whole_of(tuple(ir.Local(load.name, load.type) for load in loads), total.type)
-    running = replace(scan.running, value=values)
+    inputs, loads, value = given(total)
+    running = replace(scan.running, value=value)
     outputs, stores = partials(total)
     changed = replace(reduction, params=(*inputs, *outputs), stages=(Stage(loads, running),), finish=stores)
     return Scan(changed)
-
-
-def partials(total: Accumulator) -> tuple[tuple[ir.ArrayParam, ...], tuple[ir.Stmt, ...]]:
-    """Arrays `PARTIAL`, and the stores of a total in them."""
-    outputs = tuple(
-        ir.ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
-    )
-    pairs = zip(outputs, total.parts, strict=True)
-    return outputs, tuple(ir.Store(_place(param), ir.Local(name, dtype)) for param, (name, dtype) in pairs)
 
 
 def prefixes(total: Accumulator) -> tuple[ir.ArrayParam, ...]:
@@ -175,10 +161,6 @@ def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ir.ArrayPa
         )
         for at, name in enumerate(names)
     )
-
-
-def _place(param: ir.ArrayParam, const: bool = False) -> ir.Element:
-    return ir.Element(param.name, Pointer(param.dtype, "global", const=const))
 
 
 # --- segments ----------------------------------------------------------------------------------------------------

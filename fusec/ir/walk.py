@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count
 from operator import attrgetter, is_
 
 from fusec.base.records import replace
@@ -185,6 +187,12 @@ def is_harmless(expr: Expr, known: dict[Expr, bool]) -> bool:
 def locals_of(roots: Iterable[Expr]) -> set[str]:
     """The locals that expressions read."""
     return {expr.name for expr in expressions(roots) if isinstance(expr, ir.Local)}
+
+
+def fresh_names(prefix: str, taken: Container[str] = ()) -> Callable[[], str]:
+    """A function that makes names with numbers that nothing in a function has."""
+    names = (f"{prefix}{number}" for number in count(1))
+    return partial(next, (name for name in names if name not in taken))
 
 
 def declared_names(body: Body) -> set[str]:

@@ -9,7 +9,7 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.signature import Parameter
 from fusec.base.kernel_abi import Layout
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def make_space(
     raw = [(param.name, view) for param, view in views if param.raw]
     strides = [layouts.broadcast_strides(view, shape) for _, view in walked]
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
-    layout = layouts.make_layout(nest, walked, raw, c_order=uses_index, streaming=streaming, vectors=vectors)
+    layout = layouts.make_layout(nest, walked, raw, c_order=uses_index, vectors=vectors)
+    layout = replace(layout, streaming=streaming) if streaming else layout
     operands = zip((name for name, _ in walked), nest.strides, nest.offsets, strict=True)
     return Space(shape, nest.extents, tuple(operands), dict(raw), dict([*walked, *raw]), layout)

@@ -14,7 +14,7 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr, Type, type_of
 from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
-from fusec.ir.walk import Body, expressions, inner_first, roots_of, uses_of
+from fusec.ir.walk import Body, expressions, fresh_names, inner_first, roots_of, uses_of
 from fusec.math.value import Value
 
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
@@ -81,22 +81,10 @@ def call(function: Function, *args: Value) -> Value:
 
 
 @dataclass
-class FreshNames:
-    """Fresh names for the locals of one function."""
-
-    count: int = 0
-
-    def fresh(self) -> str:
-        """The next unused name."""
-        self.count += 1
-        return f"t{self.count}"
-
-
-@dataclass
 class Block:
-    """A list of statements being written; nested blocks share the names of their function."""
+    """A list of statements being written; nested blocks share the fresh names of their function."""
 
-    names: FreshNames = field(default_factory=FreshNames)
+    fresh: Callable[[], str] = field(default_factory=lambda: fresh_names("t"))
     statements: list[Stmt] = field(default_factory=list)
 
     def let(self, value: Value) -> Value:
@@ -111,14 +99,14 @@ class Block:
 
     def loop(self, condition: Value, body: Callable[[Block], None]) -> None:
         """Repeat what `body` writes while the condition, a formula over locals, holds."""
-        inner = Block(self.names)
+        inner = Block(self.fresh)
         body(inner)
         self.statements.append(While(condition.expr, tuple(inner.statements)))
 
     def when(self, condition: Value, body: Callable[[Block], None]) -> None:
         """Run what `body` writes if the condition holds."""
         written = self._write(condition.expr)
-        inner = Block(self.names)
+        inner = Block(self.fresh)
         body(inner)
         self.statements.append(If(written, tuple(inner.statements)))
 
@@ -128,7 +116,7 @@ class Block:
         return tuple(self.statements)
 
     def _declare(self, value: Expr, dtype: Type) -> Value:
-        name = self.names.fresh()
+        name = self.fresh()
         self.statements.append(Declare(name, dtype, value))
         return local(name, dtype)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import BOOL, INT64
 from fusec.ir.expr import Apply, Const, Expr, Struct, apply, const
-from fusec.ir.loops import Assign, Call, Declare, Element, Field, If, Local, Moved, Query, Shuffle, Stmt
-from fusec.ir.reductions import AXIS, Accumulator, whole_of
-from fusec.ir.walk import Body, map_expressions, renamed, rewriter
+from fusec.ir.loops import Assign, Call, Declare, Element, Field, If, Local, Moved, Query, Shuffle, Stmt, While
+from fusec.ir.reductions import AXIS, Accumulator, ReductionIR, parts_of, whole_of
+from fusec.ir.walk import Body, fresh_names, map_expressions, renamed, rewriter
 
 Parts = tuple[Expr, ...]
 
@@ -75,12 +75,39 @@ def relocated(body: Body, label: str, axis: int, position: Expr, distance: Expr)
     return map_expressions(changed, rewrite), lambda expr: rewrite(names(expr))
 
 
+def counted(name: str, limit: Expr | int, body: Sequence[Stmt]) -> Body:
+    """A loop from 0 up to a limit."""
+    here = Local(name, INT64)
+    step = Assign(name, plus(here, 1))
+    return (Declare(name, INT64, int64(0)), While(test("less", here, limit), tuple(body), (step,)))
+
+
+def total_of(reduction: ReductionIR) -> list[Stmt]:
+    """Declare the parts of the total, if there is one."""
+    if reduction.total is None:
+        return []
+    pairs = zip(reduction.total.parts, parts_of(reduction.total.value), strict=True)
+    return [Declare(name, dtype, value) for (name, dtype), value in pairs]
+
+
+def combined(
+    accumulator: Accumulator, left: Sequence[Expr], right: Sequence[Expr], fresh: Callable[[], str]
+) -> tuple[Body, Parts]:
+    """The parts of two values combined, and the statements before them. fresh: names for locals."""
+    kind = accumulator.type
+    call = Call(accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
+    if not isinstance(kind, Struct):
+        return (), (call,)
+    whole = Local(fresh(), kind)
+    return (Declare(whole.name, kind, call),), tuple(Field(whole, field, dtype) for field, dtype in kind.fields)
+
+
 class Running:
     """Accumulators of one kind: variables that hold one, its parts each, and how two become one."""
 
     def __init__(self, accumulator: Accumulator) -> None:
         self.accumulator = accumulator
-        self._fresh = 0
+        self._fresh = fresh_names("_joined")
 
     def variable(self, name: str) -> tuple[Local, ...]:
         """The locals of a variable."""
@@ -98,19 +125,17 @@ class Running:
 
     def join(self, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> list[Stmt]:
         """Set the variable to the combination of two values."""
-        kind = self.accumulator.type
-        call = Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
-        if not isinstance(kind, Struct):
-            return self.assign(name, (call,))
-        self._fresh += 1
-        whole = Local(f"_joined{self._fresh}", kind)
-        fields = tuple(Field(whole, field, dtype) for field, dtype in kind.fields)
-        return [Declare(whole.name, kind, call), *self.assign(name, fields)]
+        before, parts = combined(self.accumulator, left, right, self._fresh)
+        return [*before, *self.assign(name, parts)]
 
     def join_if(self, condition: Expr, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Stmt:
         """Set the variable to the combination, or to the right value where there is no left one."""
         same = tuple(right) == self.variable(name)
         return If(condition, tuple(self.join(name, left, right)), () if same else tuple(self.assign(name, right)))
+
+    def shuffled(self, name: str, values: Sequence[Expr], distance: int) -> list[Stmt]:
+        """A new variable that is set to its value at another position."""
+        return [*self.declare(name), *self.shuffle(name, values, distance)]
 
     def shuffle(self, name: str, values: Sequence[Expr], distance: int) -> list[Stmt]:
         """Set the variable to its value at another position."""

@@ -18,6 +18,7 @@ from fusec.ir.walk import (
     certain,
     declared_names,
     expressions,
+    fresh_names,
     inner_first,
     is_harmless,
     operands,
@@ -54,8 +55,7 @@ class _Sharer:
     """Walks one function; `taken` are the names in use."""
 
     def __init__(self, taken: set[str]) -> None:
-        self.taken = taken
-        self.number = 0
+        self.fresh = fresh_names("t", taken)
         self.harmless: dict[Expr, bool] = {}
 
     def block(self, body: Body) -> Body:
@@ -131,15 +131,6 @@ class _Sharer:
         if _is_leaf(expr) or not isinstance(type_of(expr), DType):
             return False
         return is_harmless(expr, self.harmless) or expr in use.certain
-
-    def fresh(self) -> str:
-        """A name that nothing in the function has."""
-        while True:
-            self.number += 1
-            name = f"t{self.number}"
-            if name not in self.taken:
-                self.taken.add(name)
-                return name
 
 
 def _is_leaf(expr: Expr) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import INT64, DType
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, Struct, apply, type_of
-from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of, whole_of
-from fusec.ir.walk import Body, map_expressions, rewriter
-from fusec.passes.affine import int64, least, minus, over, plus, relocated, rest, test
+from fusec.ir.expr import Expr, Pointer, apply, type_of
+from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of
+from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
+from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
 
 CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
@@ -33,20 +33,13 @@ def _times(left: Expr, right: int) -> Expr:
     return apply("multiply", left, int64(right))
 
 
-def _counted(name: str, limit: Expr, body: Sequence[ir.Stmt]) -> tuple[ir.Stmt, ...]:
-    """A loop from 0 up to a limit."""
-    here = ir.Local(name, INT64)
-    step = ir.Assign(name, plus(here, 1))
-    return (ir.Declare(name, INT64, int64(0)), ir.While(test("less", here, limit), tuple(body), (step,)))
-
-
 class _Held:
     """The lanes of one position: a local array for each part of the accumulator."""
 
     def __init__(self, accumulator: Accumulator, number: int, count: int) -> None:
-        self.accumulator, self.number, self.count = accumulator, number, count
+        self.accumulator, self.count = accumulator, count
         self.names = [(f"_held{number}_{at}", dtype) for at, (_, dtype) in enumerate(accumulator.parts)]
-        self._fresh = 0
+        self._fresh = fresh_names(f"_joined{number}_")
 
     def declare(self) -> list[ir.Stmt]:
         """The arrays."""
@@ -63,13 +56,7 @@ class _Held:
 
     def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The parts of two values combined, and the statements that must come before them."""
-        kind = self.accumulator.type
-        call = ir.Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
-        if not isinstance(kind, Struct):
-            return (), (call,)
-        self._fresh += 1
-        whole = ir.Local(f"_joined{self.number}_{self._fresh}", kind)
-        return (ir.Declare(whole.name, kind, call),), tuple(ir.Field(whole, name, dtype) for name, dtype in kind.fields)
+        return combined(self.accumulator, left, right, self._fresh)
 
     def _place(self, name: str, dtype: DType, lane: Expr) -> Expr:
         pointer = Pointer(dtype, "local")
@@ -100,10 +87,7 @@ class _Cooperation:
             body.append(ir.Declare(COVERED, INT64, least(minus(extent, ir.Local(START, INT64)), size)))
         for number, stage in enumerate(reduction.stages):
             body += self._stage(stage, number)
-        if reduction.total is not None:
-            pairs = zip(reduction.total.parts, parts_of(reduction.total.value), strict=True)
-            body += [ir.Declare(name, dtype, value) for (name, dtype), value in pairs]
-        body += self._finish()
+        body += [*total_of(reduction), *self._finish()]
         params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
         return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
@@ -139,8 +123,8 @@ class _Cooperation:
         inside = test("less", ir.Local(place.name, INT64), self.covered)
         return (
             ir.Declare(whole.name, INT64, over(self.covered, self.reduction.lanes)),
-            *_counted(turn.name, whole, _counted(lane.name, int64(self.each), taken)),
-            *_counted(last.name, int64(self.each), (place, ir.If(inside, tuple(others)))),
+            *counted(turn.name, whole, counted(lane.name, self.each, taken)),
+            *counted(last.name, self.each, (place, ir.If(inside, tuple(others)))),
         )
 
     def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[ir.Stmt, ...]:
@@ -169,7 +153,7 @@ class _Cooperation:
             joined, both = held.combine(held.read(lane), held.read(far))
             there = test("less", plus(before, self.member), self.covered)
             step = ir.If(there, (*joined, *held.write(lane, both)))
-            body += _counted(name, int64(half), [step]) if half > 1 else [step]
+            body += counted(name, half, [step]) if half > 1 else [step]
             half //= 2
         mine = [ir.Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
         theirs = [ir.Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]

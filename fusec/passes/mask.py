@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.records import replace
-from fusec.ir.expr import Expr, Pointer, apply, type_of
-from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local, Program, Stmt
+from fusec.ir.expr import Expr, apply, type_of
+from fusec.ir.loops import ArrayParam, Assign, Declare, If, Load, Local, Program, Stmt
 from fusec.ir.reductions import ReductionIR, Stage, parts_of, whole_of
 
 
@@ -33,7 +33,8 @@ def mask(reduction: ReductionIR, name: str, empty: Program) -> ReductionIR:
         results.append(Declare(f"{name}_{stmt.name}", dtype, stmt.value))
         values.append(Local(f"{name}_{stmt.name}", dtype))
         assigned.append(Assign(f"{name}_{stmt.name}", value))
-    takes = Load(Element(name, Pointer(BOOL, "global", const=True)), BOOL)
+    param = ArrayParam(name, BOOL)
+    takes = param.load()
     if rest:
         body: tuple[Stmt, ...] = (*before, *results, *loads, If(takes, (*rest, *assigned)))
     else:
@@ -41,5 +42,4 @@ def mask(reduction: ReductionIR, name: str, empty: Program) -> ReductionIR:
         pairs = zip(parts_of(stage.accumulator.value), values, strict=True)
         values = [apply("where", takes, value, instead) for value, instead in pairs]
     accumulator = replace(stage.accumulator, value=whole_of(tuple(values), stage.accumulator.type))
-    params = (*reduction.params, ArrayParam(name, BOOL))
-    return replace(reduction, params=params, stages=(Stage(body, accumulator, stage.then),))
+    return replace(reduction, params=(*reduction.params, param), stages=(Stage(body, accumulator, stage.then),))

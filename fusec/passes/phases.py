@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fusec.base.records import replace
-from fusec.ir.expr import Pointer
-from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
-from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, ReductionIR, Role, Stage, addressed, whole_of
+from fusec.ir.loops import Local, Param, ScalarParam
+from fusec.ir.reductions import Accumulator, ReductionIR, Role, Stage, addressed, given, partials, whole_of
 
 
 def in_role(reduction: ReductionIR, role: Role) -> ReductionIR:
@@ -32,18 +31,13 @@ def next_phase(reduction: ReductionIR, *, is_last: bool) -> ReductionIR:
     """The combination of the results of chunks, read from arrays `GIVEN`; the last one finishes, others store again."""
     total = reduction.total
     assert total is not None, "a reduction whose chunks do not combine has one phase"
-    inputs = tuple(ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
-    loads, values = [], []
-    for param in inputs:
-        pointer = Element(param.name, Pointer(param.dtype, "global", const=True))
-        loads.append(Declare(f"{param.name}_here", param.dtype, Load(pointer, param.dtype)))
-        values.append(Local(f"{param.name}_here", param.dtype))
-    merged = Accumulator(f"{total.name}_merged", total.type, whole_of(tuple(values), total.type), total.combine)
+    inputs, loads, value = given(total)
+    merged = Accumulator(f"{total.name}_merged", total.type, value, total.combine)
     results = tuple(Local(name, dtype) for name, dtype in merged.parts)
     over = replace(total, value=whole_of(results, total.type))
     scalars = tuple(param for param in reduction.params if isinstance(param, ScalarParam))
     outputs = _outputs(reduction)
-    stages = (Stage(tuple(loads), merged),)
+    stages = (Stage(loads, merged),)
     if is_last:
         return replace(reduction, params=(*scalars, *inputs, *outputs), stages=stages, total=over)
     return _storing(replace(reduction, params=(*scalars, *inputs), stages=stages, total=over), over)
@@ -58,9 +52,6 @@ def _outputs(reduction: ReductionIR) -> tuple[Param, ...]:
 def _storing(reduction: ReductionIR, total: Accumulator) -> ReductionIR:
     """The reduction with its totals stored as they are."""
     gone = _outputs(reduction)
-    outputs, stores = [], list[Stmt]()
-    for at, (name, dtype) in enumerate(total.parts):
-        outputs.append(ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False))
-        stores.append(Store(Element(f"{PARTIAL}{at}", Pointer(dtype, "global")), Local(name, dtype)))
+    outputs, stores = partials(total)
     params = (*(param for param in reduction.params if param not in gone), *outputs)
-    return replace(reduction, params=params, finish=tuple(stores))
+    return replace(reduction, params=params, finish=stores)

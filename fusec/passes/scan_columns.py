@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer
-from fusec.ir.scans import ROWS, Scan, partials
+from fusec.ir.expr import Expr
+from fusec.ir.reductions import partials
+from fusec.ir.scans import ROWS, Scan
 from fusec.passes import Loops
 from fusec.passes.affine import int64, least, minus, over, plus, rest, test, times
 from fusec.passes.scan_loops import AT, CHUNK, SIZE, START, ScanLoops
@@ -57,10 +58,7 @@ class _Columns(ScanLoops):
         if self.role == "totals":
             outputs, _ = partials(self.scan.total)
             pairs = zip(outputs, run.variable("_carry0_"), strict=True)
-            return [
-                *body,
-                *(ir.Store(ir.Element(each.name, Pointer(each.dtype, "global")), value) for each, value in pairs),
-            ]
+            return [*body, *(ir.Store(each.element(), value) for each, value in pairs)]
         if self.levels:
             another = test("less", plus(self.start, ROWS), self.extent)
             body.append(ir.If(another, tuple(self._level(1, self.chunk, "_carry0_"))))
@@ -96,8 +94,7 @@ class _Columns(ScanLoops):
         if self.role == "results" or self.levels:
             result = f"_result{label}"
             code += run.declare(result, run.variable("_carry0_"))
-            joined = run.join(result, run.variable("_prefix1_"), run.variable("_carry0_"))
-            code.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
+            code.append(self.with_prefix(result, "_carry0_"))
         return [*code, *self.finish(label, result, position, distance, is_inside=not self.scan.exclusive)]
 
     def _level(self, level: int, number: Expr, total: str) -> list[ir.Stmt]:

@@ -19,13 +19,8 @@ class ScanLoops:
     """One kernel of a scan."""
 
     def __init__(self, scan: Scan, loops: Loops) -> None:
-        self.scan, self.axis, self.role, self.levels, self.batch = (
-            scan,
-            loops.axis,
-            loops.role,
-            loops.levels,
-            loops.batch,
-        )
+        self.scan, self.axis, self.role = scan, loops.axis, loops.role
+        self.levels, self.batch = loops.levels, loops.batch
         self.run = Running(scan.running)
         self.here = Query("", "coordinate", int64(self.axis), INT64)
         self.extent, self.chunk = Local(AXIS, INT64), Local(CHUNK, INT64)
@@ -68,6 +63,16 @@ class ScanLoops:
         found = self.run.assign("_prefix1_", loads)
         return [*self.run.declare("_prefix1_"), If(test("greater", self.chunk, 0), tuple(found))]
 
+    def with_prefix(self, name: str, value: str = "") -> Stmt:
+        """Combine the variable, or the value of another one, with the totals before the chunk, if there are any."""
+        joined = self.run.join(name, self.run.variable("_prefix1_"), self.run.variable(value or name))
+        return If(test("greater", self.chunk, 0), tuple(joined))
+
+    def totals(self, name: str) -> Body:
+        """Declare the parts of a variable as `finish` knows them."""
+        pairs = zip(self.scan.total.parts, self.run.variable(name), strict=True)
+        return tuple(Declare(part, dtype, value) for (part, dtype), value in pairs)
+
     def taken(self, label: str, position: Expr, distance: Expr) -> tuple[Body, tuple[Expr, ...]]:
         """The statements for the element at a position, and its values."""
         body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
@@ -77,7 +82,7 @@ class ScanLoops:
         """The end of the work on a running total, at this element or, in an exclusive scan, at the next."""
         if self.scan.exclusive:
             position, distance = plus(position, 1), plus(distance, 1)
-        pairs = zip(self.scan.total.parts, self.run.variable(name), strict=True)
-        totals = tuple(Declare(part, dtype, value) for (part, dtype), value in pairs)
-        body, _ = relocated((*totals, *self.scan.reduction.finish), f"f{label}", self.axis, position, distance)
+        body, _ = relocated(
+            (*self.totals(name), *self.scan.reduction.finish), f"f{label}", self.axis, position, distance
+        )
         return [*body] if is_inside else [If(test("less", position, self.extent), body)]

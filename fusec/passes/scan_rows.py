@@ -6,13 +6,11 @@ values upwards. Every target runs the program: a group is a warp, a SIMD group, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer
-from fusec.ir.reductions import parts_of
-from fusec.ir.scans import COUNT, GROUPS, NUMBER, Scan, chunk_of, params_of, partials, states
+from fusec.ir.expr import Expr
+from fusec.ir.reductions import partials, parts_of
+from fusec.ir.scans import COUNT, GROUPS, NUMBER, Scan, chunk_of, params_of, states
 from fusec.ir.walk import Body
 from fusec.passes import Loops
 from fusec.passes.affine import int64, least, minus, over, plus, rest, test, times
@@ -74,29 +72,22 @@ class _Rows(ScanLoops):
         held = states(scan.total, self.levels)
         body: list[ir.Stmt] = [ir.Declare(MEMBER, INT64, self.here), ir.Declare(CHUNK, INT64, over(number, GROUPS))]
         for name, arrays in held:
-            body += run.declare(name, [ir.Load(ir.Element(each.name, _global(each)), each.dtype) for each in arrays])
+            body += run.declare(name, [ir.Load(each.element(), each.dtype) for each in arrays])
         loads, total = scan.stage.body, parts_of(scan.running.value)
         body += [*run.declare(mine), ir.If(inside, (*loads, *run.assign(mine, total)))]
-        body += self._doubling(mine, "_theirs", lambda far: test("greater_equal", self.member, far))
-        body += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
-        both = (
-            *run.join(mine, run.variable(carry), run.variable(mine)),
-            *run.join(carry, run.variable(carry), run.variable(last)),
-        )
+        body += self._scanned(mine, "_theirs", last)
+        both = self._carried(mine, last)
         place = rest(number, GROUPS)
         body.append(ir.If(test("greater", place, 0), both, tuple(run.assign(carry, run.variable(last)))))
         if self.levels:
-            joined = run.join(mine, run.variable("_prefix1_"), run.variable(mine))
-            body.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
-        pairs = zip(scan.total.parts, run.variable(mine), strict=True)
-        totals = tuple(ir.Declare(name, dtype, value) for (name, dtype), value in pairs)
-        body.append(ir.If(inside, (*totals, *scan.reduction.finish)))
+            body.append(self.with_prefix(mine))
+        body.append(ir.If(inside, (*self.totals(mine), *scan.reduction.finish)))
         if self.levels:
             ends = test("equal", place, GROUPS - 1)
             body.append(ir.If(ends, tuple(self._level(1, self.chunk, run.variable(carry)))))
         for name, arrays in held:
             pairs_of = zip(arrays, run.variable(name), strict=True)
-            body += [ir.Store(ir.Element(each.name, _global(each)), value) for each, value in pairs_of]
+            body += [ir.Store(each.element(), value) for each, value in pairs_of]
         reduction = scan.reduction
         params = params_of(scan, "advance", self.levels)
         return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
@@ -184,14 +175,8 @@ class _Rows(ScanLoops):
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
         at = int64(0) if is_first else plus(self.at, ahead) if ahead else self.at
         code: list[ir.Stmt] = [] if given else self._elements(label, at)[0]
-        code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
-        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
-        if is_first:
-            code += run.assign(carry, run.variable(last))
-        else:
-            if self.role != "totals":
-                code += run.join(mine, run.variable(carry), run.variable(mine))
-            code += run.join(carry, run.variable(carry), run.variable(last))
+        code += self._scanned(mine, f"_theirs{label}", last)
+        code += run.assign(carry, run.variable(last)) if is_first else self._carried(mine, last)
         _, position, distance = self._place(label, at)
         return [*code, *self._stored(label, mine, position, distance, is_whole=True)]
 
@@ -202,12 +187,8 @@ class _Rows(ScanLoops):
         body, values = self.taken(label, position, distance)
         inside = test("less", position, self.extent)
         code: list[ir.Stmt] = [declared, *run.declare(mine), ir.If(inside, (*body, *run.assign(mine, values)))]
-        code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
-        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
-        both = (
-            *(() if self.role == "totals" else run.join(mine, run.variable(carry), run.variable(mine))),
-            *run.join(carry, run.variable(carry), run.variable(last)),
-        )
+        code += self._scanned(mine, f"_theirs{label}", last)
+        both = self._carried(mine, last)
         code.append(ir.If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
         return [*code, *self._stored(label, mine, position, distance, is_whole=False)]
 
@@ -217,20 +198,29 @@ class _Rows(ScanLoops):
             return []
         code: list[ir.Stmt] = []
         if self.role == "results" or self.levels:
-            joined = self.run.join(mine, self.run.variable("_prefix1_"), self.run.variable(mine))
-            code.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
+            code.append(self.with_prefix(mine))
         return [*code, *self.finish(label, mine, position, distance, is_inside=is_whole)]
 
-    def _doubling(self, mine: str, theirs: str, reaches: Callable[[int], Expr]) -> list[ir.Stmt]:
-        """All positions of a group combined with those before, by doubling distances."""
+    def _carried(self, mine: str, last: str) -> Body:
+        """A group combined with what is before it in the chunk; of totals, the last of it alone."""
+        run, carry = self.run, self.run.variable("_carry0_")
+        joined = [] if self.role == "totals" else run.join(mine, carry, run.variable(mine))
+        return (*joined, *run.join("_carry0_", carry, run.variable(last)))
+
+    def _scanned(self, mine: str, theirs: str, last: str, first: Expr | None = None) -> list[ir.Stmt]:
+        """All positions of a group combined with those before, by doubling distances, and the result of the last one.
+
+        first: the first position that takes part, if not all do.
+        """
         run, distance = self.run, 1
         code = run.declare(theirs)
         while distance < ir.GROUP:
             code += run.shuffle(theirs, run.variable(mine), -distance)
             joined = run.join(mine, run.variable(theirs), run.variable(mine))
-            code.append(ir.If(reaches(distance), tuple(joined)))
+            far = (self.member, distance) if first is None else (minus(self.member, distance), first)
+            code.append(ir.If(test("greater_equal", *far), tuple(joined)))
             distance *= 2
-        return code
+        return [*code, *run.shuffled(last, run.variable(mine), ir.LAST)]
 
     # --- totals of chunks, as they come --------------------------------------------------------------------------
 
@@ -245,13 +235,10 @@ class _Rows(ScanLoops):
         place, group, up = rest(number, ir.GROUP), rest(over(number, ir.GROUP), GROUPS), over(number, ELEMENTS)
         is_last = test("equal", self.member, ir.GROUP - 1)
         first = minus(int64(ir.GROUP - 1), place)  # where the group's first total is
-        code = [*run.declare(before), *run.shuffle(before, run.variable(held), 1)]
+        code = run.shuffled(before, run.variable(held), 1)
         code += [*run.assign(held, run.variable(before)), ir.If(is_last, tuple(run.assign(held, total)))]
         code += run.declare(work, run.variable(held))
-        code += self._doubling(
-            work, f"_theirs{level}_", lambda far: test("greater_equal", minus(self.member, far), first)
-        )
-        code += [*run.declare(last), *run.shuffle(last, run.variable(work), ir.LAST)]
+        code += self._scanned(work, f"_theirs{level}_", last, first)
         code.append(run.join_if(test("greater", group, 0), last, run.variable(carry), run.variable(last)))
         if level < self.levels:
             code.append(run.join_if(test("greater", up, 0), prefix, run.variable(above), run.variable(last)))
@@ -262,7 +249,3 @@ class _Rows(ScanLoops):
             ends = test("equal", group, GROUPS - 1)
             full.append(ir.If(ends, tuple(self._level(level + 1, up, run.variable(last)))))
         return [*code, ir.If(test("equal", place, ir.GROUP - 1), tuple(full))]
-
-
-def _global(param: ir.ArrayParam) -> Pointer:
-    return Pointer(param.dtype, "global")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, apply
-from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR, Stage, parts_of
-from fusec.passes.affine import int64, least, minus, plus, relocated, test
+from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR, Stage
+from fusec.passes.affine import counted, int64, least, minus, plus, relocated, test, total_of
 
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
@@ -27,12 +27,7 @@ def serialise(reduction: ReductionIR, axis: int) -> ir.Program:
     body: list[ir.Stmt] = [ir.Declare(START, INT64, start), ir.Declare(COVERED, INT64, covered)]
     for number, stage in enumerate(reduction.stages):
         body += _stage(stage, number, axis)
-    if reduction.total is not None:
-        values = parts_of(reduction.total.value)
-        body += [
-            ir.Declare(name, dtype, value) for (name, dtype), value in zip(reduction.total.parts, values, strict=True)
-        ]
-    body += reduction.finish
+    body += [*total_of(reduction), *reduction.finish]
     params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
     return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
@@ -58,10 +53,7 @@ def _stage(stage: Stage, number: int, axis: int) -> list[ir.Stmt]:
             whole = ir.Local(running, stage.accumulator.type)
             for (name, dtype), (field, _) in zip(stage.accumulator.parts, stage.accumulator.type.fields, strict=True):
                 after.append(ir.Declare(name, dtype, ir.Field(whole, field, dtype)))
-    condition = test("less", here, ir.Local(COVERED, INT64))
-    advance = ir.Assign(step, plus(here, 1))
-    count = ir.Declare(step, INT64, int64(0))
-    return [*before, count, ir.While(condition, inside, (advance,)), *after, *stage.then]
+    return [*before, *counted(step, ir.Local(COVERED, INT64), inside), *after, *stage.then]
 
 
 def _accumulate(accumulator: Accumulator, running: str, value: Expr, here: Expr) -> tuple[ir.Stmt, ...]:

@@ -10,7 +10,7 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.update import updated
 from fusec.ir.walk import Body, blocks, operands, rewriter, statements
-from fusec.passes.affine import int64, plus, test
+from fusec.passes.affine import counted, int64, plus
 from fusec.passes.uniform_statements import set_by
 
 DONE = "done."  # local: the thread's work has ended. No name of the user's has a point in it
@@ -52,31 +52,25 @@ class Threads:
     def loop(self, body: Body) -> Body:
         """Statements for every thread."""
         for axis, extent in reversed(list(zip(self.axes, self.block, strict=True))):
-            step = ir.Assign(axis.name, plus(axis, 1))
-            body = (ir.Declare(axis.name, INT64, int64(0)), ir.While(test("less", axis, extent), body, (step,)))
+            body = counted(axis.name, extent, body)
         return body
 
 
+@dataclass
 class Writer:
-    """Writes one region.
+    """Writes one region."""
 
-    again: puts what is computed again in place of locals. kept: locals of the region that live on, with their types.
-    arrays: local arrays that do. ends: some threads end before others, and the array of DONE says which.
-    """
+    block: tuple[int, ...]
+    region: Region
+    again: Callable[[Expr], Expr]  # puts what is computed again in place of locals
+    kept: Mapping[str, Type]  # locals of the region that live on, with their types
+    arrays: Mapping[str, ir.DeclareArray]  # local arrays that do
+    ends: bool  # some threads end before others, and the array of DONE says which
 
-    def __init__(
-        self,
-        block: tuple[int, ...],
-        region: Region,
-        again: Callable[[Expr], Expr],
-        kept: Mapping[str, Type],
-        arrays: Mapping[str, ir.DeclareArray],
-        ends: bool,
-    ) -> None:
-        self.region, self.again, self.kept, self.arrays, self.ends = region, again, kept, arrays, ends
-        self.threads = Threads(block, region.number)
+    def __post_init__(self) -> None:
+        self.threads = Threads(self.block, self.region.number)
         self.change = rewriter(self._changed)
-        self.gone = ir.Local(f"gone.{region.number}", BOOL)
+        self.gone = ir.Local(f"gone.{self.region.number}", BOOL)
         self.fresh = 0
 
     def statements(self) -> Body:
@@ -156,9 +150,7 @@ class Writer:
         place = self.threads.place(stmt.name, stmt.element, stmt.length)
         assert isinstance(place, ir.Offset), "an element of an array"
         element = ir.Offset(place.pointer, plus(place.offset, at), place.type)
-        store = ir.Store(element, const(0, stmt.element))
-        more = test("less", at, stmt.length)
-        return (ir.Declare(at.name, INT64, int64(0)), ir.While(more, (store,), (ir.Assign(at.name, plus(at, 1)),)))
+        return counted(at.name, stmt.length, (ir.Store(element, const(0, stmt.element)),))
 
     def _update(self, op: str, values: tuple[Expr, ...], result: str, line: int) -> Body:
         """No other thread runs meanwhile."""

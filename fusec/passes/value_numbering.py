@@ -12,6 +12,7 @@ from fusec.ir.walk import (
     declared_names,
     expressions,
     fixed_names,
+    fresh_names,
     is_elementary,
     operands,
     with_scopes,
@@ -43,12 +44,11 @@ class _Reuser:
     def __init__(self, body: Body, params: frozenset[str], reserved: frozenset[str]) -> None:
         self.body = body
         self.fixed = fixed_names(body, params)
-        self.taken = {*reserved, *declared_names(body)}
+        self.fresh = fresh_names("v", {*reserved, *declared_names(body)})
         self.first: dict[Expr, int] = {}
         self.again: set[Expr] = set()
         self.costs: dict[Expr, int] = {}
         self.names: dict[Expr, ir.Local] = {}
-        self.number = 0
 
     def rewritten(self) -> Body:
         """The body with values reused; the same object if there are none."""
@@ -159,15 +159,6 @@ class _Reuser:
         before.append(ir.Declare(local.name, local.type, new, line=line))
         self.names[expr] = local
         return local
-
-    def fresh(self) -> str:
-        """A name that nothing in the function has."""
-        while True:
-            self.number += 1
-            name = f"v{self.number}"
-            if name not in self.taken:
-                self.taken.add(name)
-                return name
 
 
 def values_of(stmt: ir.Stmt) -> tuple[Expr, ...]:

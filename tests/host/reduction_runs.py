@@ -22,7 +22,7 @@ from fusec.dispatch.axis_spec import Along, Given
 from fusec.dispatch.reductions import bind
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
-from fusec.ir.reductions import AXIS, REDUCED, ReductionIR, chunk_of
+from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.reduction import Operand, Phase, phases
 from fusec.kinds.scan import MANY_THREADS
@@ -146,7 +146,7 @@ def follow_the_oracle(phase: Phase, reduction: ReductionIR, memory: Mapping[str,
                 start, shape, steps = number, extents[: phase.axis] + extents[phase.axis + 1 :], strides
                 steps = strides[: phase.axis] + strides[phase.axis + 1 :]
             given[name] = _window(memory[name], start * strides[phase.axis], shape, steps)
-        interpret_reduction(reduction, given, scalars, extents, phase.axis, is_last=phase.is_last)
+        interpret_reduction(reduction, given, scalars, OneAxis(extents, phase.axis, is_last=phase.is_last))
 
 
 def _window(array: np.ndarray, nbytes: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:

@@ -14,7 +14,7 @@ from fusec.arguments import layouts
 from fusec.base.kernel_abi import Kernel
 from fusec.compiler.scan_pipeline import BATCH_ON_DEVICE
 from fusec.ir.interpret_scans import interpret_scan
-from fusec.ir.reductions import AXIS
+from fusec.ir.reductions import AXIS, OneAxis
 from fusec.ir.scans import between
 from fusec.kinds.reduction import Operand
 from fusec.kinds.scan import Machine, steps_of, walk_of
@@ -71,6 +71,6 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
         loops = passes.Loops(step.form.axis, step.form.is_last, step.form.role, step.form.levels, batch)
         programs.append(passes.run(write_loops(here, loops)))
     is_last = steps[0].form.is_last
-    interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, shape, axis, is_last=is_last)
+    interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
     return Scanned(title, steps, programs, given, outputs, [], {}, 0)  # type: ignore[arg-type]

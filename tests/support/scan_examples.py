@@ -11,7 +11,7 @@ from fusec.base.records import replace
 from fusec.ir.expr import const
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import GROUP, ArrayParam, Program
-from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
+from fusec.ir.reductions import AXIS, GIVEN, PARTIAL, OneAxis
 from fusec.ir.scans import PREFIX, Scan, between, chunk_of, first_program, in_segments, levels_of
 from fusec.passes import Loops
 from fusec.passes.expand import expand
@@ -69,7 +69,7 @@ def inputs(names: Mapping[str, str], shape: tuple[int, ...], axis: int) -> dict[
 
 def oracle(scan: Scan, given: Arrays, outputs: Mapping[str, str], shape: tuple[int, ...], axis: int) -> Arrays:
     made = {name: np.zeros(shape, dtype) for name, dtype in outputs.items()}
-    interpret_scan(run_on_scan(scan, expand), {**given, **made}, {}, shape, axis)
+    interpret_scan(run_on_scan(scan, expand), {**given, **made}, {}, OneAxis(shape, axis))
     return made
 
 

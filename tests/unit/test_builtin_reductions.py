@@ -22,7 +22,7 @@ import fusec
 from fusec.compiler.lowering import lower_reduction
 from fusec.dispatch.shown import Showing
 from fusec.ir.interpret_reductions import interpret_reduction
-from fusec.ir.reductions import REDUCED, SHORT
+from fusec.ir.reductions import REDUCED, SHORT, OneAxis
 from fusec.library import dtype_rules, reductions
 from fusec.passes.expand import expand
 from fusec.passes.reductions import run_on_reduction
@@ -366,7 +366,7 @@ def test_the_bits_are_the_oracles(shape: tuple[int, int], axis: int) -> None:
         found = np.zeros(kept, "f4")
         arrays = {"x": x, kernel.out_params[0].name: found}
         scalars = {REDUCED: count, "correction": 0}
-        interpret_reduction(run_on_reduction(reduction, expand), arrays, scalars, shape, axis)
+        interpret_reduction(run_on_reduction(reduction, expand), arrays, scalars, OneAxis(shape, axis))
         same(getattr(fusec, name)(x, axis), found)
 
 

@@ -36,8 +36,6 @@ KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may jo
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
-    "fusec.arguments.containers": "_ask",
-    "fusec.arguments.layouts": "make_layout",
     "fusec.compiler.pipeline": "lower",
     "fusec.dispatch.checked": "fault_of",
     "fusec.dispatch.device": "_allocate _launch",
@@ -45,9 +43,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.dispatch.fast_path_device": "entry_of",
     "fusec.dispatch.host": "placed_entry",
     "fusec.dispatch.reductions": "_operands",
-    "fusec.ir.interpret_reductions": "__init__ interpret_reduction",
-    "fusec.ir.interpret_scans": "interpret_scan",
-    "fusec.ir.memory": "__init__",
     "fusec.kernels.elementwise_function": "__init__ _restore variant_of",
     "fusec.kernels.grid_kernel": "__init__ _restore variant_of",
     "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
@@ -55,7 +50,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.kinds.elementwise": "make_space",
     "fusec.kinds.reduction": "_after _phase phases",
     "fusec.kinds.scan": "_step _steps steps_of",
-    "fusec.passes.serialise_threads": "__init__",
     "fusec.runtime.cpu.composites": "_composite",
     "fusec.runtime.cpu.fastcall": "make",
     "fusec.runtime.cuda.foreign": "allocate",

@@ -13,6 +13,7 @@ from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
 from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.reductions import OneAxis
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, softmax_kernel
 from fusec.passes.expand import expand
@@ -77,7 +78,7 @@ def test_one_kernel_gives_the_bits_of_the_oracle():
     x = rows(5, 300)
     found = np.zeros_like(x)
     reduction = run_on_reduction(lower_graph_reductions(softmax_kernel(F32).graph), expand)
-    interpret_reduction(reduction, {"x": x, "y": found}, {}, x.shape, 1)
+    interpret_reduction(reduction, {"x": x, "y": found}, {}, OneAxis(x.shape, 1))
     assert fusec.softmax(x).tobytes() == found.tobytes()
 
 

@@ -17,6 +17,7 @@ from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Local
+from fusec.ir.reductions import OneAxis
 from fusec.passes.expand import expand
 from fusec.passes.lower_graph_reductions import lower_graph_reductions
 from fusec.passes.phases import first_phase, in_role
@@ -61,7 +62,7 @@ def test_rows_give_the_bits_of_the_oracle(name, bits):
         given = values(names, shape, count)
         expected, found = ({o: np.zeros((3, 1), d) for o, d in outputs.items()} for _ in range(2))
         views = {o: each[:, 0] for o, each in expected.items()}
-        interpret_reduction(expanded, {**given, **views}, {}, shape, 1)
+        interpret_reduction(expanded, {**given, **views}, {}, OneAxis(shape, 1))
         if kernel is None:
             arrays = {**values(names, (3, 50)), **found}
             kernel = kernel_of(reduction, layout_of(reduction, arrays, (3, 50)), bits)
@@ -84,7 +85,7 @@ def test_chunks_of_long_rows_are_those_of_the_oracle(name, count):
     for number in range(chunks):
         here = {each: array[:, number * chunk : (number + 1) * chunk] for each, array in given.items()}
         views = {part: each[:, number] for part, each in expected.items()}
-        interpret_reduction(expanded, {**here, **views}, {}, here["x"].shape, 1)
+        interpret_reduction(expanded, {**here, **views}, {}, OneAxis(here["x"].shape, 1))
     kernel = kernel_of(first, layout_of(first, {**given, **found}, (2, count)), 512)
     for low, high in itertools.pairwise([0, 1, chunks, 2 * chunks - 1, 2 * chunks]):
         run(kernel, first, {**given, **found}, {}, (2, count), cuts=(low,), positions=high)
@@ -106,7 +107,7 @@ def test_strides_and_broadcast_operands(bits):
     ):
         shape = (4, 1000)
         expected, found = np.zeros((4, 1)), np.zeros((4, 1))
-        interpret_reduction(expanded, {**given, "z": expected[:, 0]}, {}, shape, 1)
+        interpret_reduction(expanded, {**given, "z": expected[:, 0]}, {}, OneAxis(shape, 1))
         kernel = kernel_of(reduction, layout_of(reduction, {**given, "z": found}, shape), bits)
         run(kernel, reduction, {**given, "z": found}, {}, shape, positions=4)
         assert expected.tobytes() == found.tobytes()
@@ -118,7 +119,7 @@ def test_softmax_is_one_kernel(bits, count):
     reduction = examples.softmax()
     x = np.random.default_rng(count).normal(size=(5, count)).astype("f4")
     expected, found = np.zeros_like(x), np.zeros_like(x)
-    interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, x.shape, 1)
+    interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, OneAxis(x.shape, 1))
     kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), bits)
     run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=5)
     assert expected.tobytes() == found.tobytes()
@@ -137,7 +138,7 @@ def test_columns_give_the_bits_of_the_oracle(name, bits):
         given = {each: np.ascontiguousarray(array) for each, array in values(names, shape, rows).items()}
         expected, found = ({o: np.zeros((2, 1, columns), d) for o, d in outputs.items()} for _ in range(2))
         views = {o: each[:, 0] for o, each in expected.items()}
-        interpret_reduction(expanded, {**given, **views}, {}, shape, 1)
+        interpret_reduction(expanded, {**given, **views}, {}, OneAxis(shape, 1))
         run(kernel, reduction, {**given, **found}, {}, shape, cuts=(columns // 3,), positions=2 * columns)
         for output in outputs:
             assert expected[output].tobytes() == found[output].tobytes(), (output, rows, columns)
@@ -156,7 +157,7 @@ def test_chunks_of_columns_are_those_of_the_oracle(name, rows):
     for number in range(chunks):
         here = {each: array[number * 64 : (number + 1) * 64] for each, array in given.items()}
         views = {part: each[number] for part, each in expected.items()}
-        interpret_reduction(expanded, {**here, **views}, {}, here["x"].shape, 0)
+        interpret_reduction(expanded, {**here, **views}, {}, OneAxis(here["x"].shape, 0))
     kernel = kernel_of(first, layout_of(first, {**given, **found}, (rows, columns)), 512, axis=0)
     run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=(1, columns + 7), positions=chunks * columns)
     for part in parts:
@@ -202,7 +203,7 @@ def test_rows_kept_on_the_stack_or_in_the_output_give_the_same_bits(dtype, bits,
         x = np.random.default_rng(count).normal(size=(4, count)).astype(kind)
         expected = {name: np.zeros((4, width), kind) for name, width in (("y", count), ("z", count), ("s", 1))}
         views = {**expected, "s": expected["s"][:, 0]}
-        interpret_reduction(expanded, {"x": x, **views}, {}, x.shape, 1)
+        interpret_reduction(expanded, {"x": x, **views}, {}, OneAxis(x.shape, 1))
         places = zip("xyz", (0, offset, offset + beside), space, strict=True)
         found = {name: line[at : at + 4 * count].reshape(4, count) for name, at, line in places}
         found["s"] = np.zeros((4, 1), kind)
@@ -235,7 +236,7 @@ def test_extremes_of_all_kinds_of_floats(op, dtype, bits):
     for axis, given in ((0, pairs), (0, long[:, :60]), (1, pairs), (1, long)):
         x = np.ascontiguousarray(given.T) if axis == 0 else given
         expected, found = ({output: np.zeros(len(given), kind) for output in outputs} for _ in range(2))
-        interpret_reduction(expanded, {"x": x, **expected}, {}, x.shape, axis, is_last=axis == 1)
+        interpret_reduction(expanded, {"x": x, **expected}, {}, OneAxis(x.shape, axis, is_last=axis == 1))
         places = {"x": x, **{output: each[:, None] if axis else each[None] for output, each in found.items()}}
         kernel = kernel_of(reduction, layout_of(reduction, places, x.shape), bits, axis)
         assert "fcmp" not in kernel.source or (dtype, bits) == (FLOAT64, 256)
@@ -249,7 +250,9 @@ def test_softmax_along_columns():
     reduction = examples.softmax()
     x = np.random.default_rng(1).normal(size=(60, 21)).astype("f4")
     expected, found = np.zeros_like(x), np.zeros_like(x)
-    interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, x.shape, 0, is_last=False)
+    interpret_reduction(
+        run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, OneAxis(x.shape, 0, is_last=False)
+    )
     kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), 512, axis=0)
     run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=21)
     assert expected.tobytes() == found.tobytes()

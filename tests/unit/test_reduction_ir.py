@@ -11,7 +11,7 @@ from fusec.dispatch.axis_spec import Along
 from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import AXIS, ROUNDS
+from fusec.ir.reductions import AXIS, ROUNDS, OneAxis
 from fusec.ir.verify import verify
 from fusec.library import arguments
 from fusec.passes.expand import expand
@@ -26,7 +26,7 @@ def oracle(reduction, arrays, shape, axis, outputs, is_last=None):
     reduction = run_on_reduction(reduction, expand)
     kept = shape[:axis] + shape[axis + 1 :]
     made = {name: np.zeros(kept, dtype) for name, dtype in outputs.items()}
-    interpret_reduction(reduction, {**arrays, **made}, {}, shape, axis, is_last=is_last)
+    interpret_reduction(reduction, {**arrays, **made}, {}, OneAxis(shape, axis, is_last=is_last))
     return made
 
 
@@ -167,7 +167,7 @@ def test_serial_programs_in_phases_give_the_bits_of_the_oracle(name, extent):
 def test_a_reduction_without_total_stores_elements():
     x = np.random.default_rng(0).normal(size=(4, 500)).astype("f4")
     y = np.zeros_like(x)
-    interpret_reduction(run_on_reduction(examples.softmax(), expand), {"x": x, "y": y}, {}, x.shape, 1)
+    interpret_reduction(run_on_reduction(examples.softmax(), expand), {"x": x, "y": y}, {}, OneAxis(x.shape, 1))
     power = np.exp(x.astype("f8") - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, power / power.sum(1, keepdims=True), rtol=1e-6)
 

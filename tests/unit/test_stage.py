@@ -8,7 +8,7 @@ from fusec.ir.expr import Apply, apply, const, convert
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam
-from fusec.ir.reductions import REDUCED, addressed
+from fusec.ir.reductions import REDUCED, OneAxis, addressed
 from fusec.ir.walk import expressions, operands, statements
 from fusec.passes.buffer_rows import buffer_rows, kept_rows
 from fusec.passes.expand import expand
@@ -43,10 +43,10 @@ def moments():
 
 def run(graph, x, outputs, **scalars):
     reduction = run_on_reduction(lower_graph_reductions(graph), expand)
-    interpret_reduction(reduction, {"x": x, **outputs}, scalars, x.shape, x.ndim - 1)
+    interpret_reduction(reduction, {"x": x, **outputs}, scalars, OneAxis(x.shape, x.ndim - 1))
     checked = run_on_reduction(lower_graph_reductions(graph), lambda program: passes.run(program, check=True))
     again = {name: np.zeros_like(value) for name, value in outputs.items()}
-    interpret_reduction(checked, {"x": x, **again}, scalars, x.shape, x.ndim - 1)
+    interpret_reduction(checked, {"x": x, **again}, scalars, OneAxis(x.shape, x.ndim - 1))
     for name, value in outputs.items():
         assert value.tobytes() == again[name].tobytes()
     return outputs
