@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -114,17 +115,14 @@ def _from_options(options: argparse.Namespace) -> list[Choice]:
     if what is None:
         raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
     path, _, name = what.rpartition(":")
-    if Path(what).suffix == ".py":
-        return _from_python(options, types, scalars)
-    if Path(what).suffix == ".toml" or Path(what).is_file():
+    if Path(what).suffix in (".py", ".toml") or Path(what).is_file():
         return _from_file(options, types, scalars)
     if not path:
         raise UsageError(f"compile: there is no file {what}, and no ':' as in MODULE:KERNEL")
-    if Path(path).suffix == ".toml":
-        raise UsageError(f"compile: --name selects a kernel of a file: fusec compile {path} --name {name}")
-    if Path(path).suffix == ".py" or "/" in path or os.sep in path:
-        file = Path(path).with_suffix(".py")
-        raise UsageError(f"compile: --name selects a kernel of a file: fusec compile {file} --name {name}")
+    suffix = Path(path).suffix
+    if suffix in (".py", ".toml") or "/" in path or os.sep in path:
+        file = path if suffix == ".toml" else Path(path).with_suffix(".py")
+        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {file} --name {name}")
     return [Choice(_imported(what), types, scalars)]
 
 
@@ -140,6 +138,19 @@ def _from_expression(options: argparse.Namespace) -> ElementwiseKernel:
 
 
 def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    """The kernels of a Python file, which is not run, or of a TOML file; those that are not chosen are not made."""
+    found = (_of_python if Path(options.what).suffix == ".py" else _of_toml)(options.what)
+    names = [name for name, _ in found]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    choices = [make() for name, make in found if options.name in (None, name)]
+    if len(choices) == 1 and choices[0].file is not None:
+        return [_told(choices[0], types, scalars)]
+    return _all_told(choices, types, scalars)
+
+
+def _of_toml(what: str) -> list[tuple[str, Callable[[], Choice]]]:
     from fusec.cli import toml_files
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
     from fusec.kernels.reduction_kernel import ReductionKernel
@@ -147,40 +158,28 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
 
     made = {"kernel": ElementwiseKernel, "reduction": ReductionKernel, "scan": ScanKernel}
     try:
-        file, entries = toml_files.read(Path(options.what))
+        file, entries = toml_files.read(Path(what))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {options.what}: {error}") from error
-    names = [entry.name for entry in entries]
-    if options.name is not None and options.name not in names:
-        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
-        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
-    choices = []
-    for entry in entries:
-        if options.name in (None, entry.name):
-            try:
-                kernel = made[entry.kind](**entry.arguments)
-            except FusecError as error:
-                raise toml_files.place_in_file(error, file) from None
-            choices.append(Choice(kernel, entry.types, entry.scalars, file, shape=entry.shape, axis=entry.axis))
-    if len(choices) == 1:
-        return [_told(choices[0], types, scalars)]
-    return _all_told(choices, types, scalars)
+        raise UsageError(f"cannot read {what}: {error}") from error
+
+    def choice(entry: toml_files.KernelEntry) -> Choice:
+        try:
+            kernel = made[entry.kind](**entry.arguments)
+        except FusecError as error:
+            raise toml_files.place_in_file(error, file) from None
+        return Choice(kernel, entry.types, entry.scalars, file, shape=entry.shape, axis=entry.axis)
+
+    return [(entry.name, partial(choice, entry)) for entry in entries]
 
 
-def _from_python(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
-    """The kernels of a Python file, which is not run."""
+def _of_python(what: str) -> list[tuple[str, Callable[[], Choice]]]:
     from fusec.cli import python_files
 
     try:
-        _, kernels = python_files.read(Path(options.what))
+        _, kernels = python_files.read(Path(what))
     except (OSError, python_files.NotReadableError) as error:
-        raise UsageError(f"cannot read {options.what}: {error}") from error
-    names = [kernel.name for kernel in kernels]
-    if options.name is not None and options.name not in names:
-        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
-        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
-    chosen = [Choice(kernel, {}, ()) for kernel in kernels if options.name in (None, kernel.name)]
-    return _all_told(chosen, types, scalars)
+        raise UsageError(f"cannot read {what}: {error}") from error
+    return [(kernel.name, partial(Choice, kernel, {}, ())) for kernel in kernels]
 
 
 def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Choice:

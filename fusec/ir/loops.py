@@ -42,6 +42,11 @@ class Element(Expr):
     type: Pointer
 
 
+def element(array: str, dtype: DType, *, const: bool = False) -> Element:
+    """The address of the current element of an array in global memory; const: nothing may be stored there."""
+    return Element(array, Pointer(dtype, "global", const))
+
+
 @dataclass(frozen=True, eq=False)
 class Moved(Expr):
     """The address of a non-raw array's element at a position that is shifted along some axes.
@@ -326,7 +331,7 @@ class ArrayParam:
 
     def element(self, *, const: bool = False) -> Element:
         """The address of the element at the position; const: nothing may be stored there."""
-        return Element(self.name, Pointer(self.dtype, "global", const))
+        return element(self.name, self.dtype, const=const)
 
     def load(self) -> Load:
         """The element at the position, from an array that is only read."""

@@ -10,7 +10,7 @@ from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.walk import operands
+from fusec.ir.walk import inner_first, operands
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64
@@ -49,20 +49,18 @@ def verify_graph(graph: Graph) -> None:
     _require(len(set(names)) == len(names), f"two inputs of {graph.name} share a name")
     outputs = [name for name, _ in graph.outputs]
     _require(len(set(outputs)) == len(outputs), f"two outputs of {graph.name} share a name")
-    depths: dict[Expr, int] = {}
+    checked: set[Expr] = set()
     for name, value in graph.outputs:
         try:
-            _check_graph_value(value, frozenset(graph.inputs), depths)
+            for expr in inner_first([value], checked):
+                _check_graph_node(expr, frozenset(graph.inputs))
+                checked.add(expr)
         except AssertionError as error:
             raise AssertionError(f"output {name} of {graph.name}: {error}") from None
 
 
-def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr, int]) -> None:
-    if value in depths:
-        return
-    depths[value] = 0
-    for child in value.children:
-        _check_graph_value(child, inputs, depths)
+def _check_graph_node(value: Expr, inputs: frozenset[Input]) -> None:
+    """Check a node whose operands are good."""
     match value:
         case Const():
             _check_const(value)
@@ -275,16 +273,12 @@ class _Scope:
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
-    def expression(self, value: Expr) -> int:
-        """Check an expression and return its depth."""
-        known = self.depths.get(value)
-        if known is not None:
-            return known
-        depth = 1 + max(map(self.expression, value.children), default=0)
-        _require(depth <= EXPRESSION_DEPTH, f"an expression is more than {EXPRESSION_DEPTH} deep")
-        self._node(value)
-        self.depths[value] = depth
-        return depth
+    def expression(self, root: Expr) -> None:
+        """Check an expression."""
+        for value in inner_first([root], self.depths):
+            self.depths[value] = 1 + max([self.depths[child] for child in value.children], default=0)
+            _require(self.depths[value] <= EXPRESSION_DEPTH, f"an expression is more than {EXPRESSION_DEPTH} deep")
+            self._node(value)
 
     def _node(self, value: Expr) -> None:
         """Check a node whose operands are good."""

@@ -63,10 +63,19 @@ def same(new: Sequence[object], old: Sequence[object]) -> bool:
 def with_bodies(program: ir.Program, change: Callable[[Body], Body]) -> ir.Program:
     """The program with the body of the kernel and of every function replaced by `change` of it."""
     functions = tuple(with_body(function, change(function.body)) for function in program.functions)
-    body = change(program.body)
+    return _with_parts(program, change(program.body), functions)
+
+
+def _with_parts(program: ir.Program, body: Body, functions: tuple[ir.Function, ...]) -> ir.Program:
     if body is program.body and same(functions, program.functions):
         return program
     return replace(program, body=body, functions=functions)
+
+
+def rewritten(program: ir.Program, change: Callable[[Expr], Expr]) -> ir.Program:
+    """The program with `change` applied to every node of every expression, operands first."""
+    rewrite = rewriter(change)
+    return with_bodies(program, lambda body: map_expressions(body, rewrite))
 
 
 def with_scopes(
@@ -85,10 +94,7 @@ def with_scopes(
         names = frozenset([name for name, _ in function.params])
         body = function.body if but and but(function) else change(function.body, names, outside | names)
         functions.append(with_body(function, body))
-    body = change(program.body, scalars, outside)
-    if body is program.body and same(functions, program.functions):
-        return program
-    return replace(program, body=body, functions=tuple(functions))
+    return _with_parts(program, change(program.body, scalars, outside), tuple(functions))
 
 
 def with_body(function: ir.Function, body: Body) -> ir.Function:

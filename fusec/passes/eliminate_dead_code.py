@@ -7,7 +7,7 @@ from collections import defaultdict
 from fusec.base.records import replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr
-from fusec.ir.walk import Body, expressions, map_statements, operands, statements, with_bodies
+from fusec.ir.walk import Body, expressions, map_statements, operands, roots_of, statements, with_bodies
 
 
 def eliminate_dead_code(program: ir.Program) -> ir.Program:
@@ -35,9 +35,7 @@ def _called(program: ir.Program) -> tuple[ir.Function, ...]:
 
 
 def _calls_of(body: Body) -> set[str]:
-    seen: set[Expr] = set()
-    found = (expr for stmt in statements(body) for expr in expressions(operands(stmt), seen))
-    return {expr.function for expr in found if isinstance(expr, ir.Call)}
+    return {expr.function for expr in expressions(roots_of(body)) if isinstance(expr, ir.Call)}
 
 
 def _prune_body(body: Body) -> Body:

@@ -7,7 +7,7 @@ from fusec.base.ops import TABLE
 from fusec.base.records import replace
 from fusec.ir.expr import Apply, Expr, apply, const, convert, scalar_type, type_of
 from fusec.ir.loops import Call, Function, Program
-from fusec.ir.walk import map_expressions, rewriter, with_bodies
+from fusec.ir.walk import rewritten
 from fusec.math import callees, define
 from fusec.passes import Native
 
@@ -28,8 +28,7 @@ def expand(program: Program, native: Native = frozenset()) -> Program:
             return expr
         return _expanded(expr, needed)
 
-    rewrite = rewriter(change)
-    changed = with_bodies(program, lambda body: map_expressions(body, rewrite))
+    changed = rewritten(program, change)
     if changed is program:
         return program
     functions = (*needed.values(), *changed.functions)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fusec.base.dtypes import DType
-from fusec.ir.expr import Const, Expr, Pointer, scalar_type
+from fusec.ir.expr import Const, Expr, scalar_type
 from fusec.ir.graph import Graph, Input
-from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, Program, ScalarParam, Stmt, Store
+from fusec.ir.loops import ArrayParam, Declare, Load, Local, Param, Program, ScalarParam, Stmt, Store, element
 from fusec.ir.walk import uses_of
 
 DEPTH = 100  # a value nested deeper than this gets a name, so that no expression grows without bound
@@ -38,7 +38,7 @@ class _Lowerer:
     def program(self) -> Program:
         """The program."""
         stores = [
-            Store(_element(name, scalar_type(value)), self.value(value)[0], line=self.graph.lines.get(value, 0))
+            Store(element(name, scalar_type(value)), self.value(value)[0], line=self.graph.lines.get(value, 0))
             for name, value in self.graph.outputs
         ]
         return Program(self.graph.name, self._params(), (*self.body, *stores))
@@ -72,7 +72,7 @@ class _Lowerer:
             case Input(name, kind) if name in self.scalars:
                 return Local(name, kind), 1
             case Input(name, kind):
-                return self._declare(expr, Load(_element(name, kind), kind), f"{name}_in"), 1
+                return self._declare(expr, Load(element(name, kind), kind), f"{name}_in"), 1
         parts = [self.value(child) for child in expr.children]
         found = expr.rebuild(tuple(part for part, _ in parts))
         depth = 1 + max((depth for _, depth in parts), default=0)
@@ -90,7 +90,3 @@ class _Lowerer:
         kind: DType = scalar_type(value)
         self.body.append(Declare(name, kind, value, line=self.graph.lines.get(expr, 0)))
         return Local(name, kind)
-
-
-def _element(name: str, dtype: DType) -> Element:
-    return Element(name, Pointer(dtype, "global"))

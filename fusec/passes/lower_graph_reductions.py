@@ -6,10 +6,10 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
-from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, scalar_type
+from fusec.ir.expr import Apply, Expr, Struct, apply, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
-from fusec.ir.walk import expressions, rewriter
+from fusec.ir.walk import expressions, inner_first, rewriter
 
 EXPENSIVE = 1  # functions in a value from which on it is stored rather than computed again
 
@@ -56,32 +56,22 @@ def reduces(root: Expr) -> list[Reduce]:
 class _Staging:
     def __init__(self, graph: Graph, scalars: frozenset[str]) -> None:
         self.graph, self.scalars = graph, scalars
-        self.depths: dict[Expr, int] = {}
-        self.differ: dict[Expr, bool] = {}
+        self.depths: dict[Expr, int] = {}  # how many reductions, one inside the other, a value needs
+        self.varies: dict[Expr, bool] = {}  # whether a value differs between the elements of one total
+        for expr in inner_first([value for _, value in graph.outputs]):
+            is_reduce = isinstance(expr, Reduce)
+            self.depths[expr] = max([self.depths[child] for child in expr.children], default=0) + is_reduce
+            differs = any(self.varies[child] for child in expr.children) and not is_reduce
+            self.varies[expr] = differs or (isinstance(expr, Input) and expr.name not in scalars)
         self.names: dict[Expr, Expr] = {}  # values that a local holds, once the stages before have run
         found = dict.fromkeys(each for _, value in graph.outputs for each in reduces(value))
         self.levels = [
-            [each for each in found if self.depth(each) == level] for level in range(1, max(map(self.depth, found)) + 1)
+            [each for each in found if self.depths[each] == level]
+            for level in range(1, max(self.depths[each] for each in found) + 1)
         ]
-        self.elements = [(name, value) for name, value in graph.outputs if self.varies(value)]
-        self.totals = [(name, value) for name, value in graph.outputs if not self.varies(value)]
+        self.elements = [(name, value) for name, value in graph.outputs if self.varies[value]]
+        self.totals = [(name, value) for name, value in graph.outputs if not self.varies[value]]
         self.stored: dict[Expr, str] = {}  # expensive values that an output holds between stages
-
-    def depth(self, expr: Expr) -> int:
-        """How many reductions, one inside the other, a value needs."""
-        if expr not in self.depths:
-            inner = max(map(self.depth, expr.children), default=0)
-            self.depths[expr] = inner + isinstance(expr, Reduce)
-        return self.depths[expr]
-
-    def varies(self, expr: Expr) -> bool:
-        """Whether a value differs between the elements of one total."""
-        if expr not in self.differ:
-            if isinstance(expr, Input):
-                self.differ[expr] = expr.name not in self.scalars
-            else:
-                self.differ[expr] = not isinstance(expr, Reduce) and any(map(self.varies, expr.children))
-        return self.differ[expr]
 
     def reduction(self) -> ReductionIR:
         """All stages together."""
@@ -151,11 +141,11 @@ class _Staging:
         declared: list[ir.Stmt] = []
 
         def visit(expr: Expr) -> None:
-            if expr in self.names or not self.depth(expr):
+            if expr in self.names or not self.depths[expr]:
                 return
             if isinstance(expr, Reduce):
                 visit(expr.value)
-            elif not self.varies(expr) and self.depth(expr) == level:
+            elif not self.varies[expr] and self.depths[expr] == level:
                 name = f"_s{level}_{len(declared)}"
                 declared.append(ir.Declare(name, scalar_type(expr), self._lowered(expr)))
                 self.names[expr] = ir.Local(name, scalar_type(expr))
@@ -197,7 +187,7 @@ class _Staging:
         for name, output in self.elements:
             for each in (each for level in self.levels for each in level):
                 value = each.value
-                later = [output, *(other.value for level in self.levels[self.depth(each) :] for other in level)]
+                later = [output, *(other.value for level in self.levels[self.depths[each] :] for other in level)]
                 is_needed = any(value in expressions([root], below=_outside) for root in later)
                 if _calls(value) >= EXPENSIVE and is_needed and scalar_type(output) == scalar_type(value):
                     self.stored.setdefault(value, name)
@@ -243,11 +233,11 @@ def _struct(accumulator: Accumulator) -> Struct:
 
 
 def _load(name: str, dtype: DType) -> ir.Load:
-    return ir.Load(ir.Element(name, Pointer(dtype, "global")), dtype)
+    return ir.Load(ir.element(name, dtype), dtype)
 
 
 def _store(name: str, value: Expr) -> ir.Store:
-    return ir.Store(ir.Element(name, Pointer(scalar_type(value), "global")), value)
+    return ir.Store(ir.element(name, scalar_type(value)), value)
 
 
 def _outside(expr: Expr) -> tuple[Expr, ...]:

@@ -10,7 +10,7 @@ from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, FLOAT32, FLOAT64, INT16, INT
 from fusec.base.ops import COMPARISONS
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Program
-from fusec.ir.walk import map_expressions, rewriter, with_bodies
+from fusec.ir.walk import rewritten
 from fusec.passes.exact import embeds
 from fusec.passes.simplify import simplify_expression
 
@@ -31,8 +31,7 @@ def narrow_types(program: Program) -> Program:
     Requires: a verified, simplified program.
     Ensures: the same bits (those of nan aside).
     """
-    rewrite = rewriter(narrow_expression)
-    return with_bodies(program, lambda body: map_expressions(body, rewrite))
+    return rewritten(program, narrow_expression)
 
 
 def narrow_expression(expr: Expr) -> Expr:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, const
 from fusec.ir.loops import Program, Query
-from fusec.ir.walk import map_expressions, rewriter, with_bodies
+from fusec.ir.walk import rewritten
 
 
 def resolve_axes(program: Program, ndims: Mapping[str, int]) -> Program:
@@ -24,5 +24,4 @@ def resolve_axes(program: Program, ndims: Mapping[str, int]) -> Program:
             case _:
                 return expr
 
-    rewrite = rewriter(change)
-    return with_bodies(program, lambda body: map_expressions(body, rewrite))
+    return rewritten(program, change)

@@ -14,7 +14,7 @@ from fusec.base.dtypes import BOOL
 from fusec.base.ops import TABLE
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Program
-from fusec.ir.walk import map_expressions, rewriter, with_bodies
+from fusec.ir.walk import rewritten
 from fusec.passes.exact import embeds, integer_range_within, is_minus_zero, is_number, power_of_two
 from fusec.passes.fold import fold_expression
 
@@ -30,8 +30,7 @@ def simplify_expressions(program: Program) -> Program:
     Requires: a verified program.
     Ensures: the same results; no expression is deeper than before.
     """
-    rewrite = rewriter(simplify_expression)
-    return with_bodies(program, lambda body: map_expressions(body, rewrite))
+    return rewritten(program, simplify_expression)
 
 
 def simplify_expression(expr: Expr) -> Expr:
