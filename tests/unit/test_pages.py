@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += [*sorted((ROOT / "docs").glob("*.md")), ROOT / "tests/gpu/OWED.md", ROOT / "benchmarks/README.md"]
 ALL = [*PAGES, ROOT / "CHANGELOG.md"]  # which may name what is gone
 FOLDERS = "fusec|runtime|grammar|tests|docs|tools|benchmarks|examples"
 PACKAGES = {path.parent.name for root in (ROOT, ROOT / "fusec") for path in root.glob("*/__init__.py")} - {"math"}
@@ -38,7 +38,7 @@ def found(name: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_a_page_names_files_that_exist(page: Path) -> None:
     text = page.read_text()
     for path in re.findall(rf"(?<![\w/.])(?:{FOLDERS})/[\w/.*-]*\w", text):
@@ -50,7 +50,7 @@ def test_a_page_names_files_that_exist(page: Path) -> None:
         assert set(re.findall(r"(?<![\w/.*])\w+\.py\b", text)) <= names
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_a_page_names_what_modules_hold(page: Path) -> None:
     for name in quoted(page):
         dotted = re.match(r"(?:python -m )?([a-z_]\w*(?:\.\w+)+)(?:\(|$)", name)
@@ -58,14 +58,14 @@ def test_a_page_names_what_modules_hold(page: Path) -> None:
             assert found(dotted[1]) or found(dotted[1].replace("ir.", "ir.loops.")), name  # which is imported as ir
 
 
-@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_to_headings_lead_somewhere(page: Path) -> None:
     for link, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
         titles = re.findall(r"(?m)^#+ (.*)$", (page.parent / link if link else page).read_text())
         assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, heading
 
 
-@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_lines_of_prose_fit_a_hundred_columns(page: Path) -> None:
     prose = re.sub(r"(?ms)^```(?!\n(?:fusec|__main__)).*?^```", "", page.read_text())  # the map is prose, too
     assert [line for line in prose.splitlines() if len(line) > 100 and line[0] != "|"] == []
