@@ -87,39 +87,26 @@ class Fused(KernelCaller, Traced):
             return self._general(args, options)
         plan = plans[0]
         plan.used = self._time
-        if objects or plan.names is None:
-            return self._read(plan, args, objects)
-        try:
-            for place, name, value in plan.names:
-                if place[name] is not value:
-                    return self._general(args, options)
-        except KeyError:
-            return self._general(args, options)
-        for function, name, value in plan.functions:
-            if getattr(function, name) is not value:
+        flat: Sequence[Any] = args
+        if objects or plan.names is None:  # more is read than names of modules
+            picked = plan.guards.read(objects)
+            if picked is None:
                 return self._general(args, options)
+            flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
+            flat = (*flat, *picked)
+        else:
+            for place, name, value in plan.names:
+                if place.get(name, plan) is not value:
+                    return self._general(args, options)
+            for function, name, value in plan.functions:
+                if getattr(function, name) is not value:
+                    return self._general(args, options)
         try:
             if plan.quick is not None:
-                return plan.quick(*args)
-            return self._general(args, options) if plan.is_shared(args) else plan.run(args)
+                return plan.quick(*flat)
+            return self._general(args, options) if plan.is_shared(flat) else plan.run(flat)
         except OtherNumberError:
             return self._general(args, options)
-        except FusecError as error:
-            raise plan.named(error) from error.__cause__
-
-    def _read(self, plan: FusedPlan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
-        """Call with a plan for which more is read than names of modules."""
-        picked = plan.guards.read(objects)
-        if picked is None:
-            return self._general(args, {})
-        flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
-        flat = (*flat, *picked)
-        if plan.is_shared(flat):
-            return self._general(args, {})
-        try:
-            return plan.run(flat) if plan.quick is None else plan.quick(*flat)
-        except OtherNumberError:
-            return self._general(args, {})
         except FusecError as error:
             raise plan.named(error) from error.__cause__
 
