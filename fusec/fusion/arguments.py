@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import CO_VARARGS
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from fusec.base.records import dataclass
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import constants
 from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number
@@ -22,36 +22,8 @@ CURE = (
 )
 
 
-VARARGS = 0x04  # of co_flags
-
-
-@dataclass(frozen=True)
-class ValuePattern:
-    """An array or number by its place."""
-
-    place: int
-
-
-@dataclass(frozen=True)
-class ContainerPattern:
-    """A tuple, list or dictionary; the items of a dictionary are its pairs."""
-
-    kind: Any
-    items: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class ConstantPattern:
-    """A plain constant, which the function receives unchanged."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Object:
-    """An object or function that the trace reads, identified by its place."""
-
-    place: int
+Given = Callable[[Any], Any]
+"""From a run of the function to what it is given there."""
 
 
 class CallArguments:
@@ -79,7 +51,7 @@ class CallArguments:
             self._kinds.append(("options", *options))
         self.options = {name: self._of(name, each) for name, each in options.items()}
 
-    def _of(self, owner: int | str, given: Any) -> Any:
+    def _of(self, owner: int | str, given: Any) -> Given:
         """What stands for an argument, at some place or of some name."""
         self._owner = owner
         return self._taken(given)
@@ -93,9 +65,9 @@ class CallArguments:
         names, count = code.co_varnames, code.co_argcount
         if owner < count:
             return names[owner]
-        return f"{names[count + code.co_kwonlyargcount]}[{owner - count}]" if code.co_flags & VARARGS else str(owner)
+        return f"{names[count + code.co_kwonlyargcount]}[{owner - count}]" if code.co_flags & CO_VARARGS else str(owner)
 
-    def _taken(self, given: Any) -> Any:
+    def _taken(self, given: Any) -> Given:
         """What stands for an argument or an item of it."""
         kind = type(given)
         if isinstance(given, np.ndarray):
@@ -115,24 +87,25 @@ class CallArguments:
         if key is not None:
             constants.refuse_random(given)
             self._kinds.append(key)
-            return ConstantPattern(given)
+            return lambda run: run.constant(given)
         return self._object(given)
 
     def names(self) -> list[str]:
         """The parameters that hold the entries of `flat`."""
         return [self.name(place) for place in range(len(self.flat))]
 
-    def _placed(self, given: Any, *kind: Any) -> ValuePattern:
+    def _placed(self, given: Any, *kind: Any) -> Given:
+        place = len(self.flat)
         self._places.append(len(self._kinds))
         self._kinds += kind
         self.flat.append(given)
         self._owners.append(self._owner)
-        return ValuePattern(len(self.flat) - 1)
+        return lambda run: run.argument(place)
 
-    def _array(self, given: Any) -> ValuePattern:
+    def _array(self, given: Any) -> Given:
         return self._placed(given, given.dtype, given.shape, given.strides)
 
-    def _foreign(self, given: Any) -> ValuePattern:
+    def _foreign(self, given: Any) -> Given:
         """Another library's array, in host memory."""
         if hasattr(given, "__cuda_array_interface__") or not _is_on_host(given):
             library = type(given).__module__.partition(".")[0]
@@ -147,18 +120,20 @@ class CallArguments:
     def _converted(self, given: Any) -> Any:
         return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
 
-    def _nest(self, kind: Any, given: Any) -> ContainerPattern:
+    def _nest(self, kind: Any, given: Any) -> Given:
         if not issubclass(kind, dict):
             self._kinds.append((kind, len(given)))
-            return ContainerPattern(kind, tuple(map(self._taken, given)))
+            items = list(map(self._taken, given))
+            return lambda run: run.container(kind, [item(run) for item in items])
         names = tuple(map(constants.key_of, given))
         if None in names:
             what = f"argument '{self.name()}', a dictionary whose keys are not constants, cannot be fused"
             raise NotTraceable(what, CURE).at()
         self._kinds.append((kind, names))
-        return ContainerPattern(kind, tuple((name, self._taken(each)) for name, each in given.items()))
+        pairs = [(name, self._taken(each)) for name, each in given.items()]
+        return lambda run: run.container(kind, [(name, item(run)) for name, item in pairs])
 
-    def _object(self, given: Any) -> Object:
+    def _object(self, given: Any) -> Given:
         kind = type(given)
         constants.refuse_random(given)
         if not isinstance(given, self.CALLED) and not is_readable(kind):
@@ -166,10 +141,11 @@ class CallArguments:
             raise NotTraceable(what, CURE).at()
         return self._read(given)
 
-    def _read(self, given: Any) -> Object:
+    def _read(self, given: Any) -> Given:
         self._kinds.append(type(given))
+        place = len(self.objects)
         self.objects.append(given)
-        return Object(len(self.objects) - 1)
+        return lambda run: run.object(place)
 
     def key(self, values: frozenset[int]) -> Any:
         """The key of the plan. values: places of numbers that the function needs as Python numbers."""

@@ -9,7 +9,7 @@ from fusec.errors.fusing import NotTraceable
 from fusec.fusion import reads
 from fusec.fusion.constants import exact
 from fusec.fusion.reads import Location
-from fusec.fusion.trace import here
+from fusec.fusion.trace import here, recorded_by
 from fusec.fusion.tracer import Tracer
 
 CURE = "pass it numbers, constants, or objects from outside; or omit functools.lru_cache, since traces are kept anyway"
@@ -26,7 +26,7 @@ class Kept:
         origin, recording = self._origin, self._recording
         given = [self._given(each) for each in (*args, *options.values())]
         function = functools.partial(_called, origin, tuple(options)) if options else origin
-        with recording.apart():
+        with recorded_by(None):
             value = function(*(each for _, each in given))
         path = ("call", id(origin), *options, *(at if at >= 0 else exact(each) for at, each in given))
         return recording.seen(Location(reads.CALL, function, tuple(given), path), value)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -33,7 +32,7 @@ from fusec.fusion.kept import Kept
 from fusec.fusion.labels import Labelled, aligned, labels_of
 from fusec.fusion.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
-from fusec.fusion.trace import RECORDING, here
+from fusec.fusion.trace import here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
@@ -80,24 +79,6 @@ class Recording:
         self.attached: list[tuple[FunctionType, dict[str, Any]]] = []  # functions, and the attributes that they had
         self.attributes: dict[tuple[int, str], Any] = {}  # those that were set, by the object's row
         self.containers: list[tuple[Any, Any, bool]] = []  # what was in them; whether they are copies
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Make fused functions that are called in the meantime part of the trace."""
-        token = RECORDING.set(self)
-        try:
-            yield
-        finally:
-            RECORDING.reset(token)
-
-    @contextmanager
-    def apart(self) -> Iterator[None]:
-        """Exclude Python code that is called in the meantime from the trace."""
-        token = RECORDING.set(None)
-        try:
-            yield
-        finally:
-            RECORDING.reset(token)
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
-from fusec.fusion.arguments import CallArguments, ConstantPattern, ContainerPattern, ValuePattern, pattern_of
+from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
 from fusec.fusion.namespace import Namespace
@@ -26,7 +26,7 @@ from fusec.fusion.parts import Part
 from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder, viewed
 from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
-from fusec.fusion.trace import NeedsNumberError, Trace, defined
+from fusec.fusion.trace import NeedsNumberError, Trace, defined, recorded_by
 from fusec.fusion.trace_values import ArrayValue, Buffer, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
@@ -167,9 +167,9 @@ class TracedRun:
             called = recording.called(function)
         else:
             called = recording.seen(Location(GIVEN, function, None, ("function",)), function)
-        args = [self._given(each) for each in self.found.args]
-        options = {name: self._given(each) for name, each in self.found.options.items()}
-        with recording.active():
+        args = [each(self) for each in self.found.args]
+        options = {name: each(self) for name, each in self.found.options.items()}
+        with recorded_by(recording):
             return called(*args, **options)
 
     def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int]) -> Callable[..., Any] | None:
@@ -184,28 +184,27 @@ class TracedRun:
 
     # --- what the function is given ------------------------------------------------------------------------------
 
-    def _given(self, around: Any) -> Any:
-        match around:
-            case ValuePattern(place):
-                return self._argument(place)
-            case ContainerPattern(kind, items):
-                if issubclass(kind, dict):
-                    made = kind((name, self._given(each)) for name, each in items)
-                else:
-                    made = maker_of(kind)([self._given(each) for each in items])
-                self.recording.containers.append((made, constants.copied(made), True))
-                return made
-            case ConstantPattern(value):
-                return Namespace(self.trace) if value is np else value
-        value = self.found.objects[around.place]
-        return self.recording.seen(Location(ARGUMENT, around.place, None, ("argument", around.place)), value)
+    def constant(self, value: Any) -> Any:
+        """A constant, but for NumPy itself, whose arrays belong to the trace."""
+        return Namespace(self.trace) if value is np else value
+
+    def container(self, kind: Any, items: list[Any]) -> Any:
+        """A tuple, list or dictionary among the arguments."""
+        made = maker_of(kind)(items)
+        self.recording.containers.append((made, constants.copied(made), True))
+        return made
+
+    def object(self, place: int) -> Any:
+        """An object or function that the trace reads."""
+        return self.recording.seen(Location(ARGUMENT, place, None, ("argument", place)), self.found.objects[place])
 
     def _operand(self, value: Any) -> Any:
         """An array or number from outside, which calls find behind the arguments."""
         self.flat.append(value)
-        return self._argument(len(self.flat) - 1)
+        return self.argument(len(self.flat) - 1)
 
-    def _argument(self, place: int) -> Any:
+    def argument(self, place: int) -> Any:
+        """An array or a number among the arguments."""
         given = self.flat[place]
         if isinstance(given, np.ndarray):
             if place not in self.arguments:

@@ -16,7 +16,7 @@ from fusec.fusion import reads
 from fusec.fusion.constants import KEPT, Traced, is_of_library
 from fusec.fusion.kept import Kept
 from fusec.fusion.reads import ABSENT, Location
-from fusec.fusion.trace import here
+from fusec.fusion.trace import here, recorded_by
 from fusec.fusion.tracer import Tracer
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that is no static one of C code
@@ -273,7 +273,7 @@ class _AttributeReader:
         recording = self.recording
         _note_in_class(recording, self.kind, name, raw)
         if all(at != self.at for at, _ in recording.attributes):
-            with recording.apart():
+            with recorded_by(None):
                 getattr(self.value, name)
             return self.read(name)
         lookup = operator.methodcaller("get", name, ABSENT)

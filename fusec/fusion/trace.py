@@ -7,7 +7,8 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ from fusec.ir.graph import Input
 
 RECORDING: ContextVar[Any] = ContextVar("fusec_recording", default=None)
 """The recording of the trace that this context runs, None outside of traces."""
+
+
+@contextmanager
+def recorded_by(recording: Any) -> Iterator[None]:
+    """Have a recording take down what Python code reads in the meantime; None: it is no part of the trace."""
+    token = RECORDING.set(recording)
+    try:
+        yield
+    finally:
+        RECORDING.reset(token)
+
 
 HERE = str(Path(__file__).parents[1]) + os.sep
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
