@@ -322,9 +322,7 @@ class Recording:
         names = [name for name in given if not name.startswith("__")]
         if not names and found is None:  # `_asked` sees the first one
             return given
-        if found is None:
-            found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
-            at = self.note(found, reads.SAME, origin)
+        found, at = (found, at) if found else self._itself(origin)
         place = found.attribute(at, "__dict__")
         at = self.note(place, reads.KEYS, (dict, list(map(constants.key_of, given))))
         for name in names:
@@ -342,9 +340,13 @@ class Recording:
                 for key in given if isinstance(given, dict) else ():
                     self.note(Location(reads.GLOBAL, given, key, ()), reads.SAME, given[key])
                 return given
-            found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
-            at = self.note(found, reads.SAME, origin)
+            found, at = self._itself(origin)
         return self.seen(found.attribute(at, name), given)
+
+    def _itself(self, origin: FunctionType) -> tuple[Location, int]:
+        """The place of a function that stays the same, and its row."""
+        found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
+        return found, self.note(found, reads.SAME, origin)
 
     def _names(self, origin: dict[str, Any]) -> _Names:
         if id(origin) not in self.namespaces:

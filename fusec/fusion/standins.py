@@ -63,13 +63,8 @@ def class_standing_in(recording: Any, origin: type) -> type:
         raw = ABSENT if _is_special(name) else _in_class(origin, name)
         if isinstance(raw, (FunctionType, staticmethod, classmethod)):
             _note_in_class(recording, origin, name, raw)
-        match raw:
-            case FunctionType():
-                return recording.called(raw)
-            case staticmethod():
-                return recording.called(raw.__func__)
-            case classmethod():
-                return MethodType(recording.called(raw.__func__), kind)
+            called = recording.called(raw if isinstance(raw, FunctionType) else raw.__func__)
+            return MethodType(called, kind) if isinstance(raw, classmethod) else called
         if raw is ABSENT and not _is_special(name) and not hasattr(origin, name):
             recording.lacks(place.attribute(at, name))
         if raw is ABSENT or hasattr(type(raw), "__get__"):
@@ -124,10 +119,8 @@ def _of_instances(recording: Any, raw: Any, read: Callable[[], Any], note: Calla
         case staticmethod() | classmethod():
             return _Method(type(raw)(recording.called(raw.__func__)), note)
         case property():
-            get, set_, delete = (
-                None if each is None else _noted(recording.called(each), note)
-                for each in (raw.fget, raw.fset, raw.fdel)
-            )
+            parts = (raw.fget, raw.fset, raw.fdel)
+            get, set_, delete = (None if each is None else _noted(recording.called(each), note) for each in parts)
             return property(get, set_, delete)
         case functools.cached_property():
             made: Any = functools.cached_property(_noted(recording.called(raw.func), note))

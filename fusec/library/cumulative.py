@@ -14,20 +14,18 @@ import numpy as np
 
 from fusec.arguments.annotations import Arrays
 from fusec.arguments.containers import Door, adopted, overrides
-from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import Array, is_contained, output_array, outputs_of, wrapper_of
+from fusec.arguments.operands import Array, is_contained, outputs_of, wrapper_of
 from fusec.base import locks
 from fusec.base.dtypes import BOOL, FLOAT64, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised, plain_axis
 from fusec.dispatch.planned import is_on_device
 from fusec.errors import FusecError
-from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
 from fusec.kernels.scan_kernel import ScanKernel
 from fusec.library.arguments import Dtype, as_lent, wanted
-from fusec.library.dates import Dated, is_dated
+from fusec.library.dates import Dated, is_dated, output_of
 from fusec.library.documentation import family
 from fusec.library.dtype_rules import WIDE, Given, Wanted, ordered, result_types, row_of
 
@@ -93,7 +91,10 @@ def _standard(
             from fusec.library import cumulative_on_device
 
         return cumulative_on_device.with_initial(kernel, given, along, start, out)
-    made = _output(kernel, (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :]), out)
+    shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
+    (param,) = kernel.out_params
+    assert param.dtype is not None, "a built-in scan declares its output"
+    made = np.empty(shape, param.dtype.numpy) if out is None else output_of(shape, out, name, param.name)
     lead = (slice(None),) * along
     kernel(given, axis=along, out=made[(*lead, slice(1, None))])
     made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are
@@ -160,18 +161,6 @@ def _along_one(given: object, array: Array) -> object:
         from fusec.library import cumulative_on_device
 
     return cumulative_on_device.flat(given)
-
-
-def _output(kernel: ScanKernel, shape: Shape, out: object) -> Array:
-    """The output of one more element along an axis: the array given, or a new one, of the kernel's declared dtype."""
-    (param,) = kernel.out_params
-    assert param.dtype is not None, "a built-in scan declares its output"
-    if out is None:
-        return np.empty(shape, param.dtype.numpy)
-    view = output_array(out, param.name, kernel.name)
-    if view.shape != shape:
-        raise OutShapeMismatch(kernel.name, param.name, view.shape, shape).at()
-    return view
 
 
 # --- kernels -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
+from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Array, host_array, output_array, outputs_of
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along
@@ -84,9 +85,7 @@ class Dated:
 
     def _store(self, found: Array, target: object, dtype: str) -> None:
         """Put a result into an output of its shape. Raises OutShapeMismatch, and DatesRefused for another unit."""
-        array = output_array(target, "out", self.name)
-        if array.shape != found.shape:
-            raise OutShapeMismatch(self.name, "out", array.shape, found.shape).at()
+        array = output_of(found.shape, target, self.name)
         self._computed(lambda: np.copyto(array, found), dtype)
 
     def _computed(self, compute: Callable[[], Any], dtype: str) -> Any:
@@ -94,6 +93,14 @@ class Dated:
             return compute()
         except (TypeError, ValueError) as problem:
             raise DatesRefused(self.name, dtype, str(problem).splitlines()[0]).at() from problem
+
+
+def output_of(shape: Shape, out: object, name: str, param: str = "out") -> Array:
+    """The array given for results of a shape. Raises OutShapeMismatch for another shape."""
+    array = output_array(out, param, name)
+    if array.shape != shape:
+        raise OutShapeMismatch(name, param, array.shape, shape).at()
+    return array
 
 
 def is_dated(given: Given) -> bool:

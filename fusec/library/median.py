@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.annotations import Arrays, Axes
-from fusec.arguments.operands import Array, host_array, output_array, scalars_of, wrapper_of
-from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
+from fusec.arguments.operands import Array, host_array, scalars_of, wrapper_of
+from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along
-from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
+from fusec.errors.arguments import TypeMismatch
 from fusec.library.arguments import plain_keepdims
-from fusec.library.dates import Dated, is_dated
+from fusec.library.dates import Dated, is_dated, output_of
 from fusec.library.documentation import built_in
 from fusec.library.dtype_rules import asked, ordered, row_of
 
@@ -48,21 +48,13 @@ def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     if out is None:
         wrap = wrapper_of((given,))
         return scalars_of(values) if wrap is None else wrap(values)
-    target = _output(out, result)
-    if target.shape != values.shape:
-        raise OutShapeMismatch("median", "out", target.shape, values.shape).at()
-    target[...] = values
-    return out
-
-
-def _output(out: object, result: DType) -> Array:
-    """The array for the results. Raises what a kernel raises for one that cannot hold them."""
-    target = output_array(out, "out", "median")
+    target = output_of(values.shape, out, "median")
     row = row_of(target.dtype, "median", "out")
     if asked("median", result, (None, target.dtype)) != row:
         reason, cure = f"the medians are {result}", f"pass an array of {result}, or one of complex numbers"
         raise TypeMismatch("median", "out", row.name, result.name, reason, cure).at()
-    return target
+    target[...] = values
+    return out
 
 
 def _middle(rows: Array) -> Array:
