@@ -281,18 +281,14 @@ Remembered = tuple["ExpressionKernel", Callable[[], object] | None, Order, Casti
 
 @dataclass(frozen=True)
 class PartSource:
-    """One part of a text.
-
-    expands: powers of small integers become products. checks: what calls look for. apart: of a part that combines
-    elements, those by themselves.
-    """
+    """One part of a text."""
 
     text: str
     number: int
     part: ExpressionPart
-    expands: bool
-    checks: Checks = ""
-    apart: bool = False
+    expands: bool  # powers of small integers become products
+    checks: Checks = ""  # what calls look for
+    apart: bool = False  # of a part that combines elements: those by themselves
 
     def typed(self, forms: tuple[Form, ...]) -> tuple[ExpressionDefinition, PartSignature]:
         """The definition and the signature for arguments of these kinds."""

@@ -34,19 +34,14 @@ MAX_DEPTH = 200  # of an expression in a kernel
 
 @dataclass(eq=False)
 class Group:
-    """One kernel under construction.
+    """One kernel under construction."""
 
-    shape: of its walk. axes: those that it reduces; None if it goes element by element. exprs: what each statement
-    computes over what the kernel reads, as it is stored. kinds: what it is about. reason: why it is a kernel of its
-    own.
-    """
-
-    shape: Shape
-    axes: tuple[int, ...] | None
-    reason: str
+    shape: Shape  # of its walk
+    axes: tuple[int, ...] | None  # those that it reduces; None if it goes element by element
+    reason: str  # why it is a kernel of its own
     statements: list[Statement] = field(default_factory=list)
-    exprs: dict[Statement, Expr] = field(default_factory=dict)
-    kinds: dict[Statement, Kind] = field(default_factory=dict)
+    exprs: dict[Statement, Expr] = field(default_factory=dict)  # over what the kernel reads, as it is stored
+    kinds: dict[Statement, Kind] = field(default_factory=dict)  # what each statement is about
     defined: dict[Buffer, Statement] = field(default_factory=dict)
     arrays: set[object] = field(default_factory=set)
     depths: dict[Buffer, int] = field(default_factory=dict)

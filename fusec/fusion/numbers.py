@@ -17,16 +17,13 @@ class OtherNumberError(Exception):
 
 @dataclass(eq=False)
 class Computed:
-    """A number that each call computes before its kernels run, exactly as the function does.
+    """A number that each call computes before its kernels run, exactly as the function does."""
 
-    place: among what the plan holds. kind: the type that it had in the traced call. arguments: what it is made of.
-    """
-
-    place: int
+    place: int  # among what the plan holds
     function: Callable[..., Any]
     operands: tuple[Fetch, ...]
-    kind: type
-    arguments: tuple[int, ...]
+    kind: type  # that it had in the traced call
+    arguments: tuple[int, ...]  # what it is made of
 
     def compute(self, args: Sequence[Any], held: MutableMapping[int, Any] | list[Any]) -> None:
         """Store the number in its place. Raises OtherNumberError."""

@@ -38,8 +38,7 @@ class Part(Tracer):
         self._whole._put(self._trace.combined(scalar, [whole, value]))
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
-        found: Tracer = FUNCTIONS[self._name](self._whole._view(step, is_scalar))
-        return found
+        return FUNCTIONS[self._name](self._whole._view(step, is_scalar))  # type: ignore[no-any-return]
 
 
 Part.__name__ = Part.__qualname__ = "ndarray"  # in messages of Python's and NumPy's

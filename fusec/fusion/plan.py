@@ -60,9 +60,7 @@ class MapKernel(Planned):
         self._fast = self._entries.after(self, plan, call, again) or self._fast
 
 
-@lru_cache(maxsize=512)
-def _map_kernel(source: ElementwiseSource) -> MapKernel:
-    return MapKernel(source)
+_map_kernel = lru_cache(maxsize=512)(MapKernel)
 
 
 @lru_cache(maxsize=512)
@@ -72,18 +70,14 @@ def _reducing(source: ReducingSource, scalars: frozenset[str]) -> AxisKernel:
 
 @dataclass(eq=False)
 class KernelStep:
-    """One kernel with its operands.
-
-    stores: for each output the operand that it is written to, and the buffer of the plan that this is or None; empty if
-    the kernel makes its outputs itself, which are then kept at the places and in the shapes that `makes` says.
-    """
+    """One kernel with its operands."""
 
     group: Group
     kernel: MapKernel | AxisKernel
     leaves: list[Leaf]
     inputs: tuple[Fetch, ...]
-    stores: tuple[Fetch, ...]
-    makes: tuple[tuple[int, ...], tuple[Shape | None, ...]]
+    stores: tuple[Fetch, ...]  # what each output is written to; empty if the kernel makes its outputs itself
+    makes: tuple[tuple[int, ...], tuple[Shape | None, ...]]  # where those are kept, and in which shapes
     written: tuple[Array, ...]
 
     def run(self, args: Sequence[Any], held: list[Any]) -> None:

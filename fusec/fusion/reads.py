@@ -24,12 +24,12 @@ Path = tuple[object, ...]
 
 @dataclass(eq=False)
 class Location:
-    """The place of a value, as a row describes it; path: the same for each trace."""
+    """The place of a value, as a row describes it."""
 
     how: int
     owner: Any
     name: Any
-    path: Path
+    path: Path  # the same for each trace
 
     def attribute(self, at: int, name: str) -> Location:
         """An attribute of the object; at: the row that finds the object."""
@@ -37,10 +37,10 @@ class Location:
 
 
 class Guard(NamedTuple):
-    """One value. owner: its place, or the number of the row that finds the object with attribute `name`."""
+    """One value."""
 
     how: int
-    owner: Any
+    owner: Any  # its place, or the number of the row that finds the object with attribute `name`
     name: Any
     check: int
     expected: Any
@@ -48,16 +48,13 @@ class Guard(NamedTuple):
 
 @dataclass(eq=False)
 class Guards:
-    """The reads that calls repeat. picks: the rows whose values kernels take, or the function returns. functions: their
-    attributes, such as `__code__`, each with what it must still be. bases: classes, and what they must still inherit
-    from. counts: the names of these classes, and how many they must still be.
-    """
+    """The reads that calls repeat."""
 
     rows: tuple[Guard, ...]
-    picks: tuple[int, ...]
-    functions: tuple[tuple[Any, str, Any], ...] = ()
-    bases: tuple[tuple[type, tuple[type, ...]], ...] = ()
-    counts: tuple[tuple[Mapping[str, Any], int], ...] = ()
+    picks: tuple[int, ...]  # the rows whose values kernels take, or the function returns
+    functions: tuple[tuple[Any, str, Any], ...] = ()  # attributes, such as `__code__`, and what they must still be
+    bases: tuple[tuple[type, tuple[type, ...]], ...] = ()  # classes, and what they must still inherit from
+    counts: tuple[tuple[Mapping[str, Any], int], ...] = ()  # names of these, and how many they must still be
 
     def names(self) -> tuple[tuple[dict[str, Any], str, Any], ...] | None:
         """The names of modules that say it all, with the functions, while what they stand for is identical; None if

@@ -37,26 +37,22 @@ LIKE_NUMPY = (ShapesDoNotBroadcast, ComplexIntoReal)  # errors of calls that Num
 
 @dataclass(eq=False)
 class FusedPlan:
-    """The work of calls of one kind. size: buffers. writes: written arrays. pairs: each of these with every other
-    array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
-    numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
-    plan does. parameters: what errors call the arrays and numbers of a call. used: when it was used last.
-    """
+    """The work of calls of one kind."""
 
     steps: tuple[KernelStep, ...]
-    size: int
+    size: int  # of what a call holds
     result: Fetch
-    writes: tuple[int, ...]
+    writes: tuple[int, ...]  # written arrays
     notes: tuple[str, ...]
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[tuple[int, int], ...]  # each written array with every other array
     guards: Guards
-    pattern: Any = None
-    stores: tuple[Fetch, ...] = ()
-    numbers: tuple[Computed, ...] = ()
-    quick: Callable[..., Any] | None = None
-    problem: Exception | None = None
-    parameters: tuple[str, ...] = ()
-    used: int = 0
+    pattern: Any = None  # which of them share memory
+    stores: tuple[Fetch, ...] = ()  # assigns what the function leaves outside, once all is computed
+    numbers: tuple[Computed, ...] = ()  # what is computed first
+    quick: Callable[..., Any] | None = None  # does all of it at once
+    problem: Exception | None = None  # what the function raised, after what the plan does
+    parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
+    used: int = 0  # when it was used last
 
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions

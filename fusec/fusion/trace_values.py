@@ -28,35 +28,26 @@ CHEAP = frozenset(
 
 @dataclass(eq=False)
 class Buffer:
-    """An array that kernels read or write.
+    """An array that kernels read or write."""
 
-    kind: an argument of the call by its place, an array that the function has from elsewhere, or one of the plan's own.
-    phantom: has shape and strides, but no content that may be looked at. group: buffers that may share memory have the
-    same one. version: how often parts of the group's memory were written so far; held by the first of the group.
-    """
-
-    kind: Literal["argument", "constant", "temporary"]
-    place: int
+    kind: Literal["argument", "constant", "temporary"]  # of the call, from elsewhere, or the plan's own
+    place: int  # among the arguments, or among what the plan holds
     dtype: DType
-    phantom: Array
-    group: int
-    array: Array | None = None
+    phantom: Array  # has shape and strides, but no content that may be looked at
+    group: int  # the same for buffers that may share memory
+    array: Array | None = None  # of a constant
 
 
 @dataclass(eq=False)
 class Leaf:
-    """What a kernel reads: a view of a buffer at some version of its memory, or a number passed by value.
-
-    steps: from the buffer's array to the view. number: the argument by place, a value known with the plan, or what each
-    call computes, by its place among what the plan holds.
-    """
+    """What a kernel reads: a view of a buffer at some version of its memory, or a number passed by value."""
 
     input: Input
     phantom: Array
     buffer: Buffer | None = None
     version: int = 0
-    steps: tuple[Step, ...] = ()
-    number: tuple[Literal["argument", "known", "computed"], object] | None = None
+    steps: tuple[Step, ...] = ()  # from the buffer's array to the view
+    number: tuple[Literal["argument", "known", "computed"], object] | None = None  # by its place, or its value
 
 
 @dataclass(frozen=True)
@@ -112,13 +103,13 @@ class Total:
 
 @dataclass(eq=False)
 class Write:
-    """Part of a buffer's memory, or all of it, takes a value; version: of the group's memory from then on."""
+    """Part of a buffer's memory, or all of it, takes a value."""
 
     buffer: Buffer
     steps: tuple[Step, ...]
     phantom: Array
     value: ArrayValue
-    version: int
+    version: int  # of the group's memory from then on: how often parts of it were written
 
 
 Statement = Define | Total | Write

@@ -175,10 +175,9 @@ class Tracer:
         return self._view(lambda array: np.swapaxes(array, -1, -2))
 
     @property
-    def real(self) -> Tracer:
+    def real(self) -> Any:
         """The real part."""
-        found: Tracer = FUNCTIONS["real"](self)
-        return found
+        return FUNCTIONS["real"](self)
 
     @real.setter
     def real(self, given: Any) -> None:
@@ -186,10 +185,9 @@ class Tracer:
         self.real[...] = given
 
     @property
-    def imag(self) -> Tracer:
+    def imag(self) -> Any:
         """The imaginary part."""
-        found: Tracer = FUNCTIONS["imag"](self)
-        return found
+        return FUNCTIONS["imag"](self)
 
     @imag.setter
     def imag(self, given: Any) -> None:

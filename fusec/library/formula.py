@@ -64,6 +64,11 @@ class Formula:
         """Whether a number takes part in every total."""
         return any(name == "initial" for name, _ in self.numbers)
 
+    @property
+    def arrays(self) -> list[tuple[str, DType]]:
+        """The inputs that are arrays."""
+        return [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
+
     def number(self, name: str) -> Value:
         """An input passed by value."""
         return Value(ir.Local(name, dict(self.numbers)[name]))
@@ -91,10 +96,9 @@ class Formula:
     @property
     def loads(self) -> tuple[ir.Stmt, ...]:
         """The elements of all inputs as locals."""
-        pairs = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
         return tuple(
             ir.Declare(name, dtype, ir.Load(ir.Element(name, Pointer(dtype, "global", const=True)), dtype))
-            for name, dtype in pairs
+            for name, dtype in self.arrays
         )
 
     # --- what a reduction consists of -----------------------------------------------------------------------------
@@ -107,8 +111,7 @@ class Formula:
     @property
     def params(self) -> tuple[ir.Param, ...]:
         """All parameters."""
-        arrays = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
-        return (*(ir.ArrayParam(name, dtype) for name, dtype in arrays), *self.scalars, *self.stored)
+        return (*(ir.ArrayParam(name, dtype) for name, dtype in self.arrays), *self.scalars, *self.stored)
 
     @property
     def stored(self) -> tuple[ir.ArrayParam, ...]:
@@ -135,15 +138,12 @@ def _lowered(formula: Formula, request: Request) -> Lowered:
 
 @dataclass(frozen=True)
 class FormulaPart:
-    """One of the values that a walk accumulates.
-
-    op: of two operands. value: of an element. neutral: changes nothing; in place of elements that take no part.
-    """
+    """One of the values that a walk accumulates."""
 
     name: str
-    op: str
-    value: Value
-    neutral: Value
+    op: str  # of two operands
+    value: Value  # of an element
+    neutral: Value  # changes nothing; in place of elements that take no part
 
 
 REST = Value(ir.Local(REDUCED, INT64))  # elements of a total, over all axes
@@ -155,21 +155,16 @@ def one_walk(
     finish: Outputs,
     *,
     has_value: bool = True,
-    combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]] | None = None,
 ) -> Lowered:
     """A reduction that accumulates some parts side by side.
 
-    finish: from totals, by the names of the parts, to outputs. has_value: totals of no elements have one. combine:
-    the parts of two accumulators to those of both together; each part's op if None.
+    finish: from totals, by the names of the parts, to outputs. has_value: totals of no elements have one.
     """
     values = [formula.chosen(part.value, part.neutral) for part in parts]
     fields = tuple((part.name, part.value.dtype) for part in parts)
-    if combine is None:
-        ops = [part.op for part in parts]
 
-        def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
-            pairs = zip(ops, a.values(), b.values(), strict=True)
-            return [Value(apply(op, left.expr, right.expr)) for op, left, right in pairs]
+    def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+        return [Value(apply(part.op, a[part.name].expr, b[part.name].expr)) for part in parts]
 
     function = combining(formula.name, fields, combine)
     kind = kind_of(function)
@@ -223,6 +218,5 @@ def signature_of(formula: Formula) -> Signature:
     def parameter(name: str, dtype: DType) -> Parameter:
         return Parameter(name, dtype.name, dtype)
 
-    arrays = [*zip("xy", formula.given, strict=False), *([("where", BOOL)] if formula.masked else [])]
-    inputs = tuple(parameter(name, dtype) for name, dtype in (*arrays, *formula.numbers))
+    inputs = tuple(parameter(name, dtype) for name, dtype in (*formula.arrays, *formula.numbers))
     return Signature(formula.name, inputs, tuple(parameter(name, dtype) for name, dtype in formula.outputs))

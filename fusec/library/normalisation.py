@@ -8,16 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from fusec.arguments.annotations import Arrays, Axes
-from fusec.arguments.operands import cure_for, is_number
-from fusec.base import dtypes
+from fusec.arguments.operands import is_number
 from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
 from fusec.dispatch.arguments import array_of
-from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
+from fusec.errors.arguments import TypeMismatch, UnsupportedArgument
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.library.arguments import as_lent
 from fusec.library.documentation import built_in, family
+from fusec.library.dtype_rules import ordered, row_of
 from fusec.library.graph_kernel import GraphKernel
 from fusec.math.value import Value, sqrt, unary
 
@@ -101,11 +101,7 @@ def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = 
 
 def _input(given: np.dtype[Any], name: str) -> tuple[Input, Value, DType]:
     """The input x, its elements as they are computed with, and the dtype of the result."""
-    row = dtypes.from_numpy(given)
-    if row is None:
-        raise UnsupportedDtype(name, "x", str(given), cure_for(given)).at()
-    if row.is_complex:
-        raise NotReducible(name, row.name, "complex numbers have no order; pass a part").at()
+    row = ordered(given, name)
     kind = row if row.is_float else FLOAT64
     source = Input("x", row)
     return source, Value(source).to(compute_type(kind)), kind
@@ -126,9 +122,7 @@ def _held(scale: np.dtype[Any] | Literal["number"], name: str, row: DType, compu
     """The dtype of weight or bias. Raises UnsupportedDtype, NotReducible, and TypeMismatch for one that is too wide."""
     if scale == "number":
         return computed
-    found = dtypes.from_numpy(scale)
-    if found is None:
-        raise UnsupportedDtype("layer_norm", name, str(scale), cure_for(scale)).at()
+    found = row_of(scale, "layer_norm", name)
     if found.is_complex:
         raise NotReducible("layer_norm", found.name, f"{name} must be real; pass {name}.real").at()
     if promote(found, computed) != computed:
