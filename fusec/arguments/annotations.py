@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypedDict, TypeVar
 
 import numpy as np
@@ -57,6 +57,28 @@ class FunctionOptions(TypedDict, total=False):
     names: Mapping[str, object] | None
     bounds: Literal["check", "trust"] | None
     check: str | None
+
+
+class StencilOptions(FunctionOptions, total=False):
+    """Keywords of fusec.stencil."""
+
+    boundary: str | Sequence[str]
+    cval: object
+    axes: Sequence[int]
+
+
+class GridOptions(FunctionOptions, total=False):
+    """Keywords of fusec.kernel."""
+
+    block: int | Sequence[int] | None
+
+
+class RoleOptions(FunctionOptions, total=False):
+    """Keywords of fusec.reduction, but for combine."""
+
+    map: Callable[..., object] | str | None
+    finish: Callable[..., object] | str | None
+    identity: object
 
 
 class ElementwiseOptions(TypedDict, total=False):

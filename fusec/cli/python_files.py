@@ -32,7 +32,7 @@ from fusec.errors.python import NotPython
 from fusec.frontends.capture.closure import FileFunction, Unusable, lambda_text
 from fusec.frontends.python.definition import FunctionText
 from fusec.kernels import decorators, reduction_decorator
-from fusec.kernels.elementwise_function import Elementwise
+from fusec.kernels.elementwise_function import Decoration, Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kernels.grid_kernel import Explicit, block_of
 from fusec.kernels.reduction_function import Reduction
@@ -314,11 +314,12 @@ def _decorated(sort: str, origin: FileFunction, options: Mapping[str, Any]) -> E
     block = block_of(options.pop("block", None)) if sort == "kernel" else ()
     if options:
         raise TypeError(f"it has no option {next(iter(options))!r}")
+    made_of = Decoration(origin, name, fp, {}, checks)
     if sort == "stencil":
-        return Stencil(origin, name, fp, {}, border, checks)
+        return Stencil(made_of, border)
     if sort == "kernel":
-        return Explicit(origin, name, fp, {}, checks, block)
-    return Elementwise(origin, name, fp, {}, checks)
+        return Explicit(made_of, block)
+    return Elementwise(made_of)
 
 
 def _member(module: str, name: str) -> object:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
+from fusec.arguments.annotations import FunctionOptions, GridOptions, StencilOptions
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
@@ -14,7 +15,7 @@ from fusec.errors.arguments import DefinitionNotText
 from fusec.errors.python import NotAFunction
 from fusec.frontends.capture.closure import Origin, Text
 from fusec.frontends.capture.frozen_globals import frozen_globals
-from fusec.kernels.elementwise_function import Elementwise
+from fusec.kernels.elementwise_function import Decoration, Elementwise
 from fusec.kernels.grid_kernel import Explicit, block_of
 from fusec.kernels.public_types import ElementwiseFunction, GridKernel
 from fusec.kernels.stencil import Stencil, border_of
@@ -25,37 +26,12 @@ R = TypeVar("R")
 
 
 @overload
-def elementwise(
-    function: Callable[P, R],
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ElementwiseFunction[P, R]: ...
+def elementwise(function: Callable[P, R], /, **options: Unpack[FunctionOptions]) -> ElementwiseFunction[P, R]: ...
+@overload
+def elementwise(function: str, /, **options: Unpack[FunctionOptions]) -> ElementwiseFunction[..., Any]: ...
 @overload
 def elementwise(
-    function: str,
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ElementwiseFunction[..., Any]: ...
-@overload
-def elementwise(
-    function: None = None,
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
+    function: None = None, /, **options: Unpack[FunctionOptions]
 ) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
@@ -89,53 +65,18 @@ def elementwise(
 
     @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Elementwise:
-        origin, kept = origin_of(decorated, names)
-        return Elementwise(origin, name, fp, kept, wanted(bounds, check))
+        return Elementwise(decoration(decorated, name, fp, names, wanted(bounds, check)))
 
     return decorate if function is None else decorate(function)
 
 
 @overload
-def stencil(
-    function: Callable[P, R],
-    /,
-    *,
-    boundary: str | Sequence[str] = "constant",
-    cval: object = 0,
-    axes: Sequence[int] = (),
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ElementwiseFunction[P, R]: ...
+def stencil(function: Callable[P, R], /, **options: Unpack[StencilOptions]) -> ElementwiseFunction[P, R]: ...
+@overload
+def stencil(function: str, /, **options: Unpack[StencilOptions]) -> ElementwiseFunction[..., Any]: ...
 @overload
 def stencil(
-    function: str,
-    /,
-    *,
-    boundary: str | Sequence[str] = "constant",
-    cval: object = 0,
-    axes: Sequence[int] = (),
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ElementwiseFunction[..., Any]: ...
-@overload
-def stencil(
-    function: None = None,
-    /,
-    *,
-    boundary: str | Sequence[str] = "constant",
-    cval: object = 0,
-    axes: Sequence[int] = (),
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
+    function: None = None, /, **options: Unpack[StencilOptions]
 ) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
@@ -172,47 +113,18 @@ def stencil(
 
     @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Stencil:
-        origin, kept = origin_of(decorated, names)
-        return Stencil(origin, name, fp, kept, border, wanted(bounds, check))
+        return Stencil(decoration(decorated, name, fp, names, wanted(bounds, check)), border)
 
     return decorate if function is None else decorate(function)
 
 
 @overload
-def kernel(
-    function: Callable[P, object],
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-    block: int | Sequence[int] | None = None,
-) -> GridKernel[P]: ...
+def kernel(function: Callable[P, object], /, **options: Unpack[GridOptions]) -> GridKernel[P]: ...
+@overload
+def kernel(function: str, /, **options: Unpack[GridOptions]) -> GridKernel[...]: ...
 @overload
 def kernel(
-    function: str,
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-    block: int | Sequence[int] | None = None,
-) -> GridKernel[...]: ...
-@overload
-def kernel(
-    function: None = None,
-    /,
-    *,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-    block: int | Sequence[int] | None = None,
+    function: None = None, /, **options: Unpack[GridOptions]
 ) -> Callable[[Callable[P, object]], GridKernel[P]]: ...
 
 
@@ -251,8 +163,7 @@ def kernel(
 
     @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Explicit:
-        origin, kept = origin_of(decorated, names)
-        return Explicit(origin, name, fp, kept, wanted(bounds, check), extents)
+        return Explicit(decoration(decorated, name, fp, names, wanted(bounds, check)), extents)
 
     return decorate if function is None else decorate(function)
 
@@ -263,6 +174,12 @@ def given_names(names: object) -> dict[str, object]:
         cure = 'pass a dictionary, e.g. names={"scale": 2.0}'
         raise DefinitionNotText("function", "names", "a dictionary", type(names).__name__, cure).at()
     return dict(names or {})
+
+
+def decoration(given: object, name: str, fp: Fp, names: Mapping[str, object] | None, checks: Checks) -> Decoration:
+    """What a function is made of. Raises NotAFunction."""
+    origin, kept = origin_of(given, names)
+    return Decoration(origin, name, fp, kept, checks)
 
 
 def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:

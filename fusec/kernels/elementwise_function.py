@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, Unex
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import signature as declared
-from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.definition import Capture, PythonDefinition
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fusec.runtime import cuda
 
 RESERVED = ("out", "stream", "block_size")
+NAMES = ("__module__", "__qualname__")  # which a copy has too
 MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
 
 
@@ -114,27 +115,42 @@ def dtype_named(param: str, given: object) -> DType:
     return found
 
 
-class Variant(Planned):
-    """A function for a given choice of arrays and numbers among its arguments; the others have their defaults.
+@dataclass(frozen=True)
+class Decoration:
+    """What a function of arrays is made of."""
 
-    scalars: parameters whose dtypes one of NumPy's scalars chose each.
-    """
+    origin: Origin  # the Python function, or its text
+    name: str  # "" for its own
+    fp: Fp = "strict"
+    kept: Mapping[str, object] = {}  # values its free names had when it was decorated
+    checks: Checks = ""  # what calls look for, see `fusec.dispatch.checked`
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The parameters of a function that a call gives, and how."""
+
+    inputs: tuple[Parameter, ...]  # those that are given
+    constants: tuple[tuple[str, Capture], ...]  # the defaults of the others
+    numbers: tuple[tuple[str, str], ...]  # Python numbers, with their types
+    scalars: frozenset[str]  # parameters whose dtypes NumPy's scalars chose
+    forms: Mapping[str, Form]  # of all parameters
+
+
+class Variant(Planned):
+    """A function for a given selection of arrays and numbers among its arguments; the others have their defaults."""
 
     def __init__(
-        self,
-        owner: Elementwise,
-        definition: PythonDefinition,
-        signature: FunctionSignature,
-        scalars: frozenset[str],
-        fp: Fp,
-        neighbours: bool = False,
+        self, owner: Elementwise, selection: Selection, definition: PythonDefinition, *, neighbours: bool = False
     ) -> None:
-        tuples = owner.returns_tuple
+        outputs = tuple(Parameter(name, name, None) for name in definition.outputs)
         super().__init__(
-            definition, signature, return_tuple=tuples, fp=fp, uses_index=neighbours, reduce_dims=not neighbours
-        )
+            definition,
+            FunctionSignature(owner.name, selection.inputs, outputs, definition),
+            return_tuple=owner.returns_tuple, fp=owner.fp, uses_index=neighbours, reduce_dims=not neighbours,
+        )  # fmt: skip
         self.follows_raw = neighbours
-        self.owner, self.scalars = owner, scalars
+        self.owner, self.scalars = owner, selection.scalars
         self.takes_outputs, self.names_output = not definition.constants, True
 
     @cached_property
@@ -190,22 +206,19 @@ class Variant(Planned):
 
 
 class Elementwise(Public, ShowsElements, ShortWays):
-    """A function of scalars that runs for every element of its arguments; see `fusec.elementwise`.
-
-    origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what
-    calls look for, see `fusec.dispatch.checked`.
-    """
+    """A function of scalars that runs for every element of its arguments; see `fusec.elementwise`."""
 
     kind = "elementwise"
     reserved: tuple[str, ...] = RESERVED
     is_elementwise = True  # whether a result depends on the arguments at its own place alone
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: Checks = "") -> None:
-        self.__fusec_origin__, self.checks = origin, checks
+    def __init__(self, made_of: Decoration) -> None:
+        origin, self.checks = made_of.origin, made_of.checks
+        self.__fusec_origin__ = origin
         self.tree = closure.read(origin)
-        self.kept = closure.attributes(origin, self.tree) | dict(kept)
-        self.name = kernel_name(name, self.tree.name)
-        self.fp = pipeline.check_fp(fp)
+        self.kept = closure.attributes(origin, self.tree) | dict(made_of.kept)
+        self.name = kernel_name(made_of.name, self.tree.name)
+        self.fp = pipeline.check_fp(made_of.fp)
         self.params = tuple(param.name for param in self.tree.params)
         declared.check(self.tree, self.reserved)
         self._variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
@@ -369,23 +382,17 @@ class Elementwise(Public, ShowsElements, ShortWays):
                 dtype = dtype or dtypes.BY_NAME[form.partition(" ")[2]]
             inputs.append(Parameter(name, dtype.name if dtype else name, dtype))
         seen = dict(zip(self.params, forms, strict=True))
-        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), frozenset(scalars), seen)
-        return self._variants.keep(forms, made)
+        selection = Selection(tuple(inputs), tuple(constants), tuple(numbers), frozenset(scalars), seen)
+        return self._variants.keep(forms, self.variant_of(selection))
 
-    def variant_of(
-        self,
-        inputs: tuple[Parameter, ...],
-        captured: Captured,
-        constants: tuple[tuple[str, Capture], ...],
-        numbers: tuple[tuple[str, str], ...],
-        scalars: frozenset[str],
-        forms: Mapping[str, Form],
-    ) -> Variant:
-        """A variant for these inputs; forms: of all parameters. scalars: see `Variant`."""
-        del forms
-        definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
-        outputs = tuple(Parameter(name, name, None) for name in self.outputs)
-        return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), scalars, self.fp)
+    def variant_of(self, selection: Selection) -> Variant:
+        """A variant for a selection of arguments."""
+        return Variant(self, selection, self.definition_of(selection))
+
+    def definition_of(self, selection: Selection, **further: Any) -> PythonDefinition:
+        """The definition of a variant. further: fields that only some kinds of functions have."""
+        functions = self.captured().functions
+        return PythonDefinition(self.name, functions, self.outputs, selection.constants, selection.numbers, **further)
 
     def captured(self) -> Captured:
         """The function's text with the values of its names; names that did not exist yet are looked up now."""
@@ -470,22 +477,14 @@ class Elementwise(Public, ShowsElements, ShortWays):
     def __repr__(self) -> str:
         return f"<fusec.{self.kind} {self.described()[0]}>"
 
+    @property
+    def own_options(self) -> tuple[object, ...]:
+        """What its kind is made with beside the function."""
+        return ()
+
     def __reduce__(self) -> tuple[object, ...]:
-        state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
-        return _restore, (*state, self.checks)
+        made_of = Decoration(Captured(self.captured().functions), self.name, self.fp, {}, self.checks)
+        return type(self), (made_of, *self.own_options), {key: getattr(self, key) for key in NAMES}
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
-
-
-def _restore(
-    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: Checks = ""
-) -> Elementwise:
-    """Rebuild a pickled function from its text."""
-    return restored(Elementwise(Captured(functions), name, fp, {}, checks), module, qualname)
-
-
-def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:
-    """A function rebuilt from its text, under its old name."""
-    made.__module__, made.__qualname__ = module, qualname
-    return made

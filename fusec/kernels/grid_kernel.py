@@ -11,22 +11,19 @@ import numpy as np
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_number, output_array
-from fusec.arguments.signature import Parameter, types_named
-from fusec.base.kernel_abi import Fp
+from fusec.arguments.signature import types_named
 from fusec.base.records import replace
-from fusec.dispatch.checked import Checks
 from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.planned import block_size_of, hide_internal_frames
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
-from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import name_usage
 from fusec.frontends.python.blocks import block_text
-from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.grid import grid_loop
 from fusec.ir.loops import THREADS
-from fusec.kernels.elementwise_function import Elementwise, FunctionSignature, Variant, restored
+from fusec.kernels.elementwise_function import Decoration, Elementwise, Selection, Variant
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -36,15 +33,8 @@ if TYPE_CHECKING:
 class ExplicitVariant(Variant):
     """An explicit kernel for arrays of certain numbers of axes."""
 
-    def __init__(
-        self,
-        owner: Elementwise,
-        definition: PythonDefinition,
-        signature: FunctionSignature,
-        scalars: frozenset[str],
-        fp: Fp,
-    ) -> None:
-        super().__init__(owner, definition, signature, scalars, fp, neighbours=True)
+    def __init__(self, owner: Elementwise, selection: Selection, definition: PythonDefinition) -> None:
+        super().__init__(owner, selection, definition, neighbours=True)
         self.follows_raw, self.no_return = False, True
 
     @cached_property
@@ -72,16 +62,8 @@ class Explicit(Elementwise):
     kind = "kernel"
     reserved = ("stream", "block_size")
 
-    def __init__(
-        self,
-        origin: Origin,
-        name: str,
-        fp: Fp,
-        kept: Mapping[str, object],
-        checks: Checks = "",
-        block: tuple[int, ...] = (),
-    ) -> None:
-        super().__init__(origin, name, fp, kept, checks)
+    def __init__(self, made_of: Decoration, block: tuple[int, ...] = ()) -> None:
+        super().__init__(made_of)
         self.block = block
         grid_loop(self.tree)
         self.outputs, self.returns_tuple = (), False
@@ -183,25 +165,15 @@ class Explicit(Elementwise):
 
     # --- variants ------------------------------------------------------------------------------------------------
 
-    def variant_of(
-        self,
-        inputs: tuple[Parameter, ...],
-        captured: Captured,
-        constants: tuple[tuple[str, Capture], ...],
-        numbers: tuple[tuple[str, str], ...],
-        scalars: frozenset[str],
-        forms: Mapping[str, Form],
-    ) -> Variant:
-        """A variant for arrays with the numbers of axes in `forms`."""
+    def variant_of(self, selection: Selection) -> Variant:
+        """A variant for arrays with certain numbers of axes."""
         written = self.written
-        arrays = tuple((name, int(forms[name].partition(" ")[2]), name in written) for name in self.arrays)
+        arrays = tuple((name, int(selection.forms[name].partition(" ")[2]), name in written) for name in self.arrays)
         inputs = tuple(
-            replace(param, raw=param.name in self.arrays, non_const=param.name in written) for param in inputs
+            replace(param, raw=param.name in self.arrays, non_const=param.name in written) for param in selection.inputs
         )
-        definition = PythonDefinition(
-            self.name, captured.functions, (), constants, numbers, arrays=arrays, block=self.block
-        )
-        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), scalars, self.fp)
+        definition = self.definition_of(selection, arrays=arrays, block=self.block)
+        return ExplicitVariant(self, replace(selection, inputs=inputs), definition)
 
     def form_shown(self, name: str) -> Form:
         """How a parameter is passed before any call: with as many axes as it has indices."""
@@ -218,22 +190,10 @@ class Explicit(Elementwise):
         by_value = [name for name in numbers if name in scalars or name in given or name not in defaults]
         return super().shown_variant(given, tuple(dict.fromkeys((*scalars, *by_value))))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
-        return _restore, (*state, self.checks, self.block)
-
-
-def _restore(
-    functions: tuple[FunctionText, ...],
-    name: str,
-    fp: Fp,
-    module: str,
-    qualname: str,
-    checks: Checks = "",
-    block: tuple[int, ...] = (),
-) -> Elementwise:
-    """Rebuild a pickled kernel from its text."""
-    return restored(Explicit(Captured(functions), name, fp, {}, checks, block), module, qualname)
+    @property
+    def own_options(self) -> tuple[object, ...]:
+        """The block."""
+        return (self.block,)
 
 
 def block_of(given: object) -> tuple[int, ...]:

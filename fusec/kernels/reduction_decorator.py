@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
+from fusec.arguments.annotations import RoleOptions
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
@@ -34,44 +35,11 @@ OPERATORS = {
 
 
 @overload
-def reduction(
-    definition: Function | type | str,
-    /,
-    *,
-    map: Function | str | None = None,
-    finish: Function | str | None = None,
-    identity: object = None,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ReductionFunction: ...
+def reduction(definition: Function | type | str, /, **options: Unpack[RoleOptions]) -> ReductionFunction: ...
 @overload
-def reduction(
-    *,
-    map: Function | str | None = None,
-    combine: Function | str,
-    finish: Function | str | None = None,
-    identity: object = None,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> ReductionFunction: ...
+def reduction(*, combine: Function | str, **options: Unpack[RoleOptions]) -> ReductionFunction: ...
 @overload
-def reduction(
-    *,
-    map: Function | str | None = None,
-    finish: Function | str | None = None,
-    identity: object = None,
-    name: str = "",
-    fp: Fp = "strict",
-    names: Mapping[str, object] | None = None,
-    bounds: Bounds | None = None,
-    check: Checks | None = None,
-) -> Callable[[Any], ReductionFunction]: ...
+def reduction(**options: Unpack[RoleOptions]) -> Callable[[Any], ReductionFunction]: ...
 
 
 @hide_internal_frames

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from fusec.arguments.operands import Form
-from fusec.arguments.signature import Parameter
-from fusec.base.kernel_abi import Fp
 from fusec.base.records import replace
-from fusec.dispatch.checked import Checks
 from fusec.errors.python import BadBoundary, BadParameter
-from fusec.frontends.capture.closure import Captured, Origin, constant_of
+from fusec.frontends.capture.closure import constant_of
 from fusec.frontends.python import name_usage
-from fusec.frontends.python.definition import Border, Capture, FunctionText, PythonDefinition
-from fusec.kernels.elementwise_function import Elementwise, FunctionSignature, Variant, restored
+from fusec.frontends.python.definition import Border
+from fusec.kernels.elementwise_function import Decoration, Elementwise, Selection, Variant
 
 MODES = ("constant", "nearest", "reflect", "mirror", "wrap", "skip")
 SAME = {
@@ -59,60 +55,27 @@ class Stencil(Elementwise):
     kind = "stencil"
     is_elementwise = False
 
-    def __init__(
-        self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], border: Border, checks: Checks = ""
-    ) -> None:
+    def __init__(self, made_of: Decoration, border: Border) -> None:
         self.border = border
-        super().__init__(origin, name, fp, kept, checks)
+        super().__init__(made_of)
         found = name_usage.indexed(self.tree.body)
         self.indexed = tuple(name for name in self.params if name in found)
         if not self.indexed:
             cure = "write a[0, 1] for a neighbour of a, or use fusec.elementwise"
             raise BadParameter(f"'{self.name}' reads no neighbours", cure).at(self.tree.span)
 
-    def variant_of(
-        self,
-        inputs: tuple[Parameter, ...],
-        captured: Captured,
-        constants: tuple[tuple[str, Capture], ...],
-        numbers: tuple[tuple[str, str], ...],
-        scalars: frozenset[str],
-        forms: Mapping[str, Form],
-    ) -> Variant:
+    def variant_of(self, selection: Selection) -> Variant:
         """A variant in which the indexed parameters are arrays with neighbours. Raises BadParameter for numbers."""
-        del forms
-        given = {*(name for name, _ in (*constants, *numbers)), *(param.name for param in inputs if param.dtype)}
+        given = {name for name, _ in (*selection.constants, *selection.numbers)}
+        given |= {param.name for param in selection.inputs if param.dtype}
         for name in self.indexed:
             if name in given and self.declared()[name] is None:
                 raise BadParameter(f"'{name}' of stencil '{self.name}' must be an array", "pass an array for it").at()
-        inputs = tuple(replace(param, raw=param.name in self.indexed) for param in inputs)
-        definition = PythonDefinition(
-            self.name, captured.functions, self.outputs, constants, numbers, self.indexed, self.border
-        )
-        outputs = tuple(Parameter(name, name, None) for name in self.outputs)
-        signature = FunctionSignature(self.name, inputs, outputs, definition)
-        return Variant(self, definition, signature, scalars, self.fp, neighbours=True)
+        inputs = tuple(replace(param, raw=param.name in self.indexed) for param in selection.inputs)
+        definition = self.definition_of(selection, indexed=self.indexed, border=self.border)
+        return Variant(self, replace(selection, inputs=inputs), definition, neighbours=True)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (
-            self.captured().functions,
-            self.name,
-            self.fp,
-            self.__module__,
-            self.__qualname__,
-            self.border,
-            self.checks,
-        )
-
-
-def _restore(
-    functions: tuple[FunctionText, ...],
-    name: str,
-    fp: Fp,
-    module: str,
-    qualname: str,
-    border: Border,
-    checks: Checks = "",
-) -> Elementwise:
-    """Rebuild a pickled stencil from its text."""
-    return restored(Stencil(Captured(functions), name, fp, {}, border, checks), module, qualname)
+    @property
+    def own_options(self) -> tuple[object, ...]:
+        """The treatment of the border."""
+        return (self.border,)
