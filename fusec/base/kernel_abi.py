@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Literal
+from typing import Literal, Protocol
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
@@ -57,6 +58,25 @@ class Layout:
         flags += "t" if self.tiled else ""
         flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
+
+
+def strides_in_order(shape: Sequence[int], order: Iterable[int], nbytes: int) -> tuple[int, ...]:
+    """Strides in bytes of a dense array; order: its axes from outermost to innermost. nbytes: of an element."""
+    strides = [nbytes] * len(shape)
+    for axis in reversed(tuple(order)):
+        strides[axis] = nbytes
+        nbytes *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+class CodeStore(Protocol):
+    """A store of compiled code that outlives the process; fusec.compiler.disk_cache.Cache is one."""
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The payload stored under kind and key, unchanged, or None."""
+
+    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
+        """Store a payload if possible."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _allocate(
     made = []
     for param in kernel.out_params:
         order = tuple(range(len(shape))) if param.raw else memory_order(shape, rows)
-        array = cuda.allocate(like, shape, types[param.name], order, device=device, stream=stream)
+        array = cuda.allocate(like, shape, types[param.name], order, cuda.StreamOn(stream, device))
         made.append(array)
     return made
 
@@ -163,7 +163,7 @@ def _launch(
     for is_cleared, each in zip(cleared, arrays[kernel.nin :], strict=False):
         if each is not None and is_cleared:
             cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
-    cuda.launch(module, words, plan.space.size, stream, block_size, device=device)
+    cuda.launch(module, words, plan.space.size, cuda.StreamOn(stream, device), block_size)
     cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
     return None if any(cleared) else plan
 

@@ -71,7 +71,7 @@ class Call:
 
 def new_output(like: object, shape: tuple[int, ...], of: DeviceArray, call: Call) -> object:
     """An array of the library of another one."""
-    return cuda.allocate(like, shape, of.dtype, device=call.device, stream=call.stream)
+    return cuda.allocate(like, shape, of.dtype, on=cuda.StreamOn(call.stream, call.device))
 
 
 def copy(source: object, target: object, stream: int) -> None:
@@ -85,7 +85,7 @@ def execute(kernel: AxisSpec, plan: Plan, call: Call, like: object) -> list[obje
     if outputs is None:
         typed = zip(kernel.out_params, bound.shapes, strict=True)
         made = [
-            cuda.allocate(like, shape, bound.types[param.name], device=call.device, stream=call.stream)
+            cuda.allocate(like, shape, bound.types[param.name], on=cuda.StreamOn(call.stream, call.device))
             for param, shape in typed
         ]
         outputs = [cuda.describe(each, call.stream) for each in made]

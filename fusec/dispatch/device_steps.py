@@ -53,7 +53,7 @@ class Steps:
             try:
                 step.launcher(words, stream)
             except Exception:  # another device is current, or the driver refuses: the long way does it, or says why
-                cuda.launch(step.module, words, step.threads, stream, device=device)
+                cuda.launch(step.module, words, step.threads, cuda.StreamOn(stream, device))
 
 
 def room_of(shape: Shape, dtype: DType) -> int:

@@ -48,7 +48,8 @@ def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> C
     orders = {} if given else {param.name: tuple(range(len(shape))) for param in kernel.out_params}
     known = fastcall.KnownCall(step.arguments.template, step.launch.positions, shape, places, orders)
     specs = arg_specs(kernel, bound.types, call.values, {}, group="")
-    return fastcall.make(step.executable, specs, following, kernel.name, known=known, given=given, zeroed=bound.read)
+    form = fastcall.CallForm(known=known, given=given, zeroed=bound.read)
+    return fastcall.make(step.executable, specs, following, kernel.name, form)
 
 
 def objection(plan: Plan, call: Call) -> str:

@@ -22,6 +22,7 @@ from fusec.arguments.operands import (
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
@@ -166,16 +167,8 @@ def _views(
             inputs = [layouts.broadcast_strides(view, shape) for known, view in views if not known.raw]
             order = tuple(range(len(shape))) if param.raw else memory_order(shape, inputs)
             orders[param.name] = order
-            views.append((param, View(0, shape, _strides_in_order(shape, order, dtype.nbytes), dtype)))
+            views.append((param, View(0, shape, strides_in_order(shape, order, dtype.nbytes), dtype)))
     return views, orders
-
-
-def _strides_in_order(shape: Shape, order: tuple[int, ...], nbytes: int) -> Shape:
-    strides = [0] * len(shape)
-    for axis in reversed(order):
-        strides[axis] = nbytes
-        nbytes *= max(shape[axis], 1)
-    return tuple(strides)
 
 
 def _exceeds_cache(kernel: KernelSpec, views: Sequence[tuple[Parameter, View]]) -> bool:
@@ -258,11 +251,7 @@ def typed_entry(
     from fusec.runtime.cpu import fastcall, machine
 
     arguments = arg_specs(kernel, plan.types, numbers, {})
-    return fastcall.make(
-        plan.executable,
-        arguments,
-        fallback,
-        kernel.name,
+    form = fastcall.CallForm(
         limit=machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output),
         allocates=kernel.binds_outputs(plan.types, numbers),
         given=kernel.takes_outputs,
@@ -271,6 +260,7 @@ def typed_entry(
         returns=_returns(kernel),
         zeroed=plan.executable.kernel.fills,
     )
+    return fastcall.make(plan.executable, arguments, fallback, kernel.name, form)
 
 
 def placed_entry(
@@ -292,11 +282,7 @@ def placed_entry(
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
     known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
-    return fastcall.make(
-        plan.executable,
-        arg_specs(kernel, plan.types, numbers, deciding),
-        fallback,
-        kernel.name,
+    form = fastcall.CallForm(
         returns=_returns(kernel),
         known=known,
         allocates=not any(param.raw for param in kernel.out_params),
@@ -304,6 +290,7 @@ def placed_entry(
         keyword=kernel.names_output,
         zeroed=plan.executable.kernel.fills,
     )
+    return fastcall.make(plan.executable, arg_specs(kernel, plan.types, numbers, deciding), fallback, kernel.name, form)
 
 
 def objection(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:

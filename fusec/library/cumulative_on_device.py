@@ -40,7 +40,7 @@ def with_initial(kernel: ScanKernel, x: object, axis: int, start: int, out: obje
     found = cuda.describe(x, stream)
     shape = (*found.shape[:axis], found.shape[axis] + 1, *found.shape[axis + 1 :])
     if out is None:
-        made = cuda.allocate(x, shape, param.dtype, device=cuda.same_device([found]), stream=stream)
+        made = cuda.allocate(x, shape, param.dtype, on=cuda.StreamOn(stream, cuda.same_device([found])))
     elif (given := cuda.describe(out, stream)).shape != shape:
         raise OutShapeMismatch(kernel.name, param.name, given.shape, shape).at()
     kernel(x, axis=axis, out=_part(made, axis, 1, shape[axis]))

@@ -119,8 +119,7 @@ def chain(
     outside: CompositeInterface, job: Job, pieces: Sequence[CompositePiece], moving: Sequence[Moving]
 ) -> Composite | None:
     """A scan of long rows. pieces: kernels of totals, advance, results. None without a pool of threads."""
-    pool = threads.pool(pieces[0].executable.store)
-    if pool is None:
+    if threads.pool(pieces[0].executable.store) is None:
         return None
     words = len(WORDS) + len(ENTRY) * len(moving)
     area = _Area(words, pieces, outside.arrays)
@@ -139,7 +138,7 @@ def chain(
         array_name, offset = places[pointer.slot]
         area.image[entry : entry + len(ENTRY)] = array("q", (8 * pointer.slot, 0, pointer.block, pointer.row))
         area.patch(entry + 1, AREA, area.places[array_name] + offset)
-    return _composite("chain", outside, area, pieces, job.rows * job.blocks, pool)
+    return _composite("chain", outside, area, pieces, job.rows * job.blocks)
 
 
 def sequence(outside: CompositeInterface, pieces: Sequence[CompositePiece]) -> Composite:
@@ -150,7 +149,7 @@ def sequence(outside: CompositeInterface, pieces: Sequence[CompositePiece]) -> C
         words = (each.executable.address, 0, each.positions, each.executable.grain.address)
         area.image[step : step + len(STEP)] = array("q", words)
         area.patch(step + STEP.index("slots"), AREA, 8 * start)
-    return _composite("sequence", outside, area, pieces, len(pieces), threads.pool(pieces[0].executable.store))
+    return _composite("sequence", outside, area, pieces, len(pieces))
 
 
 def _composite(
@@ -159,9 +158,9 @@ def _composite(
     area: _Area,
     pieces: Sequence[CompositePiece],
     size: int,
-    pool: threads.ThreadPool | None,
 ) -> Composite:
     store = pieces[0].executable.store
+    pool = threads.pool(store)
     write = {"chain": chain_text, "sequence": sequence_text}[driver]
     code = jit.compile_text(driver, write(processor().architecture), store, "short")
     head = (0, area.nbytes, len(area.image), len(area.patches) // 3, pool.run_address if pool else 0, size)

@@ -151,18 +151,7 @@ COUNT = 16  # of the items of a tuple
 
 def fill_in(text: str) -> str:
     """A text with every ``{Header.KERNEL}``, ``{DATA}`` and so on replaced by its number."""
-    names = {
-        "TYPE": TYPE,
-        "DATA": DATA,
-        "NDIM": NDIM,
-        "EXTENTS": EXTENTS,
-        "STRIDES": STRIDES,
-        "DTYPE": DTYPE,
-        "FLAGS": FLAGS,
-        "COUNT": COUNT,
-        "VALUE": VALUE,
-    }
-    names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
+    names = {name: number for name, number in globals().items() if isinstance(number, int)}
     for words in (Header, Argument, ParameterKind, NumberForm, Accepts, Returns, AddressTable):
         names |= {f"{words.__name__}.{word.name}": int(word) for word in words}
     for name, number in names.items():

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from fusec.base.kernel_abi import Kernel
+from fusec.base.kernel_abi import CodeStore, Kernel
 from fusec.base.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import SHARE, Grain, grain_of
-from fusec.runtime.cpu.jit import ObjectStore
 from fusec.runtime.cpu.machine import thread_count
 from fusec.runtime.cpu.processor import processor
 
@@ -31,7 +30,7 @@ class Executable:
     address: int
     object_bytes: bytes = field(repr=False)
     grain: Grain = field(repr=False)
-    store: ObjectStore | None = field(default=None, repr=False)
+    store: CodeStore | None = field(default=None, repr=False)
     runner: int = 0
 
     def run(self, slots: int, size: int) -> None:
@@ -54,7 +53,7 @@ class Executable:
         return _SERIAL(self.address)
 
 
-def compile(kernel: Kernel, *, store: ObjectStore | None = None) -> Executable:  # noqa: A001 - the word of the trade
+def compile(kernel: Kernel, *, store: CodeStore | None = None) -> Executable:  # noqa: A001 - the word of the trade
     """The executable of a kernel for the LLVM target, from the store if it was compiled before."""
     assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
     return _executable(kernel, jit.compile_text(kernel.name, _text(kernel), store, _effort(kernel)), store)
@@ -66,7 +65,7 @@ def compile_object(kernel: Kernel) -> bytes:
     return jit.emit(kernel.name, _text(kernel), _effort(kernel))
 
 
-def load(kernel: Kernel, object_bytes: bytes, *, store: ObjectStore | None = None) -> Executable:
+def load(kernel: Kernel, object_bytes: bytes, *, store: CodeStore | None = None) -> Executable:
     """The executable of a kernel compiled earlier; compiles it again if the object is for another target."""
     found = jit.load_object(kernel.name, _text(kernel), object_bytes, _effort(kernel))
     if found is None:
@@ -171,5 +170,5 @@ def _effort(kernel: Kernel) -> jit.Effort:
     return "short" if kernel.lanes > 1 else "full"
 
 
-def _executable(kernel: Kernel, found: jit.LoadedCode, store: ObjectStore | None) -> Executable:
+def _executable(kernel: Kernel, found: jit.LoadedCode, store: CodeStore | None) -> Executable:
     return Executable(kernel, found.address, found.object_bytes, grain_of(kernel), store)

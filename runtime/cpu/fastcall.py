@@ -91,49 +91,49 @@ class KnownCall:
     orders: Mapping[str, tuple[int, ...]]
 
 
+@dataclass(frozen=True)
+class CallForm:
+    """The calls that an entry takes."""
+
+    limit: int | None = None  # elements above which another kernel is better (streaming stores, 64-bit positions)
+    ndim: int = 0  # of arrays; 0 if any number will do
+    allocates: bool = True  # calls may leave out the outputs
+    returns: Literal["outputs", "tuple", "nothing"] = "outputs"
+    known: KnownCall | None = None  # take only arrays that lie like these; limit and ndim mean nothing then
+    given: bool = True  # calls may give the outputs
+    keyword: bool = False  # they may give the only one as out=
+    zeroed: Collection[str] = ()  # outputs of which new ones start as zeros
+
+
 def make(
-    executable: Executable,
-    args: Sequence[ArgSpec],
-    fallback: Callee,
-    name: str,
-    *,
-    limit: int | None = None,
-    ndim: int = 0,
-    allocates: bool = True,
-    returns: Literal["outputs", "tuple", "nothing"] = "outputs",
-    known: KnownCall | None = None,
-    given: bool = True,
-    keyword: bool = False,
-    zeroed: Collection[str] = (),
+    executable: Executable, args: Sequence[ArgSpec], fallback: Callee, name: str, form: CallForm | None = None
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
-    limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
-    have; 0 if any number will do. allocates: calls may leave out the outputs.
-    known: take only arrays that lie like these; limit and ndim mean nothing then. given: calls may give the outputs.
-    keyword: they may give the only one as out=. zeroed: outputs of which new ones start as zeros.
     Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
+    form = form or CallForm()
+    known = form.known
     reason = objection(executable, args, known)
     if reason:
         debug.show(2, f"{name} has no native entry: {reason}", "")
         return fallback
     code = jit.compile_text("entry", entry_text(), executable.store, "least")
-    words, keeps = _header(executable, args, limit), [fallback, executable]
+    words, keeps = _header(executable, args, form.limit), [fallback, executable]
     words[Header.FALLBACK] = id(fallback)
-    words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
-    words[Header.GIVEN] = len(args) if given or not words[Header.OUTPUTS] else -1
-    words[Header.KEYWORD] = keyword and words[Header.OUTPUTS] == 1
+    words[Header.NDIM], words[Header.RETURNS] = form.ndim, Returns[form.returns.upper()]
+    words[Header.GIVEN] = len(args) if form.given or not words[Header.OUTPUTS] else -1
+    words[Header.KEYWORD] = form.keyword and words[Header.OUTPUTS] == 1
     for at, arg in enumerate(args):
         words += _argument(executable, arg, at)
-        allocator = _allocator(arg, known, memory.zeros if arg.name in zeroed else memory.empty)
+        allocator = _allocator(arg, known, memory.zeros if arg.name in form.zeroed else memory.empty)
         words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
         keeps += [allocator, arg.dtype.numpy]
     if known is not None:
         keeps += _note_known(words, args, known)
-    if not allocates:
+    if not form.allocates:
         words[Header.ALLOCATE_LIMIT] = 0
-    if zeroed:
+    if form.zeroed:
         words[Header.SMALL_LIMIT] = 0  # the entry itself does not clear what it allocates
     packed = struct.pack(f"={len(words)}q", *words)
     method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from fusec.base import locks
+from fusec.base.kernel_abi import CodeStore
 from fusec.base.records import dataclass
 from fusec.environment import debug
 from fusec.runtime.cpu.processor import Processor, processor
@@ -64,16 +65,6 @@ _MERGING_LOGIC = re.compile(
 )
 
 
-class ObjectStore(Protocol):
-    """A store of objects that outlives the process; fusec.compiler.disk_cache.Cache is one."""
-
-    def get(self, kind: str, key: str) -> bytes | None:
-        """The payload stored under kind and key, unchanged, or None."""
-
-    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
-        """Store a payload if possible."""
-
-
 @dataclass(frozen=True)
 class LoadedCode:
     """Code in memory for the life of the process: the entry's address, and the object it came from."""
@@ -97,7 +88,7 @@ def target_id() -> str:
     return "|".join((llvmlite.__version__, str(PIPELINE), host.triple, host.name, host.features))
 
 
-def compile_text(name: str, source: str, store: ObjectStore | None = None, effort: Effort = "full") -> LoadedCode:
+def compile_text(name: str, source: str, store: CodeStore | None = None, effort: Effort = "full") -> LoadedCode:
     """The function `name` of a module given as IR text; compiled at most once in a process, and stored."""
     with _lock:
         symbol = symbol_of(name, source, effort)

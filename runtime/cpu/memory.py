@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass
 from fusec.environment import settings
 from fusec.runtime.cpu.machine import memory_bytes
@@ -57,7 +58,7 @@ def _make(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | No
     try:
         if nbytes < SMALL and axes is None:
             return allocate(shape, dtype)
-        strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
+        strides = None if axes is None else strides_in_order(shape, axes, dtype.itemsize)
         if nbytes >= LARGE:
             block = _pool.take(nbytes, zeroed=zeroed)
             return np.ndarray(shape, dtype, block, 0, strides)
@@ -65,15 +66,6 @@ def _make(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | No
         return np.ndarray(shape, dtype, raw, -_address(raw) % ALIGNMENT, strides)
     except (OSError, OverflowError, ValueError) as problem:  # the system's refusal; beyond what an address can say
         raise MemoryError(f"no memory for an array of shape {shape} and type {dtype}") from problem
-
-
-def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:
-    strides = [itemsize] * len(shape)
-    step = itemsize
-    for axis in reversed(axes):
-        strides[axis] = step
-        step *= max(1, shape[axis])
-    return tuple(strides)
 
 
 def _address(array: NDArray[np.uint8]) -> int:

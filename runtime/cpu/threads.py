@@ -11,9 +11,9 @@ import os
 from functools import cache
 
 from fusec.base import locks
+from fusec.base.kernel_abi import CodeStore
 from fusec.runtime.cpu import jit
 from fusec.runtime.cpu.grain import Grain
-from fusec.runtime.cpu.jit import ObjectStore
 from fusec.runtime.cpu.machine import thread_count
 from fusec.runtime.cpu.pool_text import RESET_BYTES, SPIN, STATE_BYTES, WORKERS, pool_text
 from fusec.runtime.cpu.processor import processor
@@ -54,7 +54,7 @@ class ThreadPool:
 _pools: list[ThreadPool] = []  # none or one
 
 
-def pool(store: ObjectStore | None = None) -> ThreadPool | None:
+def pool(store: CodeStore | None = None) -> ThreadPool | None:
     """The pool of this process, None if kernels run on one thread; `store` holds its code."""
     if _pools:
         return _pools[0]

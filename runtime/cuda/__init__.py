@@ -9,9 +9,9 @@ tests/gpu lists those runs and the ones that are owed. Without a device the test
 >>> stream = cuda.stream_for(arguments)
 >>> views = [cuda.describe(each, stream) for each in arguments]
 >>> device = cuda.same_device(views)
->>> out = cuda.allocate(arguments[0], shape, dtype, device=device, stream=stream)
+>>> out = cuda.allocate(arguments[0], shape, dtype, on=cuda.StreamOn(stream, device))
 >>> cuda.acquire(views, stream, device)
->>> cuda.launch(module, words, size, stream, device=device)
+>>> cuda.launch(module, words, size, cuda.StreamOn(stream, device))
 >>> cuda.release([cuda.describe(out)], stream, device)
 >>> result = cuda.deliver(arguments[0], out)
 """
@@ -33,7 +33,7 @@ from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
-from fusec.runtime.cuda.streams import handle, synchronise
+from fusec.runtime.cuda.streams import StreamOn, handle, synchronise
 
 __all__ = [
     "VECTOR_BYTES",
@@ -42,6 +42,7 @@ __all__ = [
     "CudaArray",
     "DeviceArray",
     "Launcher",
+    "StreamOn",
     "acquire",
     "allocate",
     "allocator",

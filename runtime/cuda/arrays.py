@@ -9,6 +9,7 @@ import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, replace
 from fusec.errors import targets
 from fusec.errors.base import FusecError
@@ -206,7 +207,7 @@ def _from_interface(value: object, interface: dict[str, Any]) -> DeviceArray:
             _name(value), f"its __cuda_array_interface__ is malformed ({wrong!r})"
         ).at() from wrong
     dtype = _interface_dtype(value, typestr)
-    strides = dlpack.c_strides(shape, dtype.nbytes) if given is None else given
+    strides = strides_in_order(shape, range(len(shape)), dtype.nbytes) if given is None else given
     if len(strides) != len(shape):
         raise targets.DeviceArrayRefused(_name(value), f"it has {len(shape)} extents but {len(strides)} strides").at()
     empty = 0 in shape or not pointer

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 
 # DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -97,7 +98,7 @@ def _contents(tensor: _Tensor, readonly: bool) -> Contents:
     if tensor.strides:
         strides = tuple(tensor.strides[axis] * nbytes for axis in range(tensor.ndim))
     else:
-        strides = c_strides(shape, nbytes)
+        strides = strides_in_order(shape, range(len(shape)), nbytes)
     return Contents(
         pointer=(tensor.data or 0) + tensor.byte_offset,
         shape=shape,
@@ -108,12 +109,3 @@ def _contents(tensor: _Tensor, readonly: bool) -> Contents:
         device=tensor.device_id,
         readonly=readonly,
     )
-
-
-def c_strides(shape: tuple[int, ...], nbytes: int) -> tuple[int, ...]:
-    """Strides in bytes of a C-contiguous array with elements of `nbytes`."""
-    strides = []
-    for extent in reversed(shape):
-        strides.append(nbytes)
-        nbytes *= max(extent, 1)
-    return tuple(reversed(strides))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -125,6 +127,16 @@ def leave(entered: bool) -> None:
     """Undo an `enter`."""
     if entered:
         check(driver_api().cuCtxPopCurrent(), "make the former device current")
+
+
+@contextmanager
+def on_device(ordinal: int) -> Iterator[None]:
+    """A block in which a device is current in this thread."""
+    entered = enter(device(ordinal))
+    try:
+        yield
+    finally:
+        leave(entered)
 
 
 def ordinal_of_pointer(pointer: int) -> int | None:

@@ -9,9 +9,11 @@ from types import ModuleType
 from typing import Any, Literal, assert_never
 
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 from fusec.runtime.cuda import memory, streams
 from fusec.runtime.cuda.arrays import DeviceArray
 from fusec.runtime.cuda.memory import CudaArray
+from fusec.runtime.cuda.streams import StreamOn
 
 Library = Literal["cupy", "torch", "numba", "jax", "fusec"]
 
@@ -55,18 +57,19 @@ def allocate(
     shape: Sequence[int],
     dtype: DType,
     order: Sequence[int] | None = None,
-    *,
-    device: int = 0,
-    stream: int = streams.LEGACY,
+    on: StreamOn | None = None,
 ) -> object:
     """A new array with undefined contents, of the library of `like` (JAX: a CudaArray until `deliver`).
 
-    order: axes from outermost to innermost in memory; None is C order. stream: where it will be written first.
+    order: axes from outermost to innermost in memory; None is C order. on: where it will be written first; None is the
+    legacy stream of the first device.
     Raises DeviceMemoryExhausted for memory of fusec's own, and whatever the library raises.
     """
+    given, ordinal = on or StreamOn()
+    stream, device = streams.handle(given), ordinal or 0
     extents = tuple(shape)
     axes = tuple(range(len(extents))) if order is None else tuple(order)
-    strides = memory.strides_in_order(extents, axes, dtype.nbytes)
+    strides = strides_in_order(extents, axes, dtype.nbytes)
     library = library_of(like)
     match library:
         case "cupy":

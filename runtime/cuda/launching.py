@@ -15,6 +15,7 @@ from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import DeviceProperties
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
 from fusec.runtime.cuda.module import CompiledModule
+from fusec.runtime.cuda.streams import StreamOn
 
 MAX_BLOCK = 1024  # threads of a block on every device so far
 USUAL_BLOCK = 256
@@ -30,30 +31,29 @@ def launch(
     module: CompiledModule,
     slots: Sequence[Number],
     size: int,
-    stream: object = None,
+    on: StreamOn | None = None,
     block_size: int | None = None,
-    *,
-    device: int | None = None,
 ) -> None:
     """Enqueue a kernel on a stream and return without waiting; nothing happens if `size` is 0.
 
     slots: the values of `kernel.slots` in order: numbers, or an ``array("q")`` of ready words (64 bits, the value's own
     bits in the low bytes; a complex64 is one word, a complex128 two slots). size: elements of the iteration space.
-    stream: whatever streams.handle takes. block_size: threads of a block, rounded up to whole groups of the kernel,
-    fewer if it cannot run so many; None chooses. device: where the arrays are; None is the current one.
+    on: a stream of the device where the arrays are. block_size: threads of a block, rounded up to whole groups of the
+    kernel, fewer if it cannot run so many; None chooses.
     Raises BlockSizeRefused, StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
     asked = usual_block(module.kernel) if block_size is None else checked_block_size(block_size)
     assert block_size is None or not module.kernel.block, f"{module.kernel.name} has blocks of its own"
     if size == 0:
         return
-    on = driver.device(driver.current_ordinal() if device is None else device)
+    stream, ordinal = on or StreamOn()
+    device = driver.device(driver.current_ordinal() if ordinal is None else ordinal)
     words = slots if isinstance(slots, array) and slots.typecode == "q" else encode(module.kernel, slots)
     assert len(words) == len(module.kernel.slots), (
         f"{module.kernel.name} has {len(module.kernel.slots)} slots, not {len(words)}"
     )
-    block = block_of(module.kernel, asked, module.threads_per_block(on.ordinal))
-    _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), on)
+    block = block_of(module.kernel, asked, module.threads_per_block(device.ordinal))
+    _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), device)
 
 
 def checked_block_size(block_size: object) -> int:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.targets import DeviceDtypeUnsupported, DeviceMemoryExhausted
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
+
+
+class DeviceLayout(NamedTuple):
+    """How an array lies in its memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in bytes
+    row: DType
 
 
 class CudaArray:
@@ -27,12 +36,10 @@ class CudaArray:
 
     _whole: CudaArray | None = None
 
-    def __init__(
-        self, buffer: Any, shape: tuple[int, ...], strides: tuple[int, ...], row: DType, device: int, stream: int
-    ) -> None:
+    def __init__(self, buffer: Any, layout: DeviceLayout, device: int, stream: int) -> None:
         self._buffer = buffer
         self.pointer = int(buffer.handle)
-        self.shape, self.strides, self.row = shape, strides, row
+        self.shape, self.strides, self.row = layout
         self.device, self._stream = device, stream
 
     @property
@@ -118,7 +125,7 @@ class CudaArray:
         whole = self if self._whole is None else self._whole
         nbytes = max(1, _span(shape, strides, self.row.nbytes))
         buffer = cuda_core().Buffer.from_handle(self.pointer + offset, nbytes, owner=whole)
-        made = CudaArray(buffer, shape, strides, self.row, self.device, self.stream)
+        made = CudaArray(buffer, DeviceLayout(shape, strides, self.row), self.device, self.stream)
         made._whole = whole
         return made
 
@@ -126,15 +133,12 @@ class CudaArray:
         """A copy in host memory, after waiting for the array's stream."""
         span = _span(self.shape, self.strides, self.row.nbytes)
         host = np.empty(span, np.uint8)
-        entered = driver.enter(driver.device(self.device))
-        try:
-            api = driver_api()
+        with driver.on_device(self.device):
             if span:
+                api = driver_api()
                 result = api.cuMemcpyDtoHAsync(host.ctypes.data, self.pointer, span, api.CUstream(self.stream))
                 driver.check(result, "copy an array to the host")
-            driver.check(api.cuStreamSynchronize(api.CUstream(self.stream)), "finish the work on a stream")
-        finally:
-            driver.leave(entered)
+            streams.synchronise(self.stream, self.device)
         return np.ndarray(self.shape, self.dtype, host.data, 0, self.strides)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]:
@@ -159,7 +163,8 @@ def empty(
     """
     extents = tuple(int(extent) for extent in shape)
     strides = strides_in_order(extents, range(len(extents)) if order is None else order, row.nbytes)
-    return CudaArray(_buffer(prod(extents) * row.nbytes, device, stream), extents, strides, row, device, stream)
+    buffer = _buffer(prod(extents) * row.nbytes, device, stream)
+    return CudaArray(buffer, DeviceLayout(extents, strides, row), device, stream)
 
 
 def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> CudaArray:
@@ -171,18 +176,12 @@ def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> Cud
     order = sorted(range(host.ndim), key=lambda axis: -abs(host.strides[axis]))
     made = empty(host.shape, row, order, device, streams.handle(stream))
     packed = np.ascontiguousarray(host.transpose(order))
-    entered = driver.enter(driver.device(device))
-    try:
+    if packed.size:  # pageable memory: the call returns when the source may be reused
         api = driver_api()
-        if packed.size:  # pageable memory: the call returns when the source may be reused
-            target = api.CUstream(made.stream)
-            driver.check(
-                api.cuMemcpyHtoDAsync(made.pointer, packed.ctypes.data, packed.nbytes, target),
-                "copy an array to a device",
-            )
-            driver.check(api.cuStreamSynchronize(target), "finish the work on a stream")
-    finally:
-        driver.leave(entered)
+        with driver.on_device(device):
+            copied = api.cuMemcpyHtoDAsync(made.pointer, packed.ctypes.data, packed.nbytes, api.CUstream(made.stream))
+            driver.check(copied, "copy an array to a device")
+            streams.synchronise(made.stream, device)
     return made
 
 
@@ -190,45 +189,27 @@ def fill_with_zeros(pointer: int, nbytes: int, device: int, stream: int) -> None
     """Enqueue the clearing of dense memory, such as that of a new array, on a stream."""
     if not nbytes:
         return
-    entered = driver.enter(driver.device(device))
-    try:
-        api = driver_api()
+    api = driver_api()
+    with driver.on_device(device):
         driver.check(api.cuMemsetD8Async(pointer, 0, nbytes, api.CUstream(stream)), "clear an array")
-    finally:
-        driver.leave(entered)
-
-
-def strides_in_order(shape: Sequence[int], order: Sequence[int], nbytes: int) -> tuple[int, ...]:
-    """Strides in bytes of a dense array whose axes lie in `order` from outermost to innermost."""
-    strides = [0] * len(shape)
-    for axis in reversed(order):
-        strides[axis] = nbytes
-        nbytes *= max(shape[axis], 1)
-    return tuple(strides)
 
 
 @cache
 def _pool(device: int) -> Any:
     """The driver's stream-ordered pool of a device; cuda.core makes it keep freed memory instead of returning it."""
-    entered = driver.enter(driver.device(device))
-    try:
+    with driver.on_device(device):
         core = cuda_core()
         core.Device(device).set_current()
         return core.DeviceMemoryResource(device)
-    finally:
-        driver.leave(entered)
 
 
 def _buffer(nbytes: int, device: int, stream: int) -> Any:
-    on, core = driver.device(device), cuda_core()
-    pool = _pool(device)
-    entered = driver.enter(on)
-    try:
-        return pool.allocate(max(nbytes, 1), stream=core.Stream.from_handle(stream))
-    except Exception as reason:  # cuda.core raises a class of its own, which derives from Exception alone
-        raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
-    finally:
-        driver.leave(entered)
+    allocate = allocator(nbytes, device, stream)
+    with driver.on_device(device):
+        try:
+            return allocate()
+        except Exception as reason:  # cuda.core raises a class of its own, which derives from Exception alone
+            raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
 
 
 def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:

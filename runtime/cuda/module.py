@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from fusec.base import locks
-from fusec.base.kernel_abi import Kernel
+from fusec.base.kernel_abi import CodeStore, Kernel
 from fusec.base.records import dataclass, field
 from fusec.environment import debug
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
@@ -16,16 +16,6 @@ from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.nvrtc import Goal, Image
 
 _MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
-
-
-class ImageStore(Protocol):
-    """A store of images that outlives the process; fusec.compiler.disk_cache.Cache is one."""
-
-    def get(self, kind: str, key: str) -> bytes | None:
-        """The payload stored under kind and key, unchanged, or None."""
-
-    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
-        """Store a payload if possible."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +74,7 @@ class CompiledModule:
         return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
 
 
-def compile(kernel: Kernel, arch: str | None = None, *, store: ImageStore | None = None) -> CompiledModule:  # noqa: A001 - a stage
+def compile(kernel: Kernel, arch: str | None = None, *, store: CodeStore | None = None) -> CompiledModule:  # noqa: A001 - a stage
     """Compile a kernel for an architecture, e.g. ``"sm_90"``; without one, for the current device.
 
     Needs a driver only if `arch` is None. Raises CudaCompileFailed (a bug of fusec), DeviceUnsupported, NvrtcMissing,

@@ -9,6 +9,7 @@ from typing import Any
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass
 from fusec.runtime.cuda import foreign, memory, streams
 from fusec.runtime.cuda.memory import CudaArray
@@ -126,11 +127,11 @@ def _own_stream(device: int) -> int:
 
 def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
     extents = tuple(shape)
-    strides = memory.strides_in_order(extents, order, dtype.nbytes)
+    layout = memory.DeviceLayout(extents, strides_in_order(extents, order, dtype.nbytes), dtype)
     allocate = memory.allocator(prod(extents) * dtype.nbytes, device, streams.LEGACY)
 
     def make() -> tuple[CudaArray, int]:
-        array = CudaArray(allocate(), extents, strides, dtype, device, streams.LEGACY)
+        array = CudaArray(allocate(), layout, device, streams.LEGACY)
         return array, array.pointer
 
     return make
@@ -146,7 +147,7 @@ def _torch(torch: Any) -> ArrayLibrary:
 
     def maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
         extents, on, row = tuple(shape), torch.device("cuda", device), getattr(torch, dtype.name)
-        steps = tuple(stride // dtype.nbytes for stride in memory.strides_in_order(extents, order, dtype.nbytes))
+        steps = tuple(stride // dtype.nbytes for stride in strides_in_order(extents, order, dtype.nbytes))
 
         def make() -> tuple[Any, int]:
             tensor = torch.empty_strided(extents, steps, dtype=row, device=on)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from fusec.errors.targets import StreamRefused
 from fusec.runtime.cuda import driver
 from fusec.runtime.cuda.libraries import driver_api
+
+
+class StreamOn(NamedTuple):
+    """A stream of a device."""
+
+    stream: object = None  # whatever `handle` takes
+    device: int | None = None  # None: the current one
+
 
 # Handles with a meaning of their own: CUDA driver API, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD.
 LEGACY = 1
@@ -51,23 +61,17 @@ def wait(stream: int, producer: int, device: int) -> None:
     if stream == producer:
         return
     api = driver_api()
-    entered = driver.enter(driver.device(device))
-    try:
+    with driver.on_device(device):
         event = driver.check(api.cuEventCreate(_NO_TIMING), "make an event")
         try:
             driver.check(api.cuEventRecord(event, api.CUstream(producer)), "record an event")
             driver.check(api.cuStreamWaitEvent(api.CUstream(stream), event, 0), "wait for an event")
         finally:
             driver.check(api.cuEventDestroy(event), "free an event")
-    finally:
-        driver.leave(entered)
 
 
 def synchronise(stream: int, device: int) -> None:
     """Wait on the host until a stream is idle; faults of its kernels surface here. Raises CudaCallFailed."""
     api = driver_api()
-    entered = driver.enter(driver.device(device))
-    try:
+    with driver.on_device(device):
         driver.check(api.cuStreamSynchronize(api.CUstream(stream)), "finish the work on a stream")
-    finally:
-        driver.leave(entered)

@@ -32,7 +32,7 @@ from fusec.base.dtypes import (
 )  # fmt: skip
 from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, fastcall, memory
-from fusec.runtime.cpu.fastcall import ArgSpec, make
+from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, make
 
 pytestmark = pytest.mark.skipif(bool(fastcall._objection_to_build()), reason=fastcall._objection_to_build())
 
@@ -95,7 +95,7 @@ def entry(
     """The native entry of a copy kernel; parameters are arrays x.., raw r.., numbers n.., and outputs z.."""
     args = [ArgSpec(name, dtype, name[0] == "z", name[0] == "n") for name, dtype in dtypes.items()]
     executable = engine.compile(kernel(copy_kernel(pairs, dtypes, raw)))
-    made = make(executable, args, fallback or Fallback(), "copy", **options)
+    made = make(executable, args, fallback or Fallback(), "copy", CallForm(**options))
     assert inspect.isbuiltin(made)
     return made
 

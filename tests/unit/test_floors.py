@@ -47,11 +47,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.kinds.elementwise": "make_space",
     "fusec.kinds.reduction": "_after _phase phases",
     "fusec.kinds.scan": "_step _steps steps_of",
-    "fusec.runtime.cpu.composites": "_composite",
-    "fusec.runtime.cpu.fastcall": "make",
-    "fusec.runtime.cuda.foreign": "allocate",
-    "fusec.runtime.cuda.launching": "launch",
-    "fusec.runtime.cuda.memory": "__init__",
 }
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",

@@ -159,8 +159,8 @@ def test_a_driver_of_an_older_cuda_is_named(failing, monkeypatch):
 
 
 def test_another_device_is_current_only_during_the_launch():
-    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, device=0)
-    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, device=1)
+    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, cuda.StreamOn(device=0))
+    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, cuda.StreamOn(device=1))
     launches = [call for call in calls() if call.startswith("cuLaunchKernel")]
     assert [call.rsplit(maxsplit=1)[1] for call in launches] == ["0", "1"]
     assert cuda.current_ordinal() == 0
@@ -205,7 +205,7 @@ def test_the_launch_goes_to_the_callers_stream():
 
     Device(0).set_current()
     stream = Device(0).create_stream()
-    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, stream)
+    cuda.launch(compiled(handwritten.COUNT), (0, 0), 1, cuda.StreamOn(stream))
     assert any(f"stream 0x{int(stream.handle):x} " in call for call in calls())
 
 
@@ -494,11 +494,11 @@ def test_new_arrays_are_of_the_library_of_the_inputs(monkeypatch):
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "torch", torch)
     assert cuda.stream_for([3, FakeTensor()]) == 64
     assert cuda.stream_for([FakeTensor()], 5) == 5
-    assert cuda.allocate(FakeTensor(), (2, 3), dtypes.FLOAT32, (1, 0), device=1, stream=64) == "tensor"
+    assert cuda.allocate(FakeTensor(), (2, 3), dtypes.FLOAT32, (1, 0), cuda.StreamOn(64, 1)) == "tensor"
     assert made == [(((2, 3), (1, 2)), {"dtype": "torch.float32", "device": "cuda:1"})]
     Scope.log.clear()
-    cuda.allocate(FakeTensor(), (2,), dtypes.FLOAT32, stream=128)
-    cuda.allocate(FakeTensor(), (2,), dtypes.FLOAT32, stream=1)
+    cuda.allocate(FakeTensor(), (2,), dtypes.FLOAT32, on=cuda.StreamOn(128))
+    cuda.allocate(FakeTensor(), (2,), dtypes.FLOAT32, on=cuda.StreamOn(1))
     assert Scope.log == [(("external", 128),), ("default",)]
 
 
@@ -511,7 +511,7 @@ def test_cupy_allocates_packed_and_turns_the_axes(monkeypatch):
     )
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "cupy", cupy)
     assert cuda.stream_for([FakeNdarray()]) == 1
-    made = cuda.allocate(FakeNdarray(), (2, 3, 4), dtypes.INT16, (2, 0, 1), stream=1)
+    made = cuda.allocate(FakeNdarray(), (2, 3, 4), dtypes.INT16, (2, 0, 1), cuda.StreamOn(1))
     assert made.shape == (2, 3, 4)
     assert made.strides == (6, 2, 12)
 
@@ -526,7 +526,7 @@ def test_numba_allocates_with_strides_on_its_device(monkeypatch):
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "numba.cuda", numba_cuda)
     assert cuda.stream_for([FakeNumba()]) == 1
     Scope.log.clear()
-    assert cuda.allocate(FakeNumba(), (2, 3), dtypes.INT16, (1, 0), device=1, stream=64) == "device array"
+    assert cuda.allocate(FakeNumba(), (2, 3), dtypes.INT16, (1, 0), cuda.StreamOn(64, 1)) == "device array"
     assert made == [(((2, 3), np.dtype("i2"), (2, 4)), {"stream": ("external", 64)})]
     assert Scope.log == [("gpu 1",)]
 
