@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
 from fusec.frontends import syntax as s
-from fusec.frontends.grammar_tables import Token
+from fusec.frontends.grammar_tables import GRAMMARS, Callback, Tables, Token, load
 
 Children = list[Any]
-Rule = Callable[[Any, Children], Any]
 
 
-def node(made: type[s.Node], fields: tuple[int, ...] | None = None, span: tuple[int, int] = (0, -1)) -> Rule:
+def node(made: type[s.Node], fields: tuple[int, ...] | None = None, span: tuple[int, int] = (0, -1)) -> Callback:
     """A rule whose children are the fields of a node; a token is what it says, None a part that is left out.
 
     fields: which children, if not all in order. span: the first and the last of those that the node's place covers.
@@ -34,10 +34,21 @@ def node(made: type[s.Node], fields: tuple[int, ...] | None = None, span: tuple[
 class SyntaxBuilder:
     """Builds the tree of one text: a method for every rule or alias of a grammar, called as the parser reduces it."""
 
+    grammar: ClassVar[str]  # its name
     alternatives: ClassVar[Mapping[str, str]] = {}  # operators that have another spelling
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file  # the text that spans point into
+
+    @classmethod
+    def tables(cls) -> Tables:
+        """The tables of the grammar."""
+        return load(cls.grammar, GRAMMARS[cls.grammar])
+
+    def parse(self, tokens: list[Token], start: str) -> Any:
+        """The tree of tokens. Raises UnexpectedSymbolError."""
+        kind: Any = type(self)  # mypy does not take a class for something that can be hashed
+        return self.tables().parse(tokens, start, _callbacks(kind), self)
 
     def _at(self, token: Token) -> Span:
         return Span(self.file, token.start, token.end)
@@ -75,3 +86,8 @@ class SyntaxBuilder:
         opener, value, closer = children
         found: s.Expression = replace(value, span=self._join(opener, closer))
         return found
+
+
+@cache
+def _callbacks(builder: type[SyntaxBuilder]) -> tuple[Callback, ...]:
+    return builder.tables().bind(builder)

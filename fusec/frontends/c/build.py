@@ -15,6 +15,7 @@ from fusec.frontends.grammar_tables import Token
 class TreeBuilder(SyntaxBuilder):
     """Builds the tree of one text."""
 
+    grammar = "kernel"
     alternatives = {
         "or": "||", "and": "&&", "bitor": "|", "xor": "^", "bitand": "&", "not_eq": "!=", "not": "!", "compl": "~",
         "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",

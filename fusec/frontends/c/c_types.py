@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.base.dtypes import (
-    BFLOAT16,
-    BOOL,
-    BY_NAME,
-    COMPLEX64,
-    COMPLEX128,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    DType,
-)  # fmt: skip
+from fusec.base.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, DType, signed_of, unsigned_of
 from fusec.base.records import dataclass
 from fusec.ir.expr import Pointer, Struct, Type
 
@@ -53,31 +35,30 @@ class RawOf:
 
 CType = DType | Struct | PointerTo | Void | Auto | RawOf
 
-_COMPONENTS = {
-    "char": INT8, "uchar": UINT8, "short": INT16, "ushort": UINT16, "int": INT32, "uint": UINT32, "long": INT64,
-    "ulong": UINT64, "longlong": INT64, "ulonglong": UINT64, "float": FLOAT32, "double": FLOAT64,
-}  # fmt: skip
+
+def _dtypes(text: str) -> dict[str, DType]:
+    """Names of dtypes, written as ``name=dtype``."""
+    return {name: BY_NAME[dtype] for name, dtype in (each.split("=") for each in text.split())}
+
+
+SCALARS = _dtypes(  # C's scalars by names of one word, as CUDA's vector types and intrinsics have them
+    "char=int8 uchar=uint8 short=int16 ushort=uint16 int=int32 uint=uint32 long=int64 ulong=uint64 longlong=int64"
+    " ulonglong=uint64 half=float16 float=float32 double=float64"
+)
 VECTORS = {  # CUDA's vector types
     f"{name}{count}": Struct(f"{name}{count}", tuple((axis, dtype) for axis in "xyzw"[:count]))
-    for name, dtype in _COMPONENTS.items()
+    for name, dtype in SCALARS.items()
+    if name != "half"
     for count in (1, 2, 3, 4)
 }
-
-NAMED: dict[str, DType | Struct] = {
-    **BY_NAME,
-    **VECTORS,
-    "int8_t": INT8, "int16_t": INT16, "int32_t": INT32, "int64_t": INT64, "uint8_t": UINT8, "uint16_t": UINT16,
-    "uint32_t": UINT32, "uint64_t": UINT64, "size_t": UINT64, "ssize_t": INT64, "ptrdiff_t": INT64, "intptr_t": INT64,
-    "uintptr_t": UINT64, "index_t": INT64, "uint": UINT32, "uchar": UINT8, "ushort": UINT16, "ulong": UINT64,
-    "longlong": INT64, "ulonglong": UINT64, "half": FLOAT16, "__half": FLOAT16, "__half_t": FLOAT16,
-    "bfloat16": BFLOAT16, "__nv_bfloat16": BFLOAT16, "cuComplex": COMPLEX64, "cuFloatComplex": COMPLEX64,
-    "cuDoubleComplex": COMPLEX128, "IndexT": INT64,
-}  # fmt: skip
-
-_INTEGERS = {
-    "char": INT8, "signed char": INT8, "unsigned char": UINT8, "short": INT16, "unsigned short": UINT16, "int": INT32,
-    "unsigned int": UINT32, "long": INT64, "unsigned long": UINT64,
-}  # fmt: skip
+NAMED: dict[str, DType | Struct] = {**BY_NAME, **VECTORS, **_dtypes(
+    "int8_t=int8 int16_t=int16 int32_t=int32 int64_t=int64 uint8_t=uint8 uint16_t=uint16 uint32_t=uint32"
+    " uint64_t=uint64 size_t=uint64 ssize_t=int64 ptrdiff_t=int64 intptr_t=int64 uintptr_t=uint64 index_t=int64"
+    " uint=uint32 uchar=uint8 ushort=uint16 ulong=uint64 longlong=int64 ulonglong=uint64 half=float16 __half=float16"
+    " __half_t=float16 bfloat16=bfloat16 __nv_bfloat16=bfloat16 cuComplex=complex64 cuFloatComplex=complex64"
+    " cuDoubleComplex=complex128 IndexT=int64"
+)}  # fmt: skip
+_BITS = {"char": 8, "short": 16, "int": 32, "long": 64}
 
 
 def builtin(words: str) -> DType | Void | Auto | None:
@@ -100,8 +81,8 @@ def builtin(words: str) -> DType | Void | Auto | None:
     counts = [parts.count(part) for part in ("signed", "unsigned", "int", "char", "short")]
     if max(counts) > 1 or len(set(sizes)) > 1 or len(sizes) > 2 or ("char" in parts and "int" in parts):
         return None
-    sign = "unsigned " if "unsigned" in parts else "signed " if parts.count("signed") and "char" in parts else ""
-    return _INTEGERS[sign + (sizes[0] if sizes else "int")]
+    bits = _BITS[sizes[0] if sizes else "int"]
+    return unsigned_of(bits) if "unsigned" in parts else signed_of(bits)
 
 
 def show(given: CType | Type) -> str:

@@ -8,19 +8,14 @@ from fusec.base.dtypes import BY_NAME
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, Unbalanced, UnknownName
-from fusec.frontends.c.c_types import VECTORS
+from fusec.frontends.c.c_types import NAMED, VECTORS
 from fusec.frontends.grammar_tables import Token
 
 MAX_NESTING = 64
 NAMESPACES = frozenset(
     "std thrust cupy cuda cuda::std cupy::type_traits std::chrono thrust::detail cupy::complex".split()
 )
-C_TYPES = frozenset(
-    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ssize_t ptrdiff_t intptr_t uintptr_t"
-    " uint uchar ushort ulong longlong ulonglong half __half __half_t bfloat16 __nv_bfloat16 complex index_t"
-    " cuComplex cuFloatComplex cuDoubleComplex IndexT".split()
-)
-TYPES = (frozenset(BY_NAME) | C_TYPES | VECTORS.keys()) - {"bool"}
+TYPES = (NAMED.keys() | {"complex"}) - {"bool"}
 # Names that C and CUDA lack: where a preamble has a function of such a name, the name is the function's.
 YIELDING = (frozenset(BY_NAME) - {"bool"}) | frozenset(
     "uint uchar ushort ulong longlong ulonglong bfloat16 index_t".split()

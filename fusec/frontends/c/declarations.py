@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from fusec.base.dtypes import DType
 from fusec.errors.language import BadDeclaration, NotSupported
+from fusec.frontends.c import symbols as sym
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import Auto, CType, PointerTo, RawOf, Void, show
 from fusec.frontends.c.expressions import BracedValues, ExpressionLowering
 from fusec.frontends.c.folding import fold
 from fusec.frontends.c.frame import FunctionFrame
-from fusec.frontends.c.symbols import (
-    Address,
-    GlobalArray,
-    LocalArrayOf,
-    NamedConstant,
-    PointerVariable,
-    StructAddress,
-    Symbol,
-    Variable,
-)
 from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, DeclareArray
@@ -91,7 +82,7 @@ class Declarations:
             return
         if reason and value is not None and (known := fold(value, self.frame.known)) is not None:
             self.frame.known[name] = known
-        self.frame.bind(each.name, Variable(name, kind, reason), each.span)
+        self.frame.bind(each.name, sym.Variable(name, kind, reason), each.span)
         self.frame.emit(Declare(name, kind, value, line=self.frame.line))
 
     def _auto(self, each: s.Declarator, reason: str) -> None:
@@ -112,14 +103,14 @@ class Declarations:
             assert isinstance(kind, (DType, Struct)), "values are scalars or structs"
             self.declare_variable(each, kind, value, reason)
 
-    def _reference(self, each: s.Declarator, kind: PointerTo) -> Symbol:
+    def _reference(self, each: s.Declarator, kind: PointerTo) -> sym.Symbol:
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
         if kind.const and not isinstance(each.value, (s.Name, s.Index)):  # a constant one keeps a value alive
             value = self.storage.converted(self.expressions.value(each.value), kind.element, each.value.span)
-            return Variable(self.frame.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
+            return sym.Variable(self.frame.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
         place = self.lvalues.place(each.value, "a reference")
-        element = place.element if isinstance(place, Address) else place.type
+        element = place.element if isinstance(place, sym.Address) else place.type
         if element != kind.element:
             shown = f"reference '{each.name}' to {kind.element.name} cannot refer to {show(element)}"
             raise BadDeclaration(shown, "declare it with the type of its target").at(each.span)
@@ -127,7 +118,7 @@ class Declarations:
         return _constant(found) if kind.const else found
 
     def _pointer_variable(self, each: s.Declarator, element: DType, reason: str) -> None:
-        variable = PointerVariable(self.frame.fresh(each.name), element, reason)
+        variable = sym.PointerVariable(self.frame.fresh(each.name), element, reason)
         if each.value is None or _is_null(each.value):
             self.frame.emit(Declare(variable.name, Pointer(element, "global", bool(reason)), line=self.frame.line))
             variable.declared = (self.frame.blocks[-1], len(self.frame.blocks[-1]) - 1)
@@ -146,7 +137,7 @@ class Declarations:
 
     # --- arrays ---
 
-    def declare_array(self, node: s.Declaration, each: s.Declarator, kind: CType, reason: str) -> LocalArrayOf:
+    def declare_array(self, node: s.Declaration, each: s.Declarator, kind: CType, reason: str) -> sym.LocalArrayOf:
         """A local array with its values. reason: why it may not be assigned."""
         if not isinstance(kind, DType):
             cure = "declare one array for every field" if isinstance(kind, Struct) else "arrays hold scalars"
@@ -167,7 +158,7 @@ class Declarations:
             raise BadDeclaration(shown, "pass a raw array for scratch memory").at(each.span)
         name = self.frame.fresh(each.name)
         self.frame.emit(DeclareArray(name, kind, total, tuple(values), line=self.frame.line))
-        return LocalArrayOf(name, kind, lengths, reason)
+        return sym.LocalArrayOf(name, kind, lengths, reason)
 
     def _lengths(self, each: s.Declarator) -> tuple[int, ...]:
         lengths: list[int] = []
@@ -207,10 +198,10 @@ class Declarations:
             else:
                 self.expressions.append(values, element, kind)
 
-    def array_of(self, node: s.Name) -> Symbol:
+    def array_of(self, node: s.Name) -> sym.Symbol:
         """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
         found = self.frame.lookup(node)
-        if not isinstance(found, GlobalArray):
+        if not isinstance(found, sym.GlobalArray):
             return found
         line, self.frame.line = self.frame.line, 0
         with self.frame.block() as declared:
@@ -244,7 +235,9 @@ class Declarations:
 
     def _global_enumeration(self, item: s.EnumDef) -> None:
         types = TypeResolver(self.frame.within({}))
-        self.frame.unit.globals.update({name: NamedConstant(value) for name, value in types.enumeration(item).items()})
+        self.frame.unit.globals.update(
+            {name: sym.NamedConstant(value) for name, value in types.enumeration(item).items()}
+        )
         self.frame.unit.types.update(types.frame.types[0])
 
     def _global(self, item: s.Declaration) -> None:
@@ -253,10 +246,10 @@ class Declarations:
                 cure = "declare it const or constexpr; elements share memory through raw arguments alone"
                 raise NotSupported(f"the variable '{each.name}' of the preamble is", cure).at(each.span)
             if each.arrays:
-                self.frame.unit.globals[each.name] = GlobalArray(item, each)
+                self.frame.unit.globals[each.name] = sym.GlobalArray(item, each)
                 continue
             kind = self.types.resolve(s.Qualified(item.type.span, item.type.base, item.type.qualifiers, each.marks))
-            self.frame.unit.globals[each.name] = NamedConstant(self._global_value(each, kind))
+            self.frame.unit.globals[each.name] = sym.NamedConstant(self._global_value(each, kind))
 
     def _global_value(self, each: s.Declarator, kind: CType) -> Expr:
         with self.frame.block() as effects:
@@ -275,15 +268,15 @@ class Declarations:
         return value
 
 
-def _constant(place: Symbol) -> Symbol:
+def _constant(place: sym.Symbol) -> sym.Symbol:
     """The same place, to be read only."""
     match place:
-        case Address(pointer=pointer, element=element):
-            return Address(pointer, element, "a constant reference")
-        case Variable(name=name, type=type_):
-            return Variable(name, type_, "a constant reference")
-        case StructAddress(pointers=pointers, type=type_):
-            return StructAddress(pointers, type_, "a constant reference")
+        case sym.Address(pointer=pointer, element=element):
+            return sym.Address(pointer, element, "a constant reference")
+        case sym.Variable(name=name, type=type_):
+            return sym.Variable(name, type_, "a constant reference")
+        case sym.StructAddress(pointers=pointers, type=type_):
+            return sym.StructAddress(pointers, type_, "a constant reference")
         case _:
             return place
 

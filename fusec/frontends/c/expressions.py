@@ -6,6 +6,7 @@ from fusec.base.dtypes import BOOL, INT64, DType, real_type
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadDeclaration, BadOperands, CannotConvert, NotAValue, NotSupported
 from fusec.frontends.c import literals
+from fusec.frontends.c import symbols as sym
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, Void, show
@@ -14,16 +15,6 @@ from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.lvalues import ADDRESSES, LvalueLowering
 from fusec.frontends.c.sequencing import changes
 from fusec.frontends.c.storage import why_constant
-from fusec.frontends.c.symbols import (
-    Address,
-    FieldPlace,
-    Indexer,
-    NamedConstant,
-    PointerVariable,
-    RawArray,
-    StructAddress,
-    Variable,
-)
 from fusec.frontends.c.warnings import is_power, power
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Assign, If, Make, Query
@@ -108,9 +99,9 @@ class ExpressionLowering:
     def _name(self, node: s.Name) -> Expr:
         found = self.frame.lookup(node)
         match found:
-            case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
+            case sym.Variable() | sym.Address() | sym.FieldPlace() | sym.StructAddress(pointer=False):
                 return self.storage.load(found)
-            case NamedConstant(value=value):
+            case sym.NamedConstant(value=value):
                 return value
             case _:
                 raise self.lvalues.not_a_value(found, node)
@@ -235,7 +226,7 @@ class ExpressionLowering:
         with self.frame.block() as found:
             place = self.lvalues.place(node.target, "'='")
         if isinstance(node.value, s.Braced):
-            value = self.braced(node.value, place.element if isinstance(place, Address) else place.type)
+            value = self.braced(node.value, place.element if isinstance(place, sym.Address) else place.type)
         else:
             value = self.value(node.value)
         mark = self.frame.mark
@@ -247,7 +238,7 @@ class ExpressionLowering:
 
     def _assign_pointer(self, node: s.Assignment) -> None:
         target = self.frame.lookup(node.target) if isinstance(node.target, s.Name) else None
-        if not isinstance(target, PointerVariable) or isinstance(node.value, s.Braced):
+        if not isinstance(target, sym.PointerVariable) or isinstance(node.value, s.Braced):
             raise NotAValue("this", "only pointer variables take addresses").at(node.target.span)
         if node.op:
             moved = s.Binary(node.span, node.op, node.span, node.target, node.value)
@@ -257,7 +248,7 @@ class ExpressionLowering:
             return
         self.point(target, self.lvalues.address(node.value), node.value.span)
 
-    def point(self, target: PointerVariable, address: Address, span: Span) -> None:
+    def point(self, target: sym.PointerVariable, address: sym.Address, span: Span) -> None:
         """Make a pointer variable point somewhere. Raises CannotConvert."""
         given = type_of(address.pointer)
         assert isinstance(given, Pointer), "addresses are pointers"
@@ -325,11 +316,11 @@ class ExpressionLowering:
     def _attribute(self, node: s.Attribute) -> Expr:
         if isinstance(node.value, s.Name):
             match self.frame.lookup(node.value):
-                case RawArray(name=name) if node.name == "ndim":
+                case sym.RawArray(name=name) if node.name == "ndim":
                     return Query(name, "ndim", None, INT64)
-                case Indexer(axes=axes) if node.name == "ndim":
+                case sym.Indexer(axes=axes) if node.name == "ndim":
                     return Query("", "ndim", None, INT64) if axes is None else const(len(axes), INT64)
-                case RawArray() | Indexer():
+                case sym.RawArray() | sym.Indexer():
                     raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
         owner = self.storage.owner(node)
         if owner is not None:

@@ -5,26 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fusec.base import ops
-from fusec.base.dtypes import (
-    BFLOAT16,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT16,
-    INT32,
-    INT64,
-    UINT16,
-    UINT32,
-    UINT64,
-    DType,
-    c_common,
-    c_promote,
-    complex_type,
-    real_type,
-)  # fmt: skip
+from fusec.base import dtypes, ops
+from fusec.base.dtypes import DType, c_common, c_promote, complex_type, real_type
 from fusec.base.records import dataclass
 from fusec.frontends.c.arithmetic import dtype_of, to
+from fusec.frontends.c.c_types import SCALARS
 from fusec.frontends.lowering import CallSite
 from fusec.ir.expr import Expr, apply, const, scalar_type
 
@@ -45,8 +30,8 @@ def floating(site: CallSite, args: list[Expr], complex_too: bool = False, single
     if any(each.is_complex for each in given) and not complex_too:
         raise site.refuse("complex values", "take x.real(), x.imag() or abs(x)")
     parts = [real_type(each) for each in given]
-    wide = any(part == FLOAT64 or not part.is_float for part in parts) and not single
-    part = FLOAT64 if wide else FLOAT32
+    wide = any(part == dtypes.FLOAT64 or not part.is_float for part in parts) and not single
+    part = dtypes.FLOAT64 if wide else dtypes.FLOAT32
     common = complex_type(part) if any(each.is_complex for each in given) else part
     return [to(arg, common) for arg in args]
 
@@ -98,7 +83,7 @@ def _part(which: str) -> BuiltinFunction:
 def _complex_only(op: str) -> BuiltinFunction:
     def make(site: CallSite, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
-        return apply(op, to(args[0], complex_type(given if given.is_float or given.is_complex else FLOAT64)))
+        return apply(op, to(args[0], complex_type(given if given.is_float or given.is_complex else dtypes.FLOAT64)))
 
     return BuiltinFunction(1, make)
 
@@ -124,14 +109,14 @@ def _scale(site: CallSite, args: list[Expr]) -> Expr:
     (value,) = floating(site, args[:1])
     if scalar_type(_real(site, args[1])).is_float:
         raise site.refuse("a float as the exponent", "the second argument is an int")
-    return apply("ldexp", value, to(args[1], INT32))
+    return apply("ldexp", value, to(args[1], dtypes.INT32))
 
 
 def _first_set(dtype: DType) -> BuiltinFunction:
     def make(site: CallSite, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype)
         lowest = apply("bitwise_and", value, apply("negative", value))
-        return apply("subtract", const(dtype.bits, INT32), apply("count_leading_zeros", lowest))
+        return apply("subtract", const(dtype.bits, dtypes.INT32), apply("count_leading_zeros", lowest))
 
     return BuiltinFunction(1, make)
 
@@ -179,8 +164,8 @@ def _positive_difference(site: CallSite, args: list[Expr]) -> Expr:
 
 
 def _saturate(site: CallSite, args: list[Expr]) -> Expr:
-    value = to(_real(site, args[0]), FLOAT32)
-    zero, one = const(0, FLOAT32), const(1, FLOAT32)
+    value = to(_real(site, args[0]), dtypes.FLOAT32)
+    zero, one = const(0, dtypes.FLOAT32), const(1, dtypes.FLOAT32)
     return apply("fmin", apply("fmax", value, zero), one)
 
 
@@ -207,7 +192,7 @@ def _neighbour(op: str) -> BuiltinFunction:
 
     def make(site: CallSite, args: list[Expr]) -> Expr:
         given = {dtype_of(arg, site.span, site.name) for arg in args}
-        return apply(op, *args) if given in ({FLOAT16}, {BFLOAT16}) else plain.make(site, args)
+        return apply(op, *args) if given in ({dtypes.FLOAT16}, {dtypes.BFLOAT16}) else plain.make(site, args)
 
     return BuiltinFunction(plain.arity, make)
 
@@ -224,7 +209,7 @@ def _bit_count(op: str) -> BuiltinFunction:
         given = dtype_of(_real(site, args[0]), site.span, site.name)
         if given.is_float:
             raise site.refuse(f"{given} values", "pass an integer")
-        return apply(op, args[0] if given.is_integer else to(args[0], INT32))
+        return apply(op, args[0] if given.is_integer else to(args[0], dtypes.INT32))
 
     return BuiltinFunction(1, make)
 
@@ -238,50 +223,53 @@ def _mathematics() -> dict[str, BuiltinFunction]:
     table["absolute"] = BuiltinFunction(1, _absolute)
     for name, op in (("lrint", "rint"), ("lround", "round")):
         for spelled in (name, f"l{name}", f"{name}f", f"l{name}f"):
-            table[spelled] = _rounded(op, INT64)
+            table[spelled] = _rounded(op, dtypes.INT64)
     for name in ("ldexp", "scalbn", "scalbln"):
         table[name] = table[f"{name}f"] = BuiltinFunction(2, _scale)
     table["fdim"] = table["fdimf"] = BuiltinFunction(2, _positive_difference)
-    table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
+    table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", dtypes.FLOAT32)
     return table
 
 
 def _intrinsics() -> dict[str, BuiltinFunction]:
     table: dict[str, BuiltinFunction] = {}
-    for letter, dtype in (("f", FLOAT32), ("d", FLOAT64)):
+    for letter, dtype in (("f", dtypes.FLOAT32), ("d", dtypes.FLOAT64)):
         for name, op in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("sqrt", "sqrt")):
             table[f"__{letter}{name}_rn"] = _fixed(op, dtype)
         table[f"__{letter}rcp_rn"] = _reciprocal("", dtype)
-    table["__fmaf_rn"], table["__fma_rn"] = _fixed("fma", FLOAT32), _fixed("fma", FLOAT64)
-    table["__fdividef"], table["fdividef"] = _fixed("divide", FLOAT32), _fixed("divide", FLOAT32)
+    table["__fmaf_rn"], table["__fma_rn"] = _fixed("fma", dtypes.FLOAT32), _fixed("fma", dtypes.FLOAT64)
+    table["__fdividef"], table["fdividef"] = _fixed("divide", dtypes.FLOAT32), _fixed("divide", dtypes.FLOAT32)
     table["__saturatef"] = table["saturatef"] = BuiltinFunction(1, _saturate)
-    integers = {"int": INT32, "uint": UINT32, "ll": INT64, "ull": UINT64}
+    integers = {"int": dtypes.INT32, "uint": dtypes.UINT32, "ll": dtypes.INT64, "ull": dtypes.UINT64}
     roundings = {"rn": "rint", "rz": "", "rd": "floor", "ru": "ceil"}
-    for source, dtype in (("float", FLOAT32), ("double", FLOAT64)):
+    for source, dtype in (("float", dtypes.FLOAT32), ("double", dtypes.FLOAT64)):
         for name, integer in integers.items():
             for mode, op in roundings.items():
                 table[f"__{source}2{name}_{mode}"] = _rounded(op, integer, dtype)
             table[f"__{name}2{source}_rn"] = _converted(integer, dtype)
-    table["__double2float_rn"] = _converted(FLOAT64, FLOAT32)
-    table["__half2float"] = _converted(FLOAT16, FLOAT32)
-    table["__float2half"] = table["__float2half_rn"] = _converted(FLOAT32, FLOAT16)
-    for first, second, a, b in (
-        ("float", "int", FLOAT32, INT32), ("float", "uint", FLOAT32, UINT32), ("double", "longlong", FLOAT64, INT64),
-        ("half", "short", FLOAT16, INT16), ("half", "ushort", FLOAT16, UINT16),
+    table["__double2float_rn"] = _converted(dtypes.FLOAT64, dtypes.FLOAT32)
+    table["__half2float"] = _converted(dtypes.FLOAT16, dtypes.FLOAT32)
+    table["__float2half"] = table["__float2half_rn"] = _converted(dtypes.FLOAT32, dtypes.FLOAT16)
+    for first, second in (
+        ("float", "int"), ("float", "uint"), ("double", "longlong"), ("half", "short"), ("half", "ushort")
     ):  # fmt: skip
+        a, b = SCALARS[first], SCALARS[second]
         table[f"__{first}_as_{second}"], table[f"__{second}_as_{first}"] = _bits(a, b), _bits(b, a)
     return table
 
 
 def _integers() -> dict[str, BuiltinFunction]:
     table: dict[str, BuiltinFunction] = {}
-    for suffix, unsigned in (("", UINT32), ("ll", UINT64)):
+    for suffix, unsigned in (("", dtypes.UINT32), ("ll", dtypes.UINT64)):
         table[f"__popc{suffix}"] = _fixed("count_ones", unsigned)
         table[f"__clz{suffix}"] = _fixed("count_leading_zeros", unsigned)
         table[f"__ffs{suffix}"] = _first_set(unsigned)
         table[f"__brev{suffix}"] = _reverse(unsigned)
-    table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", INT32), _fixed("multiply_high", UINT32)
-    table["__mul64hi"], table["__umul64hi"] = _fixed("multiply_high", INT64), _fixed("multiply_high", UINT64)
+    table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", dtypes.INT32), _fixed("multiply_high", dtypes.UINT32)
+    table["__mul64hi"], table["__umul64hi"] = (
+        _fixed("multiply_high", dtypes.INT64),
+        _fixed("multiply_high", dtypes.UINT64),
+    )
     table["popcount"], table["clz"] = _bit_count("count_ones"), _bit_count("count_leading_zeros")
     table["_floor_divide"] = table["floor_divide"] = _common("floor_divide")
     return table

@@ -14,25 +14,12 @@ from fusec.errors.language import (
     NotSupported,
     UnknownMember,
 )
+from fusec.frontends.c import symbols as sym
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import dtype_of, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, show
 from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.storage import PlaceAccess, target_type
-from fusec.frontends.c.symbols import (
-    Address,
-    FieldPlace,
-    GlobalArray,
-    Indexer,
-    LocalArrayOf,
-    NamedConstant,
-    Place,
-    PointerVariable,
-    RawArray,
-    StructAddress,
-    Symbol,
-    Variable,
-)
 from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.frontends.c.warnings import comma_index
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
@@ -52,7 +39,7 @@ class LvalueLowering:
 
     # --- places ---
 
-    def place(self, node: s.Expression, what: str = "this") -> Place:
+    def place(self, node: s.Expression, what: str = "this") -> sym.Place:
         """The place an expression names. Raises NotAPlace and the errors of names and indices."""
         match node:
             case s.Name():
@@ -68,41 +55,41 @@ class LvalueLowering:
             case _:
                 raise NotAPlace(what).at(node.span)
 
-    def stepped(self, node: s.Prefix, wanted: bool = True) -> tuple[Place, Expr]:
+    def stepped(self, node: s.Prefix, wanted: bool = True) -> tuple[sym.Place, Expr]:
         """The place that a prefix ``++`` or ``--`` changes, evaluated once, and its new value."""
         place = self.place(node.operand, f"'{node.op}'")
         if wanted:
             place = self.frozen(place, "_t")
         return place, self.storage.store(place, step(self.storage.load(place), node.op, node.span), node.span, wanted)
 
-    def _named(self, found: Symbol, node: s.Name) -> Place:
+    def _named(self, found: sym.Symbol, node: s.Name) -> sym.Place:
         match found:
-            case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
+            case sym.Variable() | sym.Address() | sym.FieldPlace() | sym.StructAddress(pointer=False):
                 return found
-            case NamedConstant():
+            case sym.NamedConstant():
                 raise AssignToConst(f"constant '{node.name}'", "copy it to a local variable first").at(node.span)
             case _:
                 raise self.not_a_value(found, node)
 
-    def not_a_value(self, found: Symbol, node: s.Name) -> Exception:
+    def not_a_value(self, found: sym.Symbol, node: s.Name) -> Exception:
         """The error for a name that is used as a value but has none."""
         match found:
-            case RawArray():
+            case sym.RawArray():
                 return NotAValue(
                     f"raw array '{node.name}'", f"index it: {node.name}[i], or take an address: &{node.name}[0]"
                 ).at(node.span)
-            case LocalArrayOf() | GlobalArray():
+            case sym.LocalArrayOf() | sym.GlobalArray():
                 return NotAValue(f"array '{node.name}'", f"index it: {node.name}[0]").at(node.span)
-            case PointerVariable() | StructAddress():
+            case sym.PointerVariable() | sym.StructAddress():
                 return NotAValue(
                     f"pointer '{node.name}'", f"read what it points to: *{node.name} or {node.name}[0]"
                 ).at(node.span)
-            case Indexer():
+            case sym.Indexer():
                 return NotAValue("'_ind'", "use _ind.size(), _ind.ndim or _ind.get()[axis]").at(node.span)
             case _:
                 raise AssertionError(f"{found} is a value")
 
-    def _field(self, node: s.Attribute) -> Place:
+    def _field(self, node: s.Attribute) -> sym.Place:
         owner = self.storage.owner(node)
         if owner is None and not isinstance(node.value, s.Name):
             raise NotAPlace(f"'.{node.name}'").at(node.span)
@@ -113,20 +100,20 @@ class LvalueLowering:
 
     # --- indexing ---
 
-    def element(self, node: s.Index) -> Address:
+    def element(self, node: s.Index) -> sym.Address:
         """The element that an index expression names."""
         base, indices = _indices(node)
         if isinstance(node.index, s.Comma):
-            raise comma_index(node, isinstance(base, s.Name) and isinstance(self.frame.find(base.name), RawArray))
+            raise comma_index(node, isinstance(base, s.Name) and isinstance(self.frame.find(base.name), sym.RawArray))
         if isinstance(base, s.Name):
             found = self.frame.array_of(base)
             match found:
-                case RawArray():
+                case sym.RawArray():
                     if len(indices) > 1:
                         cure = f"write ptrdiff_t idx[] = {{...}}; and then {base.name}[idx]"
                         raise BadIndex(f"raw array '{base.name}' takes one index", cure).at(node.span)
                     return self._raw(found, indices[0], node)
-                case LocalArrayOf():
+                case sym.LocalArrayOf():
                     return self._local_element(found, indices, node)
         if isinstance(base, s.Attribute) and base.name in ("shape", "strides", "get"):
             shown = base.value.span.text
@@ -135,7 +122,7 @@ class LvalueLowering:
             raise BadIndex("a pointer takes one index", "compute the flat index yourself").at(node.span)
         return self._further(self.address(base), indices[0])
 
-    def _further(self, address: Address, index: s.Expression, op: str = "+") -> Address:
+    def _further(self, address: sym.Address, index: s.Expression, op: str = "+") -> sym.Address:
         """An address moved by an index that is evaluated after it."""
         mark = self.frame.mark
         distance = self.index(index)
@@ -147,7 +134,7 @@ class LvalueLowering:
             distance = apply("negative", distance)
         return self._advanced(replace(address, pointer=pointer), distance)
 
-    def _advanced(self, address: Address, distance: Expr) -> Address:
+    def _advanced(self, address: sym.Address, distance: Expr) -> sym.Address:
         """An address some elements, or for an address of bytes some bytes, further on."""
         if address.offset is not None:
             start = address.offset
@@ -165,19 +152,19 @@ class LvalueLowering:
             )
         return to(value, INT64)
 
-    def _raw(self, array: RawArray, index: s.Expression, node: s.Index) -> Address:
+    def _raw(self, array: sym.RawArray, index: s.Expression, node: s.Index) -> sym.Address:
         pointer = Pointer(array.dtype, "global", bool(array.const))
-        if isinstance(index, s.Name) and isinstance(found := self.frame.find(index.name), LocalArrayOf):
+        if isinstance(index, s.Name) and isinstance(found := self.frame.find(index.name), sym.LocalArrayOf):
             axes = tuple(
                 to(self.storage.load(self.local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0])
             )
-            return Address(At(array.name, self._axes(array, axes, node), pointer), array.dtype, array.const)
+            return sym.Address(At(array.name, self._axes(array, axes, node), pointer), array.dtype, array.const)
         if _is_coordinates(index):
             axes = tuple(Query("", "coordinate", const(k, INT64), INT64) for k in range(array.ndim or 1))
-            return Address(At(array.name, axes, pointer), array.dtype, array.const)
-        return Address(At(array.name, (self.index(index),), pointer), array.dtype, array.const)
+            return sym.Address(At(array.name, axes, pointer), array.dtype, array.const)
+        return sym.Address(At(array.name, (self.index(index),), pointer), array.dtype, array.const)
 
-    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Index) -> tuple[Expr, ...]:
+    def _axes(self, array: sym.RawArray, axes: tuple[Expr, ...], node: s.Index) -> tuple[Expr, ...]:
         if array.ndim is None:
             array.ndim = len(axes)
         if len(axes) == 1 or len(axes) == array.ndim:
@@ -185,12 +172,12 @@ class LvalueLowering:
         cure = "give the index array one element for every axis"
         raise BadIndex(f"'{array.name}' has {array.ndim} axes, the index {len(axes)}", cure).at(node.span)
 
-    def local_at(self, array: LocalArrayOf, flat: Expr) -> Address:
+    def local_at(self, array: sym.LocalArrayOf, flat: Expr) -> sym.Address:
         """The element of a local array at a flat index."""
         start = LocalArray(array.name, Pointer(array.element, "local"))
-        return Address(self.moved(start, flat), array.element, array.const)
+        return sym.Address(self.moved(start, flat), array.element, array.const)
 
-    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Index) -> Address:
+    def _local_element(self, array: sym.LocalArrayOf, indices: list[s.Expression], node: s.Index) -> sym.Address:
         if len(indices) != len(array.lengths):
             shown = f"'{array.name}' has {len(array.lengths)} dimension(s), the index {len(indices)}"
             raise BadIndex(shown, "index every dimension").at(node.span)
@@ -230,7 +217,9 @@ class LvalueLowering:
         match node:
             case s.Name():
                 found = self.frame.find(node.name)
-                return isinstance(found, (PointerVariable, LocalArrayOf, GlobalArray)) or is_struct_pointer(found)
+                return isinstance(found, (sym.PointerVariable, sym.LocalArrayOf, sym.GlobalArray)) or is_struct_pointer(
+                    found
+                )
             case s.Prefix(op="&"):
                 return True
             case s.Prefix(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
@@ -257,7 +246,7 @@ class LvalueLowering:
                 return any("*" in function.result.marks for function in self.frame.unit.functions.get(name, ()))
         return False
 
-    def address(self, node: s.Expression) -> Address:
+    def address(self, node: s.Expression) -> sym.Address:
         """The address that an expression is. Raises NotAValue or NotAPlace."""
         with self.frame.nested(node.span):
             match node:
@@ -287,46 +276,46 @@ class LvalueLowering:
                 case _:
                     raise NotAValue("this", "a pointer is needed here: &x[0], or a local array").at(node.span)
 
-    def _pointer_call(self, node: s.CallNode) -> Address:
+    def _pointer_call(self, node: s.CallNode) -> sym.Address:
         """The address that a device function returns."""
         found = self.frame.call(node)
         assert found is not None, "the function returns a pointer"
         type_ = type_of(found)
         assert isinstance(type_, Pointer), "the function returns a pointer"
-        return Address(found, type_.element, "the target of a const pointer" if type_.const else "")
+        return sym.Address(found, type_.element, "the target of a const pointer" if type_.const else "")
 
-    def _pointer(self, found: Symbol, node: s.Name) -> Address:
+    def _pointer(self, found: sym.Symbol, node: s.Name) -> sym.Address:
         match found:
-            case PointerVariable(name=name, element=element, const=reason, type=type_):
+            case sym.PointerVariable(name=name, element=element, const=reason, type=type_):
                 if type_ is None:
                     found.settle(Pointer(element, "global", bool(reason)))
                     type_ = found.type
                 assert type_ is not None, "settled above"
-                return Address(Local(name, type_), element, reason, const(0, INT64) if found.in_bytes else None)
-            case LocalArrayOf(name=name, element=element, const=reason):
-                return Address(LocalArray(name, Pointer(element, "local")), element, reason)
-            case RawArray():
+                return sym.Address(Local(name, type_), element, reason, const(0, INT64) if found.in_bytes else None)
+            case sym.LocalArrayOf(name=name, element=element, const=reason):
+                return sym.Address(LocalArray(name, Pointer(element, "local")), element, reason)
+            case sym.RawArray():
                 raise self.not_a_value(found, node)
             case _:
                 cure = "an array is needed here; to index a parameter, declare it raw"
                 raise BadIndex(f"'{node.name}' is a single value, not an array or pointer", cure).at(node.span)
 
-    def _address_of(self, node: s.Expression, span: Span) -> Address:
+    def _address_of(self, node: s.Expression, span: Span) -> sym.Address:
         if isinstance(node, s.Name):
             found = self.frame.array_of(node)
-            if isinstance(found, LocalArrayOf):
+            if isinstance(found, sym.LocalArrayOf):
                 return self._pointer(found, node)
-            if isinstance(found, Variable) and found.const:
+            if isinstance(found, sym.Variable) and found.const:
                 cure = "inputs are values here; declare the parameter raw to take addresses"
                 raise NotSupported(f"the address of '{node.name}' is", cure).at(span)
         found_place = self.place(node, "'&'")
-        if not isinstance(found_place, Address):
+        if not isinstance(found_place, sym.Address):
             raise NotSupported("this address is", "take the address of an array element or of a plain variable").at(
                 span
             )
         return found_place
 
-    def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> Address:
+    def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> sym.Address:
         wanted = self.types.resolve(kind)
         if not isinstance(wanted, PointerTo):
             raise NotSupported(f"an address as {show(wanted)} is", ADDRESSES).at(span)
@@ -338,33 +327,33 @@ class LvalueLowering:
             cure = "read the elements one by one"
             raise CannotConvert(f"a pointer to {given.element}", show(wanted), cure).at(span)
         if given.offset is None and wanted.element in (INT8, UINT8) and real.nbytes > 1:
-            return Address(given.pointer, wanted.element, given.const, const(0, INT64))
+            return sym.Address(given.pointer, wanted.element, given.const, const(0, INT64))
         if wanted.element == given.element or (
             wanted.element.is_integer and real.is_integer and wanted.element.bits == real.bits
         ):
-            return Address(given.pointer, wanted.element, given.const)
+            return sym.Address(given.pointer, wanted.element, given.const)
         cure = "read the element and convert it; __float_as_int and its relatives reinterpret bits"
         raise CannotConvert(f"a pointer to {given.element}", f"a pointer to {wanted.element}", cure).at(span)
 
-    def unbytes(self, address: Address) -> Address:
+    def unbytes(self, address: sym.Address) -> sym.Address:
         """An address of bytes as one of the elements stored there, whose size must divide it."""
         real = target_type(address.pointer)
         assert address.offset is not None, "only addresses of bytes have offsets"
         size = const(real.nbytes, INT64)
         elements = const(0, INT64) if isinstance(address.offset, Const) and not address.offset.bits else None
         moved = self.moved(address.pointer, elements or apply("quotient", address.offset, size))
-        return Address(self.frame.bounded(moved), real, address.const)
+        return sym.Address(self.frame.bounded(moved), real, address.const)
 
-    def _stepped(self, target: s.Name, op: str, after: bool) -> Address:
+    def _stepped(self, target: s.Name, op: str, after: bool) -> sym.Address:
         found = self.address(target)
         if not isinstance(found.pointer, Local) or found.offset is not None:
             raise NotAPlace(f"'{op}'").at(target.span)
         old = self.frame.temporary(found.pointer) if after else found.pointer
         moved = self.moved(found.pointer, const(1 if op == "++" else -1, INT64))
         self.frame.emit(Assign(found.pointer.name, moved, line=self.frame.line))
-        return Address(old, found.element, found.const)
+        return sym.Address(old, found.element, found.const)
 
-    def _chosen(self, node: s.Choose) -> Address:
+    def _chosen(self, node: s.Choose) -> sym.Address:
         condition = truth(self.frame.value(node.condition))
         with self.frame.block() as then:
             a = self.address(node.then)
@@ -375,9 +364,9 @@ class LvalueLowering:
         kept = self.frame.variable(self._pointer_type(a, b, node.span))
         branches = (*then, Assign(kept.name, a.pointer)), (*orelse, Assign(kept.name, b.pointer))
         self.frame.emit(If(condition, *branches, line=self.frame.line))
-        return Address(kept, a.element, a.const or b.const)
+        return sym.Address(kept, a.element, a.const or b.const)
 
-    def _pointer_type(self, a: Address, b: Address, span: Span) -> Pointer:
+    def _pointer_type(self, a: sym.Address, b: sym.Address, span: Span) -> Pointer:
         left, right = type_of(a.pointer), type_of(b.pointer)
         assert isinstance(left, Pointer), "addresses are pointers"
         assert isinstance(right, Pointer), "addresses are pointers"
@@ -389,21 +378,21 @@ class LvalueLowering:
 
     # --- references ---
 
-    def frozen(self, place: Place, name: str) -> Place:
+    def frozen(self, place: sym.Place, name: str) -> sym.Place:
         """A place for a reference, which later assignments to its index do not move."""
         self.storage.refuse_bytes(place)
         match place:
-            case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
+            case sym.Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
                 fixed = tuple(
                     at if isinstance(at, (Const, Query)) else self.frame.temporary(at, f"{name}_index") for at in index
                 )
-                return Address(At(param, fixed, type_), element, reason)
-            case Address(pointer=Offset() as pointer, element=element, const=reason):
+                return sym.Address(At(param, fixed, type_), element, reason)
+            case sym.Address(pointer=Offset() as pointer, element=element, const=reason):
                 if isinstance(pointer.offset, Const) and isinstance(pointer.pointer, LocalArray):
                     return place
-                return Address(self._pointer_temporary(pointer, name), element, reason)
-            case Address(pointer=Local() as pointer, element=element, const=reason):
-                return Address(self._pointer_temporary(pointer, name), element, reason)
+                return sym.Address(self._pointer_temporary(pointer, name), element, reason)
+            case sym.Address(pointer=Local() as pointer, element=element, const=reason):
+                return sym.Address(self._pointer_temporary(pointer, name), element, reason)
             case _:
                 return place
 
@@ -413,9 +402,9 @@ class LvalueLowering:
         return local
 
 
-def is_struct_pointer(found: Symbol | None) -> bool:
+def is_struct_pointer(found: sym.Symbol | None) -> bool:
     """True for a parameter that is a pointer to a struct."""
-    return isinstance(found, StructAddress) and found.pointer
+    return isinstance(found, sym.StructAddress) and found.pointer
 
 
 def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:

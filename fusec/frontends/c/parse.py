@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from fusec.base.source import SourceFile
-from fusec.frontends import grammar_tables
 from fusec.frontends.c import constants
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.build import TreeBuilder
@@ -15,7 +13,7 @@ from fusec.frontends.c.params import ParamDecl
 from fusec.frontends.c.preprocess import Preprocessor
 from fusec.frontends.c.syntax_errors import Misparse
 from fusec.frontends.c.texts import KernelTexts, ReductionTexts
-from fusec.frontends.grammar_tables import STARTS, Callback, Tables, Token, UnexpectedSymbolError
+from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 
 
 class Reader:
@@ -23,7 +21,7 @@ class Reader:
 
     def __init__(self, texts: KernelTexts | ReductionTexts, params: tuple[ParamDecl, ...], *types: str) -> None:
         self.kernel = texts.name
-        self.tables: Tables = grammar_tables.load("kernel", STARTS)
+        self.tables = TreeBuilder.tables()
         self.preprocessor = Preprocessor(self._condition)
         self.values = frozenset(param.name for param in params)
         placeholders = {param.type_name for param in params if param.dtype is None}
@@ -59,15 +57,10 @@ class Reader:
     def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
         builder = TreeBuilder(file)
         try:
-            found = self.tables.parse(tokens, start, _callbacks(), builder)
+            found = builder.parse(tokens, start)
             self.addressed |= {name for name, count in builder.addressed.items() if count > 0}
             return found
         except UnexpectedSymbolError as error:
             values = self.values | {"i", "n"}
             wrong = Misparse(file, tokens, values, self.classifier.types, self.tables.words)
             raise wrong.explain(error) from None
-
-
-@cache
-def _callbacks() -> tuple[Callback, ...]:
-    return grammar_tables.load("kernel", STARTS).bind(TreeBuilder)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass, replace
@@ -17,9 +17,8 @@ from fusec.errors.base import FusecError, UserError
 from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
 from fusec.errors.language import ArgumentCount, StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
-from fusec.frontends import grammar_tables
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS
-from fusec.frontends.grammar_tables import Callback, Tables, Token, UnexpectedSymbolError
+from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import PythonTreeBuilder
 from fusec.frontends.python.tokens import scan
@@ -77,10 +76,9 @@ def parse(file: SourceFile) -> Parsed:
         raise ExpressionTooLarge(MAX_CHARACTERS, "characters").at()
     if any("\ud800" <= char <= "\udfff" for char in file.text):
         raise NotAnExpression("the text is not Unicode: it has half of a character", "decode it first").at()
-    grammar = _tables()
-    tokens = _tokens(file, grammar)
+    tokens = _tokens(file)
     try:
-        tree: s.Expression = grammar.parse(tokens, "expressions", _callbacks(), PythonTreeBuilder(file))
+        tree: s.Expression = PythonTreeBuilder(file).parse(tokens, "expressions")
     except UnexpectedSymbolError as error:
         raise _refused(file, error.token) from None
     return _Splitter(file).parsed(tree)
@@ -89,11 +87,12 @@ def parse(file: SourceFile) -> Parsed:
 # --- tokens and their errors ---------------------------------------------------------------------------------------
 
 
-def _tokens(file: SourceFile, grammar: Tables) -> list[Token]:
+def _tokens(file: SourceFile) -> list[Token]:
     """The tokens of a text in which line breaks are spaces. Raises NotAnExpression and ExpressionTooLarge."""
     blank = re.sub(r"[\r\n]|\\(?=\r?\n)", " ", re.sub(r"#[^\n]*", lambda found: " " * len(found.group()), file.text))
     try:
-        found = [token for token in scan(SourceFile(file.name, blank), grammar.words) if token.type not in LAYOUT]
+        tokens = scan(SourceFile(file.name, blank), PythonTreeBuilder.tables().words)
+        found = [token for token in tokens if token.type not in LAYOUT]
     except FusecError as problem:
         raise _illegible(file, problem) from None
     if len(found) > MAX_TOKENS:
@@ -146,15 +145,6 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
     if token.type in STATEMENTS:
         cure = f"'{token.text}' is a keyword of Python, not a name"
     return NotAnExpression(f"unexpected '{token.text}'", cure).at(_span(file, token))
-
-
-def _tables() -> Tables:
-    return grammar_tables.load("python", grammar_tables.GRAMMARS["python"])
-
-
-@cache
-def _callbacks() -> tuple[Callback, ...]:
-    return _tables().bind(PythonTreeBuilder)
 
 
 # --- trees -----------------------------------------------------------------------------------------------------------

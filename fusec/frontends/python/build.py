@@ -17,6 +17,8 @@ LAMBDA = "lambda_"  # what a function without a name is called where it needs on
 class PythonTreeBuilder(SyntaxBuilder):
     """Builds the tree of one text."""
 
+    grammar = "python"
+
     # --- functions ---
 
     def module(self, children: Children) -> tuple[s.FunctionNode, ...]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import TooDeep
-from fusec.frontends import grammar_tables
-from fusec.frontends.grammar_tables import Callback, Tables, Token, UnexpectedSymbolError
+from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import PythonTreeBuilder
 from fusec.frontends.python.syntax_errors import explain
@@ -23,11 +22,10 @@ MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for 
 @default_rounding()
 def parse(file: SourceFile) -> tuple[s.FunctionNode, ...]:
     """The functions of a text, decorators left out. Raises the errors of fusec.errors.python and language."""
-    grammar = _tables()
-    tokens = scan(file, grammar.words)
+    tokens = scan(file, PythonTreeBuilder.tables().words)
     _check_nesting(file, tokens)
     try:
-        found: tuple[s.FunctionNode, ...] = grammar.parse(tokens, "module", _callbacks(), PythonTreeBuilder(file))
+        found: tuple[s.FunctionNode, ...] = PythonTreeBuilder(file).parse(tokens, "module")
     except UnexpectedSymbolError as error:
         raise explain(file, error.token, error.expected) from None
     return found
@@ -37,13 +35,13 @@ def parse(file: SourceFile) -> tuple[s.FunctionNode, ...]:
 @default_rounding()
 def parse_lambda(file: SourceFile, start: int, end: int) -> s.FunctionNode:
     """The lambda that stands from `start` to `end` of a text, as a function that returns its value."""
-    grammar, text = _tables(), file.text
+    text = file.text
     blank = "".join(char if char == "\n" else " " for char in text[:start])
     alone = SourceFile(file.name, blank + text[start:end])
-    tokens = scan(alone, grammar.words, joined=True)
+    tokens = scan(alone, PythonTreeBuilder.tables().words, joined=True)
     _check_nesting(file, tokens)
     try:
-        found: s.FunctionNode = grammar.parse(tokens, "anonymous", _callbacks(), PythonTreeBuilder(file))
+        found: s.FunctionNode = PythonTreeBuilder(file).parse(tokens, "anonymous")
     except UnexpectedSymbolError as error:
         line = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), text[start:end])
         flat = SourceFile(file.name, blank + re.sub(r"[\r\n\\]", " ", line))
@@ -65,12 +63,3 @@ def _check_nesting(file: SourceFile, tokens: list[Token]) -> None:
         )
         if depth > MAX_NESTING:
             raise TooDeep(MAX_NESTING, "brackets and blocks").at(Span(file, token.start, token.end))
-
-
-def _tables() -> Tables:
-    return grammar_tables.load("python", grammar_tables.GRAMMARS["python"])
-
-
-@cache
-def _callbacks() -> tuple[Callback, ...]:
-    return _tables().bind(PythonTreeBuilder)
