@@ -17,7 +17,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.python import PartsDiffer
 from fusec.frontends.python.kernel_context import Other, value_of
 from fusec.frontends.python.types import Kind, PythonType, promote, storage
-from fusec.frontends.python.values import Absent, Items, Scalar, adapt
+from fusec.frontends.python.values import Absent, Items, Scalar, adapt, items_of
 
 MAX_WIDENINGS = 16  # each makes some part wider, and there are few types to widen to
 
@@ -57,9 +57,11 @@ class Parts:
 def identity_of(capture: object) -> tuple[tuple[Scalar, ...], bool] | None:
     """The numbers of an identity, and whether they come as a tuple; None if there is none, or it is no such thing."""
     found = value_of(capture, "identity") if isinstance(capture, tuple) else Absent()
-    items = found.items if isinstance(found, Items) else (found,)
+    if isinstance(found, (Absent, Other)):
+        return None
+    items = items_of(found)
     numbers = tuple(item for item in items if isinstance(item, Scalar))
-    if isinstance(found, (Absent, Other)) or len(numbers) != len(items) or not items:
+    if len(numbers) != len(items) or not items:
         return None
     return numbers, isinstance(found, Items)
 

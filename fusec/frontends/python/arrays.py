@@ -9,7 +9,7 @@ from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
-from fusec.errors.python import BadTarget, NotInSubset
+from fusec.errors.python import BadTarget
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python import values as v
 from fusec.frontends.python.dtype_calls import cast, dtype_named
@@ -21,7 +21,6 @@ from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Of
 
 NAMES = {"local": "local", "shared": "tile"}  # of arrays in the IR
 MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU's thread may have without harm
-STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"
 
 # --- what is known of them ---
 
@@ -79,31 +78,23 @@ def item_of(context: FunctionContext, array: v.Array, node: s.Index) -> v.Scalar
 
 def address_of(context: FunctionContext, array: v.Array, node: s.Expression, span: Span) -> Expr:
     """The address of an element. node: the index as written."""
-    parts = node.items if isinstance(node, s.Tuple) else (node,)
-    values = [_index_part(context, part) for part in parts]
-    flat = [each for found in values for each in (found.items if isinstance(found, v.Items) else (found,))]
-    count = len(array.extents)
-    if len(flat) != count:
+    found, count = context.indices(node), len(array.extents)
+    if len(found) != count:
         cure = f"write {count} of them: a kernel reads one element at a time"
         axes = counted(count, "axis", "axes")
-        raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
-    index = [
-        _counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)
-        for at, (value, extent) in enumerate(zip(flat, array.extents, strict=True))
-    ]
+        raise BadIndex(f"{len(found)} indices into an array of {axes}", cure).at(span)
+    parts = node.items if isinstance(node, s.Tuple) else (node,)
+    written = parts if len(parts) == count else (node,) * count
+    rows = zip(found, written, array.extents, strict=True)
+    index = [_counted(value, part, extent, node.span) for value, part, extent in rows]
     if array.space != "global":
         return _local_place(array, index, node.span)
     return At(array.name, tuple(index) or (const(0, INT64),), Pointer(array.dtype, "global", not array.written))
 
 
-def _index_part(context: FunctionContext, node: s.Expression) -> v.Value:
-    found = context.value(node)
-    return found if isinstance(found, v.Items) else context.scalar(node)
-
-
-def _counted(value: v.Value, node: s.Expression | None, extent: Expr, span: Span) -> Expr:
+def _counted(value: v.Scalar, node: s.Expression, extent: Expr, span: Span) -> Expr:
     """An index as int64; one written as a negative number counts from the end."""
-    if not isinstance(value, v.Scalar) or is_bool(value.type) or not is_integer(value.type):
+    if is_bool(value.type) or not is_integer(value.type):
         raise BadIndex(f"{v.show(value)} as an index", "indices are integers: convert with int(x)").at(span)
     place = cast(value, INT64, span).read()
     written = isinstance(node, s.Prefix) and node.op == "-" and isinstance(node.operand, s.Number)
@@ -144,25 +135,6 @@ def _check_written(array: v.Array, span: Span) -> None:
 # --- functions of kernels alone ---
 
 
-def intrinsic(context: FunctionContext, callee: v.Intrinsic, node: s.CallNode) -> v.Value:
-    """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
-    if callee.name == "local":
-        return declare_array(context, "local", node)
-    if callee.name == "grid":
-        cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
-        raise NotInSubset("fusec.grid here is", cure).at(node.span)
-    raise NotInSubset("an atomic update inside an expression is", STATEMENT.format(callee.name)).at(node.span)
-
-
-def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> v.Value | None:
-    """The value of a call that changes memory, if that is what the expression is."""
-    name = effect_named(context, node)
-    if name not in ATOMICS:
-        return None
-    assert isinstance(node, s.CallNode), "an update is called"
-    return _atomic(context, name, node, wanted)
-
-
 def effect_named(context: FunctionContext, node: s.Expression) -> str:
     """Which function of kernels alone an expression calls that changes something; "" for none."""
     if not isinstance(node, s.CallNode) or not isinstance(node.callee, (s.Name, s.Attribute)):
@@ -175,7 +147,7 @@ def effect_named(context: FunctionContext, node: s.Expression) -> str:
     return callee.name if isinstance(callee, v.Intrinsic) and callee.name in EFFECTS else ""
 
 
-def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) -> v.Value:
+def atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) -> v.Value:
     """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
     op = ATOMICS[name]
     count = 4 if op == "compare_exchange" else 3
@@ -227,7 +199,7 @@ def _array_given(context: FunctionContext, function: str, node: s.CallNode) -> t
         raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
     size, named = context.value(args[0]), args[1]
     dtype = v.Type(dtype_named(named)) if isinstance(named, s.String) else context.value(named)
-    items = size.items if isinstance(size, v.Items) else (size,)
+    items = v.items_of(size)
     extents = [each.literal for each in items if isinstance(each, v.Scalar) and isinstance(each.literal, int)]
     if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
         cure = "its shape is a number of at least 1, or a tuple of such numbers, known when the kernel is compiled"

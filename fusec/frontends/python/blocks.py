@@ -26,27 +26,37 @@ INSIDE = "write it in the loop over the grid, in the kernel itself"
 
 def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
-    if callee.name == "barrier":
-        raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(node.span)
-    if callee.name == "shared":
-        _check(context, callee.name, node)
-        return arrays.declare_array(context, "shared", node)
-    if callee.name in INDICES:
-        _check(context, callee.name, node)
-        _without_arguments(callee.name, node)
-        return _where(context, INDICES[callee.name])
-    return arrays.intrinsic(context, callee, node)
+    match callee.name:
+        case "local":
+            return arrays.declare_array(context, "local", node)
+        case "shared":
+            _check(context, "shared", node)
+            return arrays.declare_array(context, "shared", node)
+        case "thread_index" | "block_index" as name:
+            _check(context, name, node)
+            _without_arguments(name, node)
+            return _where(context, INDICES[name])
+        case "grid":
+            cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
+            raise NotInSubset("fusec.grid here is", cure).at(node.span)
+        case "barrier":
+            what, cure = "fusec.barrier inside an expression is", "write it as a statement of its own"
+            raise NotInSubset(what, cure).at(node.span)
+    cure = f"write it as a statement of its own: old = fusec.{callee.name}(...)"
+    raise NotInSubset("an atomic update inside an expression is", cure).at(node.span)
 
 
 def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value | None:
     """The value of a call that changes memory, if that is what the expression is; a barrier has none."""
-    if not wanted and arrays.effect_named(context, node) == "barrier":
-        assert isinstance(node, s.CallNode), "a barrier is called"
-        _check(context, "barrier", node)
-        _without_arguments("barrier", node)
-        context.emit(Barrier(line=context.line))
-        return Absent()
-    return arrays.effect(context, node, wanted)
+    name = arrays.effect_named(context, node)
+    if not isinstance(node, s.CallNode) or not name or (wanted and name == "barrier"):
+        return None
+    if name != "barrier":
+        return arrays.atomic(context, name, node, wanted)
+    _check(context, "barrier", node)
+    _without_arguments("barrier", node)
+    context.emit(Barrier(line=context.line))
+    return Absent()
 
 
 def position(block: tuple[int, ...], axis: int) -> Expr:

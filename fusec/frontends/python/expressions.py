@@ -191,12 +191,7 @@ class PythonExpressions:
         if not isinstance(owner, (v.Items, v.Table)):
             cure = "a kernel computes one element, so a name stands for one number; fusec.stencil reads neighbours"
             raise NotInSubset(f"an index into {v.show(owner)} is", cure).at(node.span)
-        parts = node.index.items if isinstance(node.index, s.Tuple) else (node.index,)
-        found = [(each, part) for part in parts for each in self._indices(self.value(part))]
-        return sequences.item(owner, [self.context.number(each, part) for each, part in found], node.index.span)
-
-    def _indices(self, found: v.Value) -> tuple[v.Value, ...]:
-        return found.items if isinstance(found, v.Items) else (found,)
+        return sequences.item(owner, self.context.indices(node.index), node.index.span)
 
     # --- calls ---
 

@@ -121,6 +121,11 @@ class FunctionContext(StatementBuilder):
         """A value; of an array of a stencil its current element."""
         return self.neighbourhood.element(found, (), span) if isinstance(found, v.Neighbours) else found
 
+    def indices(self, node: s.Expression) -> list[v.Scalar]:
+        """The numbers of an index, of which tuples in it are several. Raises NotAValue."""
+        parts = node.items if isinstance(node, s.Tuple) else (node,)
+        return [self.number(each, part) for part in parts for each in v.items_of(self.value(part))]
+
     def test(self, node: s.Expression) -> Expr:
         """An expression as a condition."""
         return condition(self.scalar(node))

@@ -234,7 +234,7 @@ class PythonStatements:
 
     def _returned_parts(self, value: v.Value | None, node: s.ReturnNode) -> tuple[v.Scalar, ...]:
         span = node.value.span if node.value is not None else node.span
-        items = value.items if isinstance(value, v.Items) else (value,)
+        items = (value,) if value is None else v.items_of(value)
         if not items:
             raise NotInSubset("returning an empty tuple is", "return at least one number").at(span)
         found: list[v.Scalar] = []

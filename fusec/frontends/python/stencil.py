@@ -21,7 +21,7 @@ from fusec.frontends.python.function_exits import straight
 from fusec.frontends.python.kernel_context import value_of
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import carrier, is_bool, is_integer
-from fusec.frontends.python.values import Items, Neighbours, Scalar, converted, literal
+from fusec.frontends.python.values import Neighbours, Scalar, converted, items_of, literal
 from fusec.ir.expr import Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, If, Load, query
 
@@ -88,10 +88,8 @@ class StencilLowering:
 
     def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
         """The offsets of an index. Raises BadIndex."""
-        value = self.context.value(node)
-        found = value.items if isinstance(value, Items) else (value,)
         offsets: list[Scalar] = []
-        for each in found:
+        for each in items_of(self.context.value(node)):
             if not isinstance(each, Scalar) or not (is_integer(each.type) or is_bool(each.type)):
                 cure = "a[-1, 0] is the preceding neighbour along the first axis"
                 raise BadIndex("offsets are integers", cure).at(node.span)

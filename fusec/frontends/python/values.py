@@ -181,6 +181,11 @@ def placed(problem: FusecError, span: Span) -> FusecError:
     return problem
 
 
+def items_of(value: Value) -> tuple[Value, ...]:
+    """The items of a tuple; of another value, that alone."""
+    return value.items if isinstance(value, Items) else (value,)
+
+
 def literal(value: PythonNumber) -> Scalar:
     """A Python number known now; one beyond int64 is refused where it is read, unless it was adapted before."""
     kind = PYTHON_TYPES[type(value)]
