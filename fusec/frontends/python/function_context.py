@@ -191,7 +191,7 @@ class FunctionContext(StatementBuilder):
 
     def _in_local(self, name: str, value: v.Scalar) -> v.Scalar:
         binding = self.variables.get(name)
-        held = None if binding is None or binding.missing else self._own_local(binding.value)
+        held = None if binding is None or binding.missing else self._assignable(binding.value)
         if held is None or held.type != value.type:
             held = next((twins[name] for twins in self._twins[-1:] if name in twins), None)
             if held is None or held.type != value.type:
@@ -200,7 +200,7 @@ class FunctionContext(StatementBuilder):
         self.emit(Assign(_name(held), value.read(), line=self.line))
         return held
 
-    def _own_local(self, value: v.Value) -> v.Scalar | None:
+    def _assignable(self, value: v.Value) -> v.Scalar | None:
         """The value itself if it is a local that may be assigned to."""
         if isinstance(value, v.Scalar) and isinstance(value.expr, Local) and value.expr.name in self._mutable:
             return value
@@ -222,7 +222,7 @@ class FunctionContext(StatementBuilder):
         """The locals that variables received since `start`."""
         found = {}
         for name, binding in self.variables.items():
-            local = self._own_local(binding.value)
+            local = self._assignable(binding.value)
             is_new = name not in start or start[name].value is not binding.value
             if local is not None and is_new and not binding.missing:
                 found[name] = local
@@ -288,7 +288,7 @@ class FunctionContext(StatementBuilder):
         for name, kind in kinds.items():
             binding = self.variables[name]
             assert isinstance(binding.value, v.Scalar), "loops carry numbers"
-            own = self._own_local(binding.value)
+            own = self._assignable(binding.value)
             if own is None or own.type != kind:
                 value = v.adapt(binding.value, kind, span)
                 own = v.Scalar(kind, self.declare(name, carrier(kind), value.read()))

@@ -139,21 +139,16 @@ def python_int(value: Scalar) -> Scalar:
     return Scalar(t.PY_INT, converted(value.read(), t.PY_INT.dtype))
 
 
-def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
-    """A function of real numbers of one type; bools: the op for bools, "" to refuse them."""
-    arity = ops.TABLE[op].arity
+def _extreme(op: str, bools: str) -> Known:
+    """The lesser or greater of two numbers of one type; bools: the op for bools."""
 
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind, args = shared(site, args)
-        if t.is_complex(kind) and not complex_too:
+        if t.is_complex(kind):
             raise site.refuse("complex numbers", "complex numbers have no order; take abs(x) or x.real")
-        if t.is_bool(kind):
-            if not bools:
-                raise site.refuse("bools", "convert to an integer first")
-            return Scalar(kind, apply(bools, *_parts(args)))
-        return Scalar(kind, apply(op, *_parts(args)))
+        return Scalar(kind, apply(bools if t.is_bool(kind) else op, *_parts(args)))
 
-    return Known(arity, arity, make)
+    return Known(2, 2, make)
 
 
 def _integers(op: str) -> Known:
@@ -328,9 +323,9 @@ def _float_power(site: CallSite, args: list[Scalar]) -> Scalar:
 
 
 EXTREMES = {
-    "minimum": _alike("minimum", bools="bitwise_and"), "maximum": _alike("maximum", bools="bitwise_or"),
-    "fmin": _alike("fmin", bools="bitwise_and"), "fmax": _alike("fmax", bools="bitwise_or"),
-}  # fmt: skip
+    **{name: _extreme(name, "bitwise_and") for name in ("minimum", "fmin")},
+    **{name: _extreme(name, "bitwise_or") for name in ("maximum", "fmax")},
+}
 OPERATORS = {op: symbol for symbol, op in ops.SYMBOLS.items() if symbol not in ("//", "%", "&&", "||")} | {
     "true_divide": "/", "floor_divide": "//", "remainder": "%", "mod": "%", "bitwise_left_shift": "<<",
     "bitwise_right_shift": ">>", "power": "**", "pow": "**",
@@ -342,9 +337,8 @@ _PARTS = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj"}
 
 
 def _parts_of(which: str) -> Known:
-    if which == "conj":
-        return Known(1, 1, lambda site, args: part(which, arithmetic.counted(args[0], site.span)))
-    return Known(1, 1, lambda _, args: part(which, args[0]))
+    prepared = arithmetic.counted if which == "conj" else lambda value, _: value
+    return Known(1, 1, lambda site, args: part(which, prepared(args[0], site.span)))
 
 
 MAKERS: dict[ops.Typing, Callable[[str], Known]] = {"floats": _floats, "neighbours": _neighbour, "common": _integers}

@@ -53,16 +53,16 @@ def _leaves(body: s.Body) -> bool:
 
 def free(function: s.FunctionNode) -> dict[str, None]:
     """Names, plain or dotted, that a function reads and does not assign, annotations included."""
-    own = _own(function)
+    bound = _bound(function)
     found: dict[str, None] = {}
     statements = list(_all(function.body))
     roots = [part for statement in statements for part in _parts(statement)]
     roots += [statement.annotation for statement in statements if isinstance(statement, s.Annotate)]
     roots += [each for each in (*(param.annotation for param in function.params), function.returns) if each is not None]
     for root in roots:
-        found |= dict.fromkeys(name for name in dotted(root) if name.partition(".")[0] not in own)
+        found |= dict.fromkeys(name for name in dotted(root) if name.partition(".")[0] not in bound)
     for inner in inside(function.body):
-        found |= dict.fromkeys(name for name in free(inner) if name.partition(".")[0] not in own)
+        found |= dict.fromkeys(name for name in free(inner) if name.partition(".")[0] not in bound)
     return found
 
 
@@ -71,7 +71,7 @@ def inside(body: Iterable[s.Statement]) -> list[s.FunctionNode]:
     return [each for each in _all(body) if isinstance(each, s.FunctionNode)]
 
 
-def _own(function: s.FunctionNode) -> set[str]:
+def _bound(function: s.FunctionNode) -> set[str]:
     return {param.name for param in function.params} | set(assigned(function.body))
 
 
@@ -208,7 +208,7 @@ def indexed(body: s.Body) -> set[str]:
     """The names that are indexed anywhere, also in inner functions."""
     nodes = (each for statement in _all(body) for part in _parts(statement) for each in _nodes(part))
     found = {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
-    return found.union(*(indexed(inner.body) - _own(inner) for inner in inside(body)))
+    return found.union(*(indexed(inner.body) - _bound(inner) for inner in inside(body)))
 
 
 def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool:

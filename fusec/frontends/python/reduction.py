@@ -27,8 +27,6 @@ from fusec.ir.expr import Expr, Struct, const
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, whole_of
 
 TOTAL, PART = "_total", "_part"  # locals
-NOT_INPUTS = ("index", "indices")  # what a map may ask for besides elements
-TOTALS_FACTS = ("count", "indices")  # what `finish` may ask for besides numbers
 
 
 @default_rounding()
