@@ -107,7 +107,7 @@ def test_numbers_adapt_as_in_numpy_in_texts(kind, dtype):
         for each, given in ((expression, (value, number)), (turned_around(expression), (number, value))):
             text = as_text(each)
             part = ExpressionKernel(text).parts[0]
-            assert part.result(part.source.prepared(given))[0].name == wanted, text
+            assert part.result(part.source.prepared(given)).name == wanted, text
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
