@@ -230,11 +230,10 @@ def _quantity(text: str) -> float:
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print the text of kernels for a target. Kernels come from a Python file, which is not run: they are its"
-        " decorated functions; from a TOML file with a table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each;"
-        " from a Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels make one file in"
-        f" {' or '.join(row.language for row in TARGETS.values() if row.joins)}; other texts are printed one after the"
-        " other."
+        "Print the text of kernels for a target. Kernels come from the decorated functions of a Python file, which is"
+        " not run; from a TOML file with a table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each kernel; from a"
+        " Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels share one file in"
+        f" {' or '.join(row.language for row in TARGETS.values() if row.joins)}; other texts are printed one by one."
     )
     parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
     parser.add_argument("-e", "--expr", metavar="TEXT", help="the operation, as in 'z = x*y + w'")
@@ -244,7 +243,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="selects one kernel of a file, or names the kernel of -e")
     targets = ", ".join(f"{row.name} is {row.language}" for row in TARGETS.values()) + f"; default: {DEFAULT_TARGET}"
     parser.add_argument("--target", choices=TARGETS, default=DEFAULT_TARGET, help=targets)
-    types = "of placeholders, or of parameters; may be given several times"
+    types = "dtypes of placeholders or parameters; may be given several times"
     parser.add_argument("--types", action="append", default=[], metavar="T=DTYPE,...", help=types)
     scalars = "inputs passed by value; may be given several times"
     parser.add_argument("--scalars", type=_names, action="extend", default=[], metavar="NAME,...", help=scalars)

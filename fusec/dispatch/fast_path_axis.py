@@ -26,7 +26,7 @@ Callee = Callable[..., object]
 
 BYTES = np.dtype(np.uint8)
 SMALL = 1 << 14  # bytes up to which a cleared array of Python is quicker than one of NumPy's
-TOO_MUCH_BETWEEN = "too much lies between its kernels"
+TOO_MUCH_BETWEEN = "too much memory lies between its kernels"
 
 
 def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> Callee:

@@ -103,7 +103,7 @@ class Entries:
                 key, put_before = call.key, partial(host.placed_entry, kernel, plan, call.numbers, places, deciding)
             else:
                 if again:
-                    debug.show(2, f"{kernel.name}: a call like those of its native entry, but not for it; {WHY_NOT}")
+                    debug.show(2, f"{kernel.name}: a call does not qualify for its native entry; {WHY_NOT}")
                     self._settled.keep(call.key, True)
                 return None
             full = self.chain.is_full

@@ -329,7 +329,7 @@ def objection(executable: Executable, args: Sequence[ArgSpec], known: KnownCall 
     arrays = {arg.name for arg in args if not arg.number}
     writes = any(arg.output or (arg.changes and known is not None) for arg in args)
     if not writes or [arg.output for arg in args] != sorted(arg.output for arg in args):
-        return "it does not have inputs, then outputs"
+        return "its parameters are not inputs followed by outputs"
     if len(args) > d.MOST_ARGUMENTS or len(executable.kernel.slots) > d.MOST_SLOTS:
         return "it has too many parameters"
     if known is None and not is_contiguous(layout):

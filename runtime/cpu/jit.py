@@ -180,7 +180,7 @@ class TargetMachine:
         target = self.quick_target if effort == "least" else self.target
         data = self._object(name, source, symbol, effort, target)
         if self.has_avx512 and _MERGING_LOGIC.search(data):  # see Note [Masked ternary logic]
-            debug.show(2, f"{name}: without AVX-512, whose ternary logic LLVM mistakes here")
+            debug.show(2, f"{name}: without AVX-512, because LLVM miscompiles its ternary logic here")
             data = self._object(name, source, symbol, effort, self.narrow_target)
         return data
 
