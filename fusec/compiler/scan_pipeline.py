@@ -19,7 +19,7 @@ from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.reduction import Request
-from fusec.kinds.scan import Step
+from fusec.kinds.scan import ScanLaunch
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
@@ -111,21 +111,21 @@ def prepared(definition: ScanDefinition, request: Request, ndim: int) -> Scan:
 
 @default_rounding()
 def program_of(
-    definition: ScanDefinition, request: Request, step: Step, *, on_device: bool = True, number: int = 1
+    definition: ScanDefinition, request: Request, step: ScanLaunch, *, on_device: bool = True, number: int = 1
 ) -> Program:
     """The program of one step, after all passes. number: distinguishes kernels of one name in one file."""
     from fusec import passes
     from fusec.ir.scans import between
 
-    scan, form = lower(definition, request), step.form
+    scan = lower(definition, request)
     batch = 1
     if _is_light(scan):
-        batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last or form.layout.streaming else BATCH_OF_ROWS
-    scan = between(scan) if form.of_totals else scan
-    name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
+        batch = BATCH_ON_DEVICE if on_device else 1 if step.is_last or step.layout.streaming else BATCH_OF_ROWS
+    scan = between(scan) if step.of_totals else scan
+    name = scan.name if step.role == "whole" and not step.of_totals else f"{scan.name}_{step.role}"
     name = name if number == 1 else f"{name}{number}"
-    loops = passes.Loops(form.axis, form.is_last, form.role, form.levels, batch)
-    ndims = {"": form.layout.ndim, **dict(request.ndims)}
+    loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch)
+    ndims = {"": step.layout.ndim, **dict(request.ndims)}
     named = replace(scan, reduction=replace(scan.reduction, name=name))
     return passes.run(named, passes.Facts(request.fp, ndims=ndims, loops=loops))
 
@@ -151,12 +151,12 @@ def _expressions(scan: Scan) -> Iterator[Expr]:
 
 @fork_safe
 def generate(
-    definition: ScanDefinition, request: Request, step: Step, target: str = ON_HOST, number: int = 1
+    definition: ScanDefinition, request: Request, step: ScanLaunch, target: str = ON_HOST, number: int = 1
 ) -> Kernel:
     """The kernel of one step. number: see `program_of`."""
-    row, form = target_of(target), step.form
-    generator, layout = row.generator, replace(form.layout, aligned=1) if row.threads else form.layout
-    write = generator.program if form.is_last else generator.columns or generator.program
+    row = target_of(target)
+    generator, layout = row.generator, step.threads_layout if row.threads else step.layout
+    write = generator.program if step.is_last else generator.columns or generator.program
     program = program_of(definition, request, step, on_device=row.threads, number=number)
     kernel = write(program, layout, pipeline.options_of(request.fp, definition))
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)

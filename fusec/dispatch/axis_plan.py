@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusec.base.records import dataclass
-from fusec.dispatch.axis_spec import Bound, Launch
+from fusec.dispatch.axis_spec import Bound
+from fusec.kinds.launch import Launch
 from fusec.kinds.slots import Arguments
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class CompiledLaunch:
     """One kernel of a plan, with its arguments; of a composite, all kernels."""
 
     launch: Launch
@@ -23,9 +24,9 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AxisPlan:
     """A compiled kernel for one combination of dtypes, shapes, strides and axes."""
 
     bound: Bound
-    steps: tuple[Step, ...]  # what runs, in order
+    steps: tuple[CompiledLaunch, ...]  # what runs, in order
     kernels: tuple[Kernel, ...]  # of these, or of the chain that is the only step

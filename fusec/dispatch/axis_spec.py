@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import Array
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Kernel, Layout
+from fusec.base.kernel_abi import Kernel
 from fusec.base.kernel_abi import Step as Stride
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
 from fusec.compiler.pipeline import Source
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
+from fusec.kinds.launch import Launch
 from fusec.kinds.reduction import Request
 from fusec.kinds.scan import MANY_THREADS, Machine, Walk
 
@@ -35,49 +36,6 @@ class Along:
     keepdims: bool = False
     where: object = True  # a bool array of the elements that take part, or True
     reverse: bool = False
-
-
-class Launch(Protocol):
-    """One kernel of a call: a phase of a reduction, or a step of a scan."""
-
-    @property
-    def layout(self) -> Layout:
-        """The specialisation of its code."""
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the axis is the innermost of the walk."""
-
-    @property
-    def extent(self) -> int:
-        """The number of elements along the axis."""
-
-    @property
-    def extents(self) -> Shape:
-        """The space of the kernel on a CPU."""
-
-    @property
-    def positions(self) -> int:
-        """How many times the kernel's work is done on a CPU."""
-
-    @property
-    def threads(self) -> Shape:
-        """The space of the kernel on targets with many threads."""
-
-    def code(self, threads: bool) -> str:
-        """A text that differs for launches with different code. threads: for targets with many threads."""
-
-    @property
-    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
-        """Name, strides in bytes along the walk, and the offset in bytes where it starts."""
-
-    @property
-    def arrays(self) -> tuple[tuple[str, str], ...]:
-        """The names of parameters among all launches of the call."""
-
-    @property
-    def made(self) -> tuple[tuple[str, Shape, DType], ...]:
-        """The arrays that this launch leaves for later ones, by their names among all launches."""
 
 
 @dataclass(frozen=True)

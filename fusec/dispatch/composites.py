@@ -10,15 +10,13 @@ from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from fusec.arguments.layouts import Shape
-from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout, Slot
 from fusec.base.kernel_abi import Step as Stride
-from fusec.base.records import dataclass
-from fusec.dispatch.axis_plan import Step
+from fusec.dispatch.axis_plan import CompiledLaunch
 from fusec.dispatch.axis_spec import AxisSpec, Bound
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import COUNT, NUMBER, STATE
+from fusec.kinds.launch import Launch
 from fusec.kinds.slots import Arguments
 from fusec.runtime.cpu import composites
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece, Job, Moving
@@ -27,26 +25,7 @@ MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for 
 SPAN = GROUP * GROUP  # positions of a block of a chain: a group for each of GROUP chunks
 
 
-@dataclass(frozen=True)
-class Whole:
-    """The launch of a composite: one position, which is everything."""
-
-    layout: Layout
-    arrays: tuple[tuple[str, str], ...]
-    is_last: bool = True
-    extent: int = 1
-    extents: Shape = (1,)
-    positions: int = 1
-    threads: Shape = (1,)
-    operands: tuple[tuple[str, Shape, int], ...] = ()
-    made: tuple[tuple[str, Shape, DType], ...] = ()
-
-    def code(self, threads: bool) -> str:
-        """Composites are made where they run."""
-        raise AssertionError(f"a composite has no code of its own for {'many threads' if threads else 'a CPU'}")
-
-
-def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:
+def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch | None:
     """One step that runs several steps in order; None if too much lies between them."""
     between = _between(steps)
     if sum(between.values()) > MOST_BYTES:
@@ -55,7 +34,7 @@ def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | No
     return _whole(composites.sequence(outside, _pieces(steps, outside)), outside)
 
 
-def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:
+def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch | None:
     """One step that runs the kernels of a chain: totals, advance, results; None if there are no threads."""
     sums, results = steps[0].launch, steps[-1].launch
     outside = _outside(kernel, bound, _between(steps))
@@ -79,15 +58,16 @@ def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:
     return None if made is None else _whole(made, outside)
 
 
-def _between(steps: Sequence[Step]) -> dict[str, int]:
+def _between(steps: Sequence[CompiledLaunch]) -> dict[str, int]:
     """Bytes of the arrays between kernels."""
     return {known: prod(shape) * dtype.nbytes for step in steps for known, shape, dtype in step.launch.made}
 
 
-def _whole(made: Composite, outside: CompositeInterface) -> Step:
+def _whole(made: Composite, outside: CompositeInterface) -> CompiledLaunch:
     """A composite as a step."""
-    launch = Whole(outside.layout, tuple((name, name) for name, _ in outside.layout.steps))
-    return Step(launch, made, _arguments(made, outside))
+    names = tuple((name, name) for name, _ in outside.layout.steps)
+    launch = Launch(outside.layout, (1,), (), arrays=names)  # one position, which is everything
+    return CompiledLaunch(launch, made, _arguments(made, outside))
 
 
 def _scalar(slots: Sequence[Slot], name: str) -> int:
@@ -107,7 +87,7 @@ def _outside(kernel: AxisSpec, bound: Bound, between: Mapping[str, int]) -> Comp
     return CompositeInterface(kernel.name, slots, layout, between)
 
 
-def _pieces(steps: Sequence[Step], outside: CompositeInterface) -> list[CompositePiece]:
+def _pieces(steps: Sequence[CompiledLaunch], outside: CompositeInterface) -> list[CompositePiece]:
     """Kernels whose slots are copies of the composite's, or addresses in the area of a call."""
     where = {(slot.param, slot.axis): at for at, slot in enumerate(outside.slots, 1)}
     pieces = []

@@ -190,26 +190,30 @@ def _remember(
 ) -> None:
     """Let later calls of this kind take the short way, if the library of all the arrays has one."""
     stream, device = where
-    given = [arg for arg, each in zip(args, arrays, strict=False) if each is not None]
-    source = cuda.source_of(given[0])
-    if source is None or any(type(each) is not source.kind for each in given) or source.stream(device) != stream:
+    source = device_plans.library_of(args, device, stream)
+    if source is None:
         return
     views = [None if each is None else _view(each) for each in arrays]
     written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
-    ready = fast_path_device.Ready(
-        launch=device_plans.cached_launch(
-            kernel.signature, cuda.Launcher(done.module, done.space.size, device), done.arguments, {}
+    ready = fast_path_device.CachedCall(
+        launches=(
+            device_plans.cached_launch(
+                kernel.signature, cuda.Launcher(done.module, done.space.size, device), done.arguments, {}
+            ),
         ),
         makers=tuple(
             source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)
             for view in views[len(args) :]
             if view is not None
         ),
-        written=tuple(range(kernel.nin, len(args))),
         pairs=device_plans.pairs_of(views, written, [param.raw for param in kernel.params], len(args)),
-        specialisation=done.spec,
+        source=source,
+        device=device,
+        nin=kernel.nin,
+        returns=kernel.returns,
+        note=partial(kernel.remember, done.spec),
     )
-    kernel.repeat(args, device, source, ready)
+    kernel.repeat(args, ready)
 
 
 def compiled(

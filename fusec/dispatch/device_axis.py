@@ -17,14 +17,15 @@ from fusec.codegen import ON_DEVICE
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import device
 from fusec.dispatch.axes import plain_axis
-from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
-from fusec.dispatch.device_steps import Step, Steps, room_of, view_of
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
+from fusec.dispatch.device_steps import DeviceLaunch, Steps, room_of, view_of
 from fusec.dispatch.host_axis import empty_totals, key_of_axes
 from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_staged
 from fusec.dispatch.spec import KernelSpec
 from fusec.errors.arguments import OutputIsNotAnArray
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
+from fusec.kinds.launch import Launch
 from fusec.kinds.scan import MANY_THREADS
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DeviceAxisPlan:
     """A compiled kernel for one combination of dtypes, shapes, strides, axes and device."""
 
     bound: Bound
@@ -42,7 +43,7 @@ class Plan:
 
 
 @dataclass
-class Call:
+class DeviceAxisCall:
     """The arguments of one call."""
 
     inputs: dict[str, DeviceArray]  # numbers left out
@@ -69,7 +70,7 @@ class Call:
         return (tuple(described), marks, *key_of_axes(self.along), self.device)
 
 
-def new_output(like: object, shape: tuple[int, ...], of: DeviceArray, call: Call) -> object:
+def new_output(like: object, shape: tuple[int, ...], of: DeviceArray, call: DeviceAxisCall) -> object:
     """An array of the library of another one."""
     return cuda.allocate(like, shape, of.dtype, on=cuda.StreamOn(call.stream, call.device))
 
@@ -79,7 +80,7 @@ def copy(source: object, target: object, stream: int) -> None:
     device.run(KernelSpec.copier(), (source, target), -1, stream, None)
 
 
-def execute(kernel: AxisSpec, plan: Plan, call: Call, like: object) -> list[object]:
+def execute(kernel: AxisSpec, plan: DeviceAxisPlan, call: DeviceAxisCall, like: object) -> list[object]:
     """Run the plan of a call; the outputs, new ones of the library of `like` if there are none."""
     bound, made, outputs = plan.bound, list[object](), call.outputs
     if outputs is None:
@@ -100,7 +101,7 @@ def execute(kernel: AxisSpec, plan: Plan, call: Call, like: object) -> list[obje
     return made
 
 
-def _launch(kernel: AxisSpec, steps: Steps, call: Call, outputs: Sequence[DeviceArray]) -> None:
+def _launch(kernel: AxisSpec, steps: Steps, call: DeviceAxisCall, outputs: Sequence[DeviceArray]) -> None:
     """Enqueue the kernels of a call in order with whatever else uses its arrays."""
     cuda.acquire([*call.sources, *outputs], call.stream, call.device)
     addresses = {name: each.pointer for name, each in call.inputs.items()}
@@ -114,7 +115,9 @@ def _launch(kernel: AxisSpec, steps: Steps, call: Call, outputs: Sequence[Device
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def read(kernel: AxisSpec, args: tuple[object, ...], given: tuple[object, ...], along: Along, stream: object) -> Call:
+def read(
+    kernel: AxisSpec, args: tuple[object, ...], given: tuple[object, ...], along: Along, stream: object
+) -> DeviceAxisCall:
     """Sort the arguments into device arrays and numbers; raises for anything else."""
     where = along.where
     handle = cuda.stream_for((*args, *given, where), stream)
@@ -128,7 +131,7 @@ def read(kernel: AxisSpec, args: tuple[object, ...], given: tuple[object, ...], 
     outputs = [_output(kernel, *pair, handle) for pair in zip(kernel.out_params, given, strict=False)]
     check_outputs(kernel.name, _outputs(kernel, outputs))
     axes = Along(plain_axis(along.axis), bool(along.keepdims), True, bool(along.reverse))
-    call = Call(inputs, values, outputs or None, None, axes, handle, 0)
+    call = DeviceAxisCall(inputs, values, outputs or None, None, axes, handle, 0)
     call.device = cuda.same_device([*call.sources, *outputs])
     if where is not True and where is not None:
         if isinstance(where, (bool, np.bool_, list)):
@@ -148,7 +151,7 @@ def _output(kernel: AxisSpec, param: Parameter, given: object, stream: int) -> D
     return found
 
 
-def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
+def is_disturbed(kernel: AxisSpec, call: DeviceAxisCall) -> bool:
     """Whether an output overlaps inputs: results are then stored elsewhere first."""
     inputs = [ArrayArgument("", view_of(each)) for each in call.sources]
     return is_staged(inputs, _outputs(kernel, call.outputs or ()), frozenset())
@@ -161,7 +164,7 @@ def _outputs(kernel: AxisSpec, arrays: Sequence[DeviceArray]) -> list[ArrayArgum
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
-def make_plan(kernel: AxisSpec, call: Call) -> Plan:
+def make_plan(kernel: AxisSpec, call: DeviceAxisCall) -> DeviceAxisPlan:
     """Bind types, order the walk, compile every launch."""
     given = Given(
         inputs={name: view_of(each) for name, each in call.inputs.items()},
@@ -177,10 +180,10 @@ def make_plan(kernel: AxisSpec, call: Call) -> Plan:
             offsets[name] = nbytes
             nbytes += room_of(shape, dtype)
         steps.append(_step(kernel, bound, launch, call.device, offsets))
-    return Plan(bound, Steps(tuple(steps), nbytes))
+    return DeviceAxisPlan(bound, Steps(tuple(steps), nbytes))
 
 
-def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: Mapping[str, int]) -> Step:
+def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: Mapping[str, int]) -> DeviceLaunch:
     """One kernel. number: of the device. offsets: where arrays lie in memory of the call, by their names in it."""
     generate = partial(kernel.kind.generate, kernel.definition, bound.request, launch, ON_DEVICE, 1)
     key = (bound.request.key, launch.code(True))
@@ -189,13 +192,13 @@ def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: 
     arguments = arrange(module.kernel, launch, launch.threads, bound.raw, known)
     between = tuple((name, offsets[known_as]) for name, known_as in launch.arrays if known_as in offsets)
     threads = prod(launch.threads)
-    return Step(module, arguments, cuda.Launcher(module, threads, number), threads, between)
+    return DeviceLaunch(module, arguments, cuda.Launcher(module, threads, number), threads, between)
 
 
 # --- running -------------------------------------------------------------------------------------------------------
 
 
-def _store_empty(kernel: AxisSpec, bound: Bound, outputs: Sequence[DeviceArray], call: Call) -> None:
+def _store_empty(kernel: AxisSpec, bound: Bound, outputs: Sequence[DeviceArray], call: DeviceAxisCall) -> None:
     """Totals of no elements."""
     held = [_on_host(each, call).reshape(bound.kept) for each in outputs] if bound.read else None
     for value, each in zip(empty_totals(kernel, bound, call.values, held), outputs, strict=True):
@@ -203,7 +206,7 @@ def _store_empty(kernel: AxisSpec, bound: Bound, outputs: Sequence[DeviceArray],
         copy(cuda.from_numpy(value, call.device, call.stream), each.given, call.stream)
 
 
-def _on_host(array: DeviceArray, call: Call) -> NDArray[Any]:
+def _on_host(array: DeviceArray, call: DeviceAxisCall) -> NDArray[Any]:
     """A copy of what the array holds."""
     made = cuda.empty(array.shape, array.dtype, device=call.device, stream=call.stream)
     copy(array.given, made, call.stream)

@@ -1,14 +1,14 @@
 """Repeated calls on a device: the results of the first call of a kind, found by a few attributes of its arrays.
 
-The first call goes through device_calls; it leaves a `Ready` here if all its arrays come from one library, were used
-on the stream that is current there, and nothing had to be copied, cleared or waited for.
+The first call leaves a `CachedCall` here if all its arrays come from one library, were used on the stream that is
+current there, and nothing had to be copied, cleared or waited for.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusec.arguments.layouts import View, bounds
 from fusec.arguments.scalars import SCALAR_TYPES, encode
@@ -16,19 +16,31 @@ from fusec.arguments.signature import Signature
 from fusec.base import locks
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.base.recent import Recent
-from fusec.dispatch.fast_path_device import CachedLaunch, Encoder, Pair, Ready, entry_of
+from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, CachedLaunch, Encoder, entry_of
 from fusec.kinds.slots import Arguments
 from fusec.runtime import cuda
-
-if TYPE_CHECKING:
-    from fusec.dispatch.spec import KernelSpec
 
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
 
-class Repeated:
-    """The calls of one object that have a `Ready`; all others go to `fallback`.
+class KnownCalls:
+    """Kinds of calls, by what their arguments must have in common."""
+
+    def __init__(self) -> None:
+        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
+        self._ready: Recent[object, CachedCall] = Recent(MAX_READY)
+
+    def add(self, args: Sequence[object], ready: CachedCall) -> None:
+        """Store a kind of call by its arguments."""
+        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
+        with locks.lock:
+            self._readers |= {**numbers, ready.source.kind: ready.source.read}
+            self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
+
+
+class DeviceFastPath(KnownCalls):
+    """The calls of one object that have a `CachedCall`; all others go to `fallback`.
 
     An object may stand for several kernels, such as the variants of a function, if the number and the types of the
     arguments tell them apart.
@@ -36,12 +48,11 @@ class Repeated:
 
     def __init__(self, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]) -> None:
         """install: makes a function the first to be called."""
+        super().__init__()
         self.fallback = fallback
         self._install = install
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
-        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: Recent[tuple[object, ...], tuple[KernelSpec, Ready, cuda.ArrayLibrary, int]] = Recent(MAX_READY)
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
@@ -59,45 +70,28 @@ class Repeated:
                 values.append(value)
                 marks.append(mark)
             key = tuple(marks)
-            kernel, ready, source, device = self._ready.get(key)  # type: ignore[misc]
-            is_meant = not kwargs or len(args) == kernel.nin
-            outputs = _enqueue(ready, values, source.stream(device)) if is_meant else None
+            ready = self._ready.get(key)
+            if kwargs and len(args) != ready.nin:  # type: ignore[union-attr]
+                return self.fallback(*args, **kwargs)
+            results = ready.run(everything, values)  # type: ignore[union-attr]
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
-            outputs = None
-        if outputs is None:
             return self.fallback(*args, **kwargs)
-        kernel.remember(ready.specialisation)
         if key not in self._entries and len(self._entries) < MAX_ENTRIES:
             self._hasten(key, everything)
-        if kernel.no_return:
-            return None
-        results = outputs if ready.makers else everything[kernel.nin :]
-        return results[0] if len(results) == 1 and not kernel.return_tuple else tuple(results)
-
-    def add(
-        self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
-    ) -> None:
-        """Store a kind of call of a kernel, by its arguments."""
-        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
-        with locks.lock:
-            self._readers |= {**numbers, source.kind: source.read}
-            marks = tuple(self._readers[type(arg)](arg)[1] for arg in args)
-            self._ready[marks] = (kernel, ready, source, device)
+        return results
 
     def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
         """Put a function for this kind of call before all that are there."""
-        found = self._ready.get(key)
-        if found is None:  # forgotten meanwhile
+        ready = self._ready.get(key)
+        if ready is None:  # forgotten meanwhile
             return
-        kernel, ready, source, device = found
-        if not ready.launch.launcher.only_device:  # which one is current must be looked at in every call
+        if not ready.launches[0].launcher.only_device:  # which one is current must be looked at in every call
             return
-        returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"
         with locks.lock:
             if key in self._entries:
                 return
             self._entries.add(key)
-            self._front = entry_of(ready, args, source, device, self._front, kernel.remember, kernel.nin, returns)
+            self._front = entry_of(ready, args, self._front)
             self._install(self._front)
 
 
@@ -105,30 +99,16 @@ def _read_number(value: object) -> tuple[object, object]:
     return value, type(value)
 
 
-def _enqueue(ready: Ready, values: list[Any], stream: int) -> list[Any] | None:
-    """The outputs made for a launch; None if the arrays meet or the new memory is oddly aligned: nothing was run."""
-    for first, second, below, above, may_coincide in ready.pairs:
-        distance = values[second] - values[first]
-        if below < distance < above and not (may_coincide and distance == 0):
-            return None
-    outputs = []
-    for make in ready.makers:
-        output, address = make()
-        if address % cuda.VECTOR_BYTES:
-            return None
-        outputs.append(output)
-        values.append(address)
-    launch = ready.launch
-    words = list(launch.template)
-    for slot, argument, offset in launch.pointers:
-        words[slot] = values[argument] + offset
-    for slot, argument, encoder in launch.scalars:
-        words[slot] = encoder(values[argument])
-    launch.launcher(words, stream)
-    return outputs
-
-
 # --- making --------------------------------------------------------------------------------------------------------
+
+
+def library_of(args: Sequence[object], device: int, stream: int) -> cuda.ArrayLibrary | None:
+    """The library of all arrays of a call, if calls with the stream that is current there can be repeated."""
+    arrays = [arg for arg in args if not isinstance(arg, SCALAR_TYPES)]
+    source = cuda.source_of(arrays[0])
+    if source is None or any(type(each) is not source.kind for each in arrays) or source.stream(device) != stream:
+        return None
+    return source
 
 
 def cached_launch(
@@ -151,7 +131,7 @@ def cached_launch(
 
 def pairs_of(
     views: Sequence[View | None], written: Sequence[bool], raw: Sequence[bool], given: int
-) -> tuple[Pair, ...]:
+) -> tuple[ArrayPair, ...]:
     """The pairs of arrays that every call must compare: one of them written, both given by the caller.
 
     views, written, raw: of every parameter. given: how many parameters, from the first, the caller passes.
@@ -166,7 +146,7 @@ def pairs_of(
             alike = (output.shape, output.strides, output.dtype.bits) == (other.shape, other.strides, other.dtype.bits)
             may_coincide = alike and not (raw[first] or raw[second] or written[first])
             (low, high), (other_low, other_high) = _reach(output), _reach(other)
-            found.append(Pair(first, second, other_low - high, other_high - low, may_coincide))
+            found.append(ArrayPair(first, second, other_low - high, other_high - low, may_coincide))
     return tuple(found)
 
 

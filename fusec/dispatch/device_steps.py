@@ -16,7 +16,7 @@ ALIGNED = 256  # bytes, as the driver's own memory
 
 
 @dataclass(frozen=True)
-class Step:
+class DeviceLaunch:
     """One kernel, with its arguments.
 
     threads: of its launch. between: where the arrays lie that it shares with other kernels: (name, offset in bytes) in
@@ -34,7 +34,7 @@ class Step:
 class Steps:
     """The kernels of a call in order. nbytes: of the memory between them."""
 
-    order: tuple[Step, ...]
+    order: tuple[DeviceLaunch, ...]
     nbytes: int
 
     def run(

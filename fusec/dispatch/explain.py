@@ -13,7 +13,7 @@ from fusec.dispatch.plan import Plan
 from fusec.kinds.elementwise import Space
 
 if TYPE_CHECKING:
-    from fusec.dispatch.plan import Call
+    from fusec.dispatch.plan import ElementwiseCall
     from fusec.dispatch.spec import KernelSpec
 
 _STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
@@ -53,7 +53,7 @@ class Explanation:
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 
 
-def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
+def explain(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> Explanation:
     """Describe a call by its plan."""
     compiled = plan.executable.kernel
     moved = _bytes(kernel, plan)

@@ -10,11 +10,12 @@ from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.records import dataclass, replace
 from fusec.codegen import target_of
 from fusec.compiler import pipeline, texts
-from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
 from fusec.dispatch.explain import FP, Explanation
 from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownScalar
 from fusec.ir.loops import Program
+from fusec.kinds.launch import Launch
 from fusec.kinds.reduction import dense
 from fusec.kinds.scan import MANY_THREADS, Machine
 

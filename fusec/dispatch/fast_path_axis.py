@@ -11,10 +11,10 @@ import numpy as np
 
 from fusec.arguments.operands import view_of
 from fusec.dispatch import composites
-from fusec.dispatch.axis_plan import Plan
+from fusec.dispatch.axis_plan import AxisPlan
 from fusec.dispatch.axis_spec import AxisSpec
 from fusec.dispatch.host import arg_specs, known_layout
-from fusec.dispatch.host_axis import Call, Key, key_of
+from fusec.dispatch.host_axis import AxisCall, Key, key_of
 from fusec.environment import debug
 from fusec.kinds.reduction import dense
 from fusec.runtime.cpu import memory
@@ -29,7 +29,7 @@ SMALL = 1 << 14  # bytes up to which a cleared array of Python is quicker than o
 TOO_MUCH_BETWEEN = "too much memory lies between its kernels"
 
 
-def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> Callee:
+def put_before(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, following: Callee) -> Callee:
     """A native entry for calls like this one, which leaves others to what follows it; the latter if there is none.
 
     Outputs that are given follow the inputs.
@@ -52,7 +52,7 @@ def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> C
     return fastcall.make(step.executable, specs, following, kernel.name, form)
 
 
-def objection(plan: Plan, call: Call) -> str:
+def objection(plan: AxisPlan, call: AxisCall) -> str:
     """Why calls like one with this plan cannot have a native entry; empty if they may."""
     if not plan.steps:
         return "no elements"
@@ -61,7 +61,7 @@ def objection(plan: Plan, call: Call) -> str:
     return "outputs have several shapes" if len(set(plan.bound.shapes)) != 1 else ""
 
 
-def _place(kernel: AxisSpec, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> KnownLayout | None:
+def _place(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, name: str, offsets: dict[str, int]) -> KnownLayout | None:
     """How an array lies; None for numbers."""
     if name in call.values:
         return None
@@ -75,7 +75,7 @@ def _place(kernel: AxisSpec, plan: Plan, call: Call, name: str, offsets: dict[st
 class Repeat:
     """Calls of several kernels, on arrays of known dtypes, shapes and strides."""
 
-    def __init__(self, kernel: AxisSpec, plan: Plan, call: Call) -> None:
+    def __init__(self, kernel: AxisSpec, plan: AxisPlan, call: AxisCall) -> None:
         from fusec.runtime.cpu import fastcall
 
         self.name, self.address_of = kernel.name, fastcall.address_reader()
@@ -125,7 +125,7 @@ class Repeat:
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def repeat_of(kernel: AxisSpec, plan: Plan, call: Call) -> tuple[Key, Repeat] | None:
+def repeat_of(kernel: AxisSpec, plan: AxisPlan, call: AxisCall) -> tuple[Key, Repeat] | None:
     """The fast path of calls like this one, if several kernels run; None if there is none."""
     bound = plan.bound
     if len(plan.steps) < 2 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from fusec.base.records import dataclass
-from fusec.compiler.pipeline import Specialisation
+from fusec.base.records import dataclass, field
 from fusec.runtime import cuda
 
 Encoder = Callable[[Any], int]
+Returns = Literal["outputs", "tuple", "nothing"]  # a tuple of them if they are several, always a tuple, or None
 
 
-class Pair(NamedTuple):
+class ArrayPair(NamedTuple):
     """Two arrays of a call, one of them written; they lie apart if the second begins at least `above` or at most
     `below` bytes from where the first does.
 
@@ -38,35 +38,68 @@ class CachedLaunch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class CachedCall:
     """A kind of call whose arguments only need to be filled in."""
 
-    launch: CachedLaunch
+    launches: tuple[CachedLaunch, ...]
     makers: tuple[Callable[[], tuple[Any, int]], ...]  # of the outputs that the call allocates
-    written: tuple[int, ...]  # positions of the outputs that the caller gives
-    pairs: tuple[Pair, ...]  # arrays that must not meet
-    specialisation: Specialisation  # for KernelSpec.remember
+    pairs: tuple[ArrayPair, ...]  # arrays that must not meet
+    source: cuda.ArrayLibrary  # of all arrays
+    device: int
+    nin: int  # how many inputs there are, which the outputs follow
+    returns: Returns
+    note: Callable[[], object]  # records the call as the kernel's last one
+    nbytes: int = 0  # of the memory between the launches
+    allocators: dict[int, Callable[[], Any]] = field(default_factory=dict)  # of that memory, by stream
+
+    def run(self, args: tuple[object, ...], values: list[Any]) -> object:
+        """The result of a call. values: addresses of arrays, and numbers.
+
+        Raises BufferError, before anything runs, if arrays meet or if new memory is oddly aligned.
+        """
+        for first, second, below, above, may_coincide in self.pairs:
+            distance = values[second] - values[first]
+            if below < distance < above and not (may_coincide and distance == 0):
+                raise BufferError("an output lies where another array does")
+        stream, made = self.source.stream(self.device), args[self.nin :]
+        if self.makers:
+            found = [make() for make in self.makers]
+            made = tuple([array for array, _ in found])
+            values += [address for _, address in found]
+            if any(address % cuda.VECTOR_BYTES for _, address in found):
+                raise BufferError("new memory is oddly aligned")
+        held = self._between(stream) if self.nbytes else None
+        start = 0 if held is None else int(held.handle)
+        for launch in self.launches:
+            words = list(launch.template)
+            for slot, argument, offset in launch.pointers:
+                words[slot] = values[argument] + offset
+            for slot, offset in launch.between:
+                words[slot] = start + offset
+            for slot, argument, encoder in launch.scalars:
+                words[slot] = encoder(values[argument])
+            launch.launcher(words, stream)
+        self.note()
+        if self.returns == "nothing":
+            return None
+        return made[0] if len(made) == 1 and self.returns != "tuple" else made
+
+    def _between(self, stream: int) -> Any:
+        allocate = self.allocators.get(stream)
+        if allocate is None:
+            allocate = self.allocators[stream] = cuda.allocator(self.nbytes, self.device, stream)
+        return allocate()
 
 
-def entry_of(
-    ready: Ready,
-    args: tuple[Any, ...],
-    source: cuda.ArrayLibrary,
-    device: int,
-    other: Callable[..., object],
-    remember: Callable[[Specialisation], None],
-    nin: int,
-    returns: str,
-) -> Callable[..., object]:
-    """A function for calls with arguments like `args`; it hands all others, and failures, to `other`.
+def entry_of(ready: CachedCall, args: tuple[Any, ...], other: Callable[..., object]) -> Callable[..., object]:
+    """A function for calls of one launch with arguments like `args`; it hands all others, and failures, to `other`.
 
-    nin: how many inputs there are, after which `out` may be a keyword. returns: "outputs", "tuple" or "nothing". How
-    much is asked of an array is up to its source: see Source.facts.
+    How much is asked of an array is up to its source: see Source.facts.
     """
-    names: dict[str, object] = {"other": other, "remember": remember, "spec": ready.specialisation, "device": device}
-    launcher = ready.launch.launcher
-    names |= {"stream": source.stream, "targets": launcher.targets, "launch": launcher.launch}
-    names |= {"config": launcher.config, "kernel": launcher.kernel, "again": launcher}
+    source, (launch,), nin = ready.source, ready.launches, ready.nin
+    names: dict[str, object] = {"other": other, "note": ready.note, "device": ready.device, "stream": source.stream}
+    names |= {"targets": launch.launcher.targets, "launch": launch.launcher.launch, "again": launch.launcher}
+    names |= {"config": launch.launcher.config, "kernel": launch.launcher.kernel}
     conditions, addresses = [], []
     for at, arg in enumerate(args):
         names[f"Kind{at}"] = type(arg)
@@ -77,12 +110,11 @@ def entry_of(
                 conditions.append(f"{expression.format(f'a{at}')} {sign} fact{at}_{number}")
             addresses.append(f"p{at} = {source.address.format(f'a{at}')}")
             names[f"rest{at}"] = eval(source.address.format("a"), {"a": arg}) % cuda.VECTOR_BYTES
-    lines = [*addresses, *_checks(ready, args, source), *_outputs(ready, args, names), *_launch(ready.launch, names)]
+    lines = [*addresses, *_checks(ready, args), *_outputs(ready, args, names), *_launch(launch, names)]
     given = [f"a{at}" for at in range(len(args))]
-    made = [f"a{len(args) + at}" for at in range(len(ready.makers))]
-    results = made or [f"a{at}" for at in sorted(ready.written)]
-    answer = f"({', '.join(results)},)" if returns == "tuple" or len(results) != 1 else results[0]
-    lines += ["remember(spec)", f"return {'None' if returns == 'nothing' else answer}"]
+    results = [f"a{len(args) + at}" for at in range(len(ready.makers))] or given[nin:]
+    answer = f"({', '.join(results)},)" if ready.returns == "tuple" or len(results) != 1 else results[0]
+    lines += ["note()", f"return {'None' if ready.returns == 'nothing' else answer}"]
     text = [
         "def entry(*args, **kwargs):",
         "    given = args",
@@ -102,16 +134,17 @@ def entry_of(
     return entry
 
 
-def _checks(ready: Ready, args: tuple[Any, ...], source: cuda.ArrayLibrary) -> list[str]:
+def _checks(ready: CachedCall, args: tuple[Any, ...]) -> list[str]:
     """Alignment as in the first call, and arrays that lie apart."""
-    conditions = [f"p{at} % {cuda.VECTOR_BYTES} != rest{at}" for at, arg in enumerate(args) if type(arg) is source.kind]
+    kind = ready.source.kind
+    conditions = [f"p{at} % {cuda.VECTOR_BYTES} != rest{at}" for at, arg in enumerate(args) if type(arg) is kind]
     for first, second, below, above, may_coincide in ready.pairs:
         meet = f"{below} < p{second} - p{first} < {above}"
         conditions.append(f"({meet} and p{second} != p{first})" if may_coincide else f"({meet})")
     return [f"if {' or '.join(conditions)}: return other(*given, **kwargs)"]
 
 
-def _outputs(ready: Ready, args: tuple[Any, ...], names: dict[str, object]) -> list[str]:
+def _outputs(ready: CachedCall, args: tuple[Any, ...], names: dict[str, object]) -> list[str]:
     lines = []
     for at, maker in enumerate(ready.makers, len(args)):
         names[f"make{at}"] = maker

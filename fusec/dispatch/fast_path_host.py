@@ -10,14 +10,13 @@ from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch import host
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.environment import debug
 
 if TYPE_CHECKING:
-    from fusec.dispatch.device_plans import Repeated
-    from fusec.dispatch.fast_path_device import Ready
+    from fusec.dispatch.device_plans import DeviceFastPath
+    from fusec.dispatch.fast_path_device import CachedCall
     from fusec.dispatch.spec import KernelSpec
-    from fusec.runtime import cuda
 
 Callee = Callable[..., object]
 
@@ -81,7 +80,7 @@ class Entries:
         self._called: set[object] = set()
         self._settled: Recent[object, bool] = Recent(MAX_SETTLED)  # keys of calls that get no entry
 
-    def after(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> Callee | None:
+    def after(self, kernel: KernelSpec, plan: Plan, call: ElementwiseCall, again: bool) -> Callee | None:
         """The function to call from now on, after a call that reached Python; None if it does not change.
 
         again: there was a call with these shapes and strides before.
@@ -128,9 +127,9 @@ class ShortWays:
         """Send calls to Python until some have been made."""
         self._fast: Callee = python
         self._entries = Entries(python)
-        self._repeated: Repeated | None = None
+        self._repeated: DeviceFastPath | None = None
 
-    def hasten_calls(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> None:
+    def hasten_calls(self, kernel: KernelSpec, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry once a kind of call has come twice."""
         entry = self._entries.after(kernel, plan, call, again)
         if entry is not None and self._repeated is not None:
@@ -138,16 +137,14 @@ class ShortWays:
         elif entry is not None:
             self._fast = entry
 
-    def repeat_calls(
-        self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
-    ) -> None:
+    def repeat_calls(self, args: Sequence[object], ready: CachedCall) -> None:
         """Install the fast path of calls on devices before everything else."""
         with locks.lock:
-            from fusec.dispatch.device_plans import Repeated
+            from fusec.dispatch.device_plans import DeviceFastPath
 
             if self._repeated is None:
-                self._repeated = Repeated(self._fast, self._put_first)
-        self._repeated.add(kernel, args, device, source, ready)
+                self._repeated = DeviceFastPath(self._fast, self._put_first)
+        self._repeated.add(args, ready)
 
     def _put_first(self, entry: Callee) -> None:
         self._fast = entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from fusec.base.kernel_abi import strides_in_order
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
 
 
-def read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> Call:
+def read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> ElementwiseCall:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     arrays: list[Array | None] = []
     found: list[DType | None] = []
@@ -70,10 +70,10 @@ def read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> Cal
     if not given:
         arrays += [None] * kernel.nout
         found += [None] * kernel.nout
-    return Call(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
+    return ElementwiseCall(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
 
 
-def execute(kernel: KernelSpec, call: Call, plan: Plan) -> Sequence[object]:
+def execute(kernel: KernelSpec, call: ElementwiseCall, plan: Plan) -> Sequence[object]:
     """Run the plan of a call; all outputs, new ones in the container of the inputs."""
     _allocate(kernel, call, plan)
     if plan.space.size:
@@ -134,7 +134,7 @@ def check_shapes(kernel: KernelSpec, shapes: Sequence[Shape | None], shape: Shap
 
 
 @locks.fork_safe
-def make_plan(kernel: KernelSpec, call: Call) -> Plan:
+def make_plan(kernel: KernelSpec, call: ElementwiseCall) -> Plan:
     """Bind types, lay out the space, compile."""
     from fusec.runtime.cpu import engine
 
@@ -154,7 +154,7 @@ def make_plan(kernel: KernelSpec, call: Call) -> Plan:
 
 
 def _views(
-    kernel: KernelSpec, call: Call, types: dict[str, DType], shape: Shape
+    kernel: KernelSpec, call: ElementwiseCall, types: dict[str, DType], shape: Shape
 ) -> tuple[list[tuple[Parameter, View]], dict[str, tuple[int, ...]]]:
     """All array arguments as memory; outputs to allocate lie in the order of the inputs."""
     views: list[tuple[Parameter, View]] = []
@@ -179,7 +179,7 @@ def _exceeds_cache(kernel: KernelSpec, views: Sequence[tuple[Parameter, View]]) 
     return sum(view.size * view.dtype.nbytes for view in outputs) > machine.last_level_cache_bytes()
 
 
-def _allocate(kernel: KernelSpec, call: Call, plan: Plan) -> None:
+def _allocate(kernel: KernelSpec, call: ElementwiseCall, plan: Plan) -> None:
     """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
     if call.given:
         return
@@ -201,7 +201,7 @@ def _allocate(kernel: KernelSpec, call: Call, plan: Plan) -> None:
 # --- memory that overlaps --------------------------------------------------------------------------------------------
 
 
-def protect(kernel: KernelSpec, call: Call) -> None:
+def protect(kernel: KernelSpec, call: ElementwiseCall) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
     typed = zip(kernel.params, call.arrays, call.dtypes, strict=True)
     held = [
@@ -221,7 +221,7 @@ def protect(kernel: KernelSpec, call: Call) -> None:
         call.key = _key(call)
 
 
-def _key(call: Call) -> object:
+def _key(call: ElementwiseCall) -> object:
     arrays = [
         None if each is None else (each.dtype, each.shape, each.strides, each.flags.aligned) for each in call.arrays
     ]
@@ -257,7 +257,7 @@ def typed_entry(
         given=kernel.takes_outputs,
         keyword=kernel.names_output,
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
-        returns=_returns(kernel),
+        returns=kernel.returns,
         zeroed=plan.executable.kernel.fills,
     )
     return fastcall.make(plan.executable, arguments, fallback, kernel.name, form)
@@ -283,7 +283,7 @@ def placed_entry(
         return fallback
     known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
     form = fastcall.CallForm(
-        returns=_returns(kernel),
+        returns=kernel.returns,
         known=known,
         allocates=not any(param.raw for param in kernel.out_params),
         given=kernel.takes_outputs,
@@ -347,13 +347,7 @@ def known_layout(view: View, aligned: bool, offset: int) -> KnownLayout:
     return KnownLayout(view.shape, view.strides, aligned, offset, low, high)
 
 
-def _returns(kernel: KernelSpec) -> Literal["outputs", "tuple", "nothing"]:
-    if kernel.no_return:
-        return "nothing"
-    return "tuple" if kernel.return_tuple else "outputs"
-
-
-def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
+def places_of(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> tuple[KnownLayout | None, ...]:
     """The layout of a call's arrays, including outputs to allocate."""
     offsets = {name: offset for name, _, offset in plan.space.operands}
     views = plan.space.views

@@ -30,8 +30,8 @@ from fusec.compiler import pipeline, reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import composites
 from fusec.dispatch.axes import plain_axis
-from fusec.dispatch.axis_plan import Plan, Step
-from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.axis_plan import AxisPlan, CompiledLaunch
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
 from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_staged
 from fusec.dispatch.reductions import asks_for_positions
 from fusec.errors.arguments import OutputTooLarge
@@ -39,11 +39,12 @@ from fusec.errors.reductions import WhereNotBool
 from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import AXIS
 from fusec.ir.scans import COUNT, NUMBER
+from fusec.kinds.launch import Launch
 from fusec.kinds.slots import arrange
 
 
 @dataclass
-class Call:
+class AxisCall:
     """The arguments of one call, read and checked for kind."""
 
     inputs: dict[str, Array]  # numbers left out
@@ -52,7 +53,7 @@ class Call:
     mask: Array | None  # the where= array
     along: Along
 
-    def without_memory(self) -> Call:
+    def without_memory(self) -> AxisCall:
         """The part of a call that may be stored: the layout of its arrays, but not the arrays."""
         inputs = {name: without_memory(each) for name, each in self.inputs.items()}
         outputs = None if self.outputs is None else list(map(without_memory, self.outputs))
@@ -88,7 +89,7 @@ def key_of(along: Along, args: Sequence[object]) -> Key:
     return along.axis, along.keepdims, along.reverse, *kinds
 
 
-def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) -> Call:
+def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) -> AxisCall:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     inputs: dict[str, Array] = {}
     values: dict[str, object] = {}
@@ -109,7 +110,7 @@ def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) 
         if mask.dtype != np.bool_:
             raise WhereNotBool(kernel.name, str(mask.dtype)).at()
     axes = Along(plain_axis(along.axis), bool(along.keepdims), mask is None, bool(along.reverse))
-    return Call(inputs, values, outputs, mask, axes)
+    return AxisCall(inputs, values, outputs, mask, axes)
 
 
 def _held(kernel: AxisSpec, name: str, array: Array) -> ArrayArgument:
@@ -120,7 +121,7 @@ def _outputs(kernel: AxisSpec, arrays: Sequence[Array]) -> list[ArrayArgument]:
     return [_held(kernel, param.name, each) for param, each in zip(kernel.out_params, arrays, strict=True)]
 
 
-def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
+def is_disturbed(kernel: AxisSpec, call: AxisCall) -> bool:
     """Whether an output overlaps inputs, or may do so: results are then stored elsewhere first."""
     if call.outputs is None:
         return False
@@ -132,7 +133,7 @@ def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
 
 
 @fork_safe
-def make_plan(kernel: AxisSpec, call: Call) -> Plan:
+def make_plan(kernel: AxisSpec, call: AxisCall) -> AxisPlan:
     """Bind types, order the walk, compile every launch."""
     with locks.lock:
         from fusec.runtime.cpu.machine import thread_count
@@ -156,13 +157,13 @@ def make_plan(kernel: AxisSpec, call: Call) -> Plan:
     if fitted.chain:
         compiled = _compiled(kernel, bound, fitted.chain)
         if chained := composites.chain(kernel, bound, compiled):
-            return Plan(bound, (chained,), tuple(step.executable.kernel for step in compiled))
+            return AxisPlan(bound, (chained,), tuple(step.executable.kernel for step in compiled))
         bound = replace(bound, chain=())
     steps = _compiled(kernel, bound, fitted.launches)
-    return Plan(bound, steps, tuple(step.executable.kernel for step in steps))
+    return AxisPlan(bound, steps, tuple(step.executable.kernel for step in steps))
 
 
-def _compiled(kernel: AxisSpec, bound: Bound, launches: Sequence[Launch]) -> tuple[Step, ...]:
+def _compiled(kernel: AxisSpec, bound: Bound, launches: Sequence[Launch]) -> tuple[CompiledLaunch, ...]:
     """Kernels with what no call changes filled in."""
     with locks.lock:
         from fusec.runtime.cpu import engine
@@ -175,14 +176,16 @@ def _compiled(kernel: AxisSpec, bound: Bound, launches: Sequence[Launch]) -> tup
         executable = pipeline.compiled(kernel.kind.name, kernel.definition.texts, key, generate)
         executable = engine.with_grain(executable, *kernel.kind.grain(launch, thread_count()))
         known = {AXIS: launch.extent, NUMBER: 0, COUNT: 0, **bound.sizes}
-        found.append(Step(launch, executable, arrange(executable.kernel, launch, launch.extents, bound.raw, known)))
+        found.append(
+            CompiledLaunch(launch, executable, arrange(executable.kernel, launch, launch.extents, bound.raw, known))
+        )
     return tuple(found)
 
 
 # --- running -------------------------------------------------------------------------------------------------------
 
 
-def execute(kernel: AxisSpec, plan: Plan, call: Call) -> Sequence[Array]:
+def execute(kernel: AxisSpec, plan: AxisPlan, call: AxisCall) -> Sequence[Array]:
     """Run the plan of a call; the outputs, new ones if none were given."""
     outputs = call.outputs or [
         new_output(kernel, param, shape, plan.bound.types[param.name].numpy, zeroed=param.name in plan.bound.read)
@@ -207,7 +210,7 @@ def new_output(kernel: AxisSpec, param: Parameter, shape: Shape, dtype: np.dtype
     return made
 
 
-def _run_steps(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+def _run_steps(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, outputs: Sequence[Array]) -> None:
     """The launches in order; what one leaves, later ones read."""
     with locks.lock:
         from fusec.runtime.cpu import memory
@@ -223,7 +226,7 @@ def _run_steps(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Array
         step.executable.run(slots.buffer_info()[0], step.launch.positions)
 
 
-def _store_empty(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+def _store_empty(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, outputs: Sequence[Array]) -> None:
     """Totals of no elements."""
     flat = [
         each if param.name in kernel.elements or each.shape == plan.bound.kept else each.reshape(plan.bound.kept)

@@ -12,7 +12,7 @@ from fusec.base.dtypes import DType
 from fusec.base.rounding_mode import default_rounding
 from fusec.compiler import pipeline
 from fusec.dispatch import checked, host
-from fusec.dispatch.plan import Call
+from fusec.dispatch.plan import ElementwiseCall
 from fusec.dispatch.planned import Planned, is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.errors.blocks import BlockMisused
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 NO_DEVICE = "copy the arrays to the host first"
 
 
-def completed(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[Call, Mapping[str, DType], Shape]:
+def completed(
+    kernel: Planned, args: tuple[object, ...], size: int | Shape
+) -> tuple[ElementwiseCall, Mapping[str, DType], Shape]:
     """A call that is not to be run, with outputs of zeros where none were given; its types, and its space."""
     call = host.read(kernel, args, size)
     host.protect(kernel, call)
@@ -62,7 +64,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     return tuple(args[nin:]) if call.given else tuple(call.arrays[kernel.nin :])
 
 
-def _arguments(kernel: Planned, call: Call) -> tuple[dict[str, Any], dict[str, object]]:
+def _arguments(kernel: Planned, call: ElementwiseCall) -> tuple[dict[str, Any], dict[str, object]]:
     """The arrays and the numbers of a call by parameter."""
     pairs = list(zip(kernel.params, call.arrays, strict=True))
     arrays = {param.name: array for param, array in pairs if array is not None}

@@ -12,7 +12,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_spec import Along, AxisSpec, Given
-from fusec.dispatch.host_axis import Call
+from fusec.dispatch.host_axis import AxisCall
 from fusec.dispatch.planned import is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.kinds.scan import MANY_THREADS
@@ -50,7 +50,7 @@ def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: 
     return args[kernel.nin :] if out is None else outputs_of(out)
 
 
-def given(kernel: AxisSpec, call: Call) -> Given:
+def given(kernel: AxisSpec, call: AxisCall) -> Given:
     """The arguments as memory."""
     views = {name: view_of(each, dtype_of(each, name, kernel.name)) for name, each in call.inputs.items()}
     outputs = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ElementwiseCall:
+class NotedElementwiseCall:
     """A call of an element-wise kernel."""
 
     kernel: Planned
@@ -51,7 +51,7 @@ class ElementwiseCall:
 
 
 @dataclass(frozen=True)
-class AxisCall:
+class NotedAxisCall:
     """A call of a kernel along axes."""
 
     kernel: AxisKernel
@@ -86,17 +86,17 @@ class AxisCall:
 class Notes:
     """The calls of kernels in a context, none of which runs."""
 
-    calls: list[ElementwiseCall | AxisCall] = field(default_factory=list)
+    calls: list[NotedElementwiseCall | NotedAxisCall] = field(default_factory=list)
 
     def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
         """Note a call of an element-wise kernel; outputs without meaning."""
-        return self._noted(ElementwiseCall(kernel, args, size))
+        return self._noted(NotedElementwiseCall(kernel, args, size))
 
     def along_axes(self, kernel: AxisKernel, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
         """Note a call of a kernel along axes; outputs without meaning."""
-        return self._noted(AxisCall(kernel, args, out, along))
+        return self._noted(NotedAxisCall(kernel, args, out, along))
 
-    def _noted(self, call: ElementwiseCall | AxisCall) -> tuple[object, ...]:
+    def _noted(self, call: NotedElementwiseCall | NotedAxisCall) -> tuple[object, ...]:
         made = call.outputs()  # refuses what the call would
         self.calls.append(call)
         return made

@@ -57,7 +57,7 @@ class DevicePlan:
 
 
 @dataclass
-class Call:
+class ElementwiseCall:
     """The arguments of one call, read and checked for kind.
 
     arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.

@@ -21,7 +21,7 @@ from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
 from fusec.dispatch.interception import present
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.shown import Elements, Showing, Shown
 from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
 from fusec.environment import debug
@@ -144,7 +144,7 @@ class Planned(ShowsElements, KernelSpec):
         spec = KernelSpec.copier()
         return Planned(spec.definition, spec.signature)
 
-    def plan(self, call: Call) -> Plan:
+    def plan(self, call: ElementwiseCall) -> Plan:
         """The plan of a call, made and stored at the first call of its kind."""
         found = self._plans.get(call.key)
         again = found is not None

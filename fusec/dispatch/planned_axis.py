@@ -19,11 +19,11 @@ from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler.pipeline import Source
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_paths import Paths, choice_of
-from fusec.dispatch.axis_plan import Plan
+from fusec.dispatch.axis_plan import AxisPlan
 from fusec.dispatch.axis_spec import Along, Axis, AxisKind, AxisSpec, Bound
 from fusec.dispatch.checked import CHECKED
 from fusec.dispatch.fast_path_host import MAX_ENTRIES, Chain
-from fusec.dispatch.host_axis import Call
+from fusec.dispatch.host_axis import AxisCall
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
@@ -35,8 +35,7 @@ from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
-    from fusec.dispatch.device_axis import Call as DeviceCall
-    from fusec.dispatch.device_axis import Plan as DevicePlan
+    from fusec.dispatch.device_axis import DeviceAxisCall, DeviceAxisPlan
     from fusec.dispatch.explain import Explanation
 
 
@@ -70,13 +69,13 @@ class ShowsTotals:
 class AxisKernel(AxisSpec):
     """A kernel along axes, with a plan for every kind of call."""
 
-    device_plans: Recent[object, DevicePlan]
+    device_plans: Recent[object, DeviceAxisPlan]
 
     def __init__(
         self, definition: Source, signature: Signature, kind: AxisKind = REDUCTION, **options: Unpack[SpecOptions]
     ) -> None:
         super().__init__(definition, signature, kind, **options)
-        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._plans: Recent[object, AxisPlan] = Recent(MAX_PLANS)
         self._settled: Recent[object, bool] = Recent(MAX_PLANS)  # keys of calls that get no entry any more
         self.share(Paths())
 
@@ -169,15 +168,21 @@ class AxisKernel(AxisSpec):
         return given or tuple(cuda.deliver(like, each) for each in outputs)
 
     def _remember(
-        self, args: tuple[object, ...], given: tuple[object, ...], call: DeviceCall, plan: DevicePlan
+        self, args: tuple[object, ...], given: tuple[object, ...], call: DeviceAxisCall, plan: DeviceAxisPlan
     ) -> None:
         """Take the fast path in later calls like this one on a device."""
         from fusec.dispatch import fast_path_device_axis
 
-        following = self.following(choice_of(call.along, bool(given)))
-        note = partial(setattr, self, "last", plan.bound)
-        ready = partial(fast_path_device_axis.Ready, self, plan, call, note)
-        fast_path_device_axis.remember(self.paths, (*args, *given), call, ready, following)
+        ready = fast_path_device_axis.cached_call(self, (*args, *given), call, plan)
+        if ready is None:
+            return
+        choice, paths = choice_of(call.along, bool(given)), self.paths
+        with locks.lock:
+            found = paths.repeated.get(choice)
+            if found is None:
+                found = fast_path_device_axis.DeviceAxisFastPath(paths.quick.get(choice) or self.following(choice))
+                paths.repeated[choice] = paths.quick[choice] = found
+            found.add((*args, *given), ready)
 
     def _check(self, bound: Bound, args: tuple[object, ...], along: Along, stream: object) -> None:
         """Look at the indices of a call before it runs. Raises IndexOutside or CannotCheck."""
@@ -213,7 +218,7 @@ class AxisKernel(AxisSpec):
 
         return explain_axis.explain(self, *self.planned(args, along))
 
-    def device_plan(self, call: DeviceCall) -> DevicePlan:
+    def device_plan(self, call: DeviceAxisCall) -> DeviceAxisPlan:
         """The same as `plan` for arrays on a device."""
         found = self.device_plans.get(call.key)
         if found is None:
@@ -223,7 +228,7 @@ class AxisKernel(AxisSpec):
         self.last = found.bound
         return found
 
-    def plan(self, call: Call) -> Plan:
+    def plan(self, call: AxisCall) -> AxisPlan:
         """The plan of a call, made and stored at the first call of its kind."""
         key = call.key
         found = self._plans.get(key)
@@ -249,7 +254,7 @@ class AxisKernel(AxisSpec):
         """Whether calls of a kind are checked, and have indices to look at as far as is known."""
         return bool(self.checks) and (request not in self.checkers or self.checkers.get(request) is not None)
 
-    def _hasten(self, plan: Plan, call: Call, key: object) -> None:
+    def _hasten(self, plan: AxisPlan, call: AxisCall, key: object) -> None:
         """Take a fast path in calls like one that has come twice."""
         if type(call.along.axis) not in (int, NoneType) or self._settled.get(key):
             return

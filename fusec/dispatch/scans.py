@@ -25,7 +25,7 @@ from fusec.ir.loops import GROUP
 from fusec.ir.reductions import addressed
 from fusec.ir.scans import chunk_of
 from fusec.kinds.reduction import Operand, Request, dense
-from fusec.kinds.scan import MANY_THREADS, Machine, Step, chain_of, steps_of, walk_of
+from fusec.kinds.scan import MANY_THREADS, Machine, ScanLaunch, chain_of, steps_of, walk_of
 
 ROWS_PER_THREAD = 4  # rows that let threads end together
 COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
@@ -44,7 +44,7 @@ def machine_of(threads: int) -> Machine:
     return Machine(rows, columns, LEAST, chain=LEAST_BLOCKS, twice=threads > 2)
 
 
-def _side_by_side(step: Step, threads: int) -> int:
+def _side_by_side(step: ScanLaunch, threads: int) -> int:
     """How many columns a thread should take at a time: whole lines of bytes, so that all threads end together.
 
     All of them where a cache holds everything: rows that do not begin their lines share some at the edges of stripes.
@@ -135,10 +135,10 @@ def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
 
 
 def _around_caches(step: Any) -> Any:
-    return replace(step, form=replace(step.form, layout=replace(step.form.layout, streaming=True)))
+    return replace(step, layout=replace(step.layout, streaming=True))
 
 
-def _grain(step: Step, threads: int) -> tuple[int, int]:
+def _grain(step: ScanLaunch, threads: int) -> tuple[int, int]:
     """Elements of a position, and positions that a thread takes side by side."""
     return step.elements, 1 if step.is_last else _side_by_side(step, threads)
 
@@ -180,11 +180,11 @@ def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
 
 def _line(step: Any, kernel: Kernel) -> str:
     """What one kernel does."""
-    arrays = [(name, row) for name, row in step.form.layout.steps if not name.startswith("_")]
+    arrays = [(name, row) for name, row in step.layout.steps if not name.startswith("_")]
     walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in arrays) or "between the others"
-    extent = counted(step.extent, "total" if step.form.of_totals else "element")
+    extent = counted(step.extent, "total" if step.of_totals else "element")
     threads = f"; {counted(step.positions, 'thread')}" if TARGETS[kernel.target].threads else ""
-    return f"{WHAT[step.form.role]} {extent}; {walks}{threads}"
+    return f"{WHAT[step.role]} {extent}; {walks}{threads}"
 
 
 def _interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:

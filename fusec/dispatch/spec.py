@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.frontends.c.definition import Definition
 
 if TYPE_CHECKING:
-    from fusec.dispatch.fast_path_device import Ready
-    from fusec.runtime import cuda
+    from fusec.dispatch.fast_path_device import CachedCall
 
 
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
@@ -57,11 +56,18 @@ class KernelSpec:
         self.device_plans: Recent[object, Any] = Recent(MAX_PLANS)
         self.last: Any = None  # what was called last, which source() shows without types
 
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Make later calls of this kind faster; again: an earlier call had these shapes and strides."""
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], ready: CachedCall) -> None:
         """Take the fast path in later calls on a device with arguments like these."""
+
+    @property
+    def returns(self) -> Literal["outputs", "tuple", "nothing"]:
+        """What calls return: several outputs as a tuple, always a tuple, or None."""
+        if self.no_return:
+            return "nothing"
+        return "tuple" if self.return_tuple else "outputs"
 
     def remember(self, spec: Specialisation) -> None:
         """Record the last call: source() without types shows it."""
@@ -77,7 +83,7 @@ class KernelSpec:
         del param
         return "any"
 
-    def deciding(self, call: Call) -> Mapping[str, object]:
+    def deciding(self, call: ElementwiseCall) -> Mapping[str, object]:
         """The numbers of a call that determine its number of elements."""
         del call
         return {}

@@ -23,7 +23,7 @@ from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
 from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.base import FusecError
@@ -92,7 +92,7 @@ class ExpressionVariant(Planned):
         """The same with the checks of its owner."""
         return checked.checked(self, self.owner.source.checks)
 
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry once a kind of call has come twice."""
         call.key = (id(self), call.key)
         if self.in_params:

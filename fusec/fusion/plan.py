@@ -15,7 +15,7 @@ from fusec.base import locks
 from fusec.base.records import dataclass, replace
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.plan import Call
+from fusec.dispatch.plan import ElementwiseCall
 from fusec.dispatch.plan import Plan as KernelPlan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
@@ -55,7 +55,7 @@ class MapKernel(Planned):
         found = self.run(args)
         return found[0] if self.nout == 1 else found
 
-    def hasten(self, plan: KernelPlan, call: Call, again: bool) -> None:
+    def hasten(self, plan: KernelPlan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry once a kind of call has come twice."""
         self._fast = self._entries.after(self, plan, call, again) or self._fast
 

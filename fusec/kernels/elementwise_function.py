@@ -26,7 +26,7 @@ from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import checked
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
 from fusec.dispatch.shown import Showing, Shown
 from fusec.dispatch.spec import MAX_PLANS
@@ -39,8 +39,7 @@ from fusec.frontends.python.definition import Capture, PythonDefinition
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device import Ready
-    from fusec.runtime import cuda
+    from fusec.dispatch.fast_path_device import CachedCall
 
 RESERVED = ("out", "stream", "block_size")
 NAMES = ("__module__", "__qualname__")  # which a copy has too
@@ -168,16 +167,16 @@ class Variant(Planned):
         """Whether positional arguments reach it: no parameter with its default precedes a given one."""
         return [param.name for param in self.in_params] == list(self.owner.params[: self.nin])
 
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry once a kind of call has come twice."""
         call.key = (id(self), call.key)
         if self.is_positional:
             self.owner.hasten_calls(self, plan, call, again)
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], ready: CachedCall) -> None:
         """Take the fast path in later calls on a device, unless positional arguments would mean something else."""
         if self.is_positional and (self.takes_outputs or len(args) == self.nin):
-            self.owner.repeat_calls(self, args, device, source, ready)
+            self.owner.repeat_calls(args, ready)
 
     def takes(self, param: Parameter) -> Takes:
         """Numbers of the kind that made this variant, unless the dtype was declared."""

@@ -21,7 +21,7 @@ from fusec.compiler import pipeline
 from fusec.dispatch import checked
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
 from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.arguments import (
@@ -39,8 +39,7 @@ from fusec.frontends.c.params import parse_params
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device import Ready
-    from fusec.runtime import cuda
+    from fusec.dispatch.fast_path_device import CachedCall
 
 MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
 
@@ -202,13 +201,13 @@ class ElementwiseKernel(Public, ShortWays, Planned):
             self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
         )
 
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry once a kind of call has come twice."""
         self.hasten_calls(self, plan, call, again)
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], ready: CachedCall) -> None:
         """Install the fast path of calls on devices before everything else."""
-        self.repeat_calls(self, args, device, source, ready)
+        self.repeat_calls(args, ready)
 
     def shown(self, asked: Showing) -> Shown:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""

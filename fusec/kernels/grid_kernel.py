@@ -13,7 +13,7 @@ from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_number, output_array
 from fusec.arguments.signature import types_named
 from fusec.base.records import replace
-from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import block_size_of, hide_internal_frames
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
@@ -45,12 +45,12 @@ class ExplicitVariant(Variant):
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
         return Extents(self.definition)
 
-    def deciding(self, call: Call) -> dict[str, object]:
+    def deciding(self, call: ElementwiseCall) -> dict[str, object]:
         """The numbers that the grid depends on."""
         given = zip(self.in_params, call.values, strict=False)
         return {param.name: value for param, value in given if not param.raw and param.name in self.grid.reads}
 
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
         """Install a native entry, for numbers that make this grid."""
         call.key = (call.key, *self.deciding(call).items())
         super().hasten(plan, call, again)

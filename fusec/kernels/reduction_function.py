@@ -32,9 +32,9 @@ from fusec.kernels.elementwise_function import dtype_named
 from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
-    from fusec.dispatch.axis_plan import Plan
+    from fusec.dispatch.axis_plan import AxisPlan
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.host_axis import Call
+    from fusec.dispatch.host_axis import AxisCall
     from fusec.frontends.python import syntax as s
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
@@ -73,7 +73,7 @@ class ReductionVariant(AxisKernel):
         sort, _, kind = self.forms.get(param.name, "").partition(" ")
         return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
-    def _hasten(self, plan: Plan, call: Call, key: object) -> None:
+    def _hasten(self, plan: AxisPlan, call: AxisCall, key: object) -> None:
         if self.native:
             super()._hasten(plan, call, key)
 

@@ -16,6 +16,7 @@ from fusec.base.kernel_abi import Fp, Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import SHORT, Role, chunk_of
+from fusec.kinds.launch import Launch
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,15 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Phase:
-    """One kernel of a reduction."""
+class Phase(Launch):
+    """One kernel of a reduction.
+
+    Its extents are those of the walk. The stride along `axis` of arrays stored once for a chunk is from chunk to chunk.
+    """
 
     role: Role  # which part of the reduction
-    extents: Shape  # of the walk
-    axis: int  # which of them is reduced
+    axis: int  # which of the extents is reduced
     chunks: int  # that it has
-    # Name, strides in bytes along the walk, and the offset in bytes where it starts; of arrays stored once for a
-    # chunk, the stride along `axis` is from chunk to chunk.
-    operands: tuple[tuple[str, Shape, int], ...]
-    layout: Layout  # what the kernel is specialised for
-    arrays: tuple[tuple[str, str], ...] = ()  # what the operands are called among all phases
-    made: tuple[tuple[str, Shape, DType], ...] = ()  # arrays for later phases, by those names
 
     @property
     def is_last(self) -> bool:
@@ -70,7 +67,7 @@ class Phase:
 
     def code(self, threads: bool) -> str:
         """A text that differs for phases with different code. threads: for targets with many threads."""
-        return f"{self.role}/{self.axis}/{(self.threads_layout if threads else self.layout).key}"
+        return f"{self.role}/{self.axis}/{super().code(threads)}"
 
     @property
     def extent(self) -> int:
@@ -232,7 +229,7 @@ def _phase(
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
     role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
-    phase = Phase(role, extents, axis, chunks, tuple(rows), layout)
+    phase = Phase(layout, extents, tuple(rows), role, axis, chunks)
     return phase, _after(walk, axis, chunks, outputs, partials, space, totals_as_is)
 
 

@@ -17,6 +17,7 @@ from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import GIVEN, PARTIAL
 from fusec.ir.scans import PREFIX, SHORT, STATE, Role, chunk_of, levels_of
+from fusec.kinds.launch import Launch
 from fusec.kinds.reduction import Operand, dense
 
 
@@ -45,17 +46,19 @@ MOST_BLOCK_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
-class Form:
-    """The specialisation of a kernel, apart from dtypes.
-
-    role, levels: of `fusec.passes.scan_rows`. of_totals: it scans totals of chunks, not elements. axis: of the walk.
-    """
+class ScanLaunch(Launch):
+    """One kernel of a scan, over its positions; role, levels: of `fusec.passes.scans`."""
 
     role: Role
     levels: int
-    of_totals: bool
-    axis: int
-    layout: Layout
+    of_totals: bool  # it scans totals of chunks, not elements
+    axis: int  # of the walk
+    length: int  # of the axis
+
+    def code(self, threads: bool) -> str:
+        """A text that differs for launches with different code, the same on every target."""
+        del threads
+        return f"{self.role}{self.levels}{'t' if self.of_totals else ''}/{self.axis}/{self.layout.key}"
 
     @property
     def is_last(self) -> bool:
@@ -63,61 +66,19 @@ class Form:
         return self.axis == self.layout.ndim - 1
 
     @property
-    def key(self) -> str:
-        """A text that differs for different forms."""
-        return f"{self.role}{self.levels}{'t' if self.of_totals else ''}/{self.axis}/{self.layout.key}"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One kernel of a scan."""
-
-    form: Form
-    space: Shape  # its positions
-    extent: int  # of the axis
-    operands: tuple[tuple[str, Shape, int], ...]  # name, strides in bytes along the walk, offset where it starts
-    arrays: tuple[tuple[str, str], ...]  # by the names of parameters, what else they are called among all steps
-    made: tuple[tuple[str, Shape, DType], ...]  # those of them that this step makes
-
-    def code(self, threads: bool) -> str:
-        """A text that differs for steps with different code, the same on every target."""
-        del threads
-        return self.form.key
-
-    @property
-    def layout(self) -> Layout:
-        """What the kernel is specialised for."""
-        return self.form.layout
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the axis is the innermost of the walk."""
-        return self.form.is_last
-
-    @property
-    def extents(self) -> Shape:
-        """The space of the kernel on a CPU: its positions."""
-        return self.space
-
-    @property
-    def positions(self) -> int:
-        """The number of totals."""
-        return prod(self.space)
-
-    @property
-    def threads(self) -> Shape:
-        """The same space, for targets with many threads."""
-        return self.space
+    def extent(self) -> int:
+        """Elements along the axis, or totals."""
+        return self.length
 
     @property
     def threads_layout(self) -> Layout:
-        """The layout of a kernel whose threads take one position each."""
-        return replace(self.form.layout, aligned=1)
+        """Threads take one position each."""
+        return replace(self.layout, aligned=1)
 
     @property
     def elements(self) -> int:
         """The approximate number of elements for each position."""
-        return max(1, self.extent // self.space[self.form.axis])
+        return max(1, self.length // self.extents[self.axis])
 
 
 @dataclass(frozen=True)
@@ -182,7 +143,7 @@ def steps_of(
     machine: Machine,
     *,
     is_expensive: bool = False,
-) -> tuple[Step, ...]:
+) -> tuple[ScanLaunch, ...]:
     """The kernels in order. totals: dtypes of a total's parts. inputs: arrays that a kernel for totals reads.
 
     is_expensive: elements take longer to compute than to read.
@@ -193,18 +154,18 @@ def steps_of(
 
 
 def chain_of(
-    steps: Sequence[Step], totals: Sequence[DType], nbytes: Sequence[int], machine: Machine
-) -> tuple[Step, ...]:
+    steps: Sequence[ScanLaunch], totals: Sequence[DType], nbytes: Sequence[int], machine: Machine
+) -> tuple[ScanLaunch, ...]:
     """The kernels of a chain instead of several steps: totals, a group of their scan, results; none if impossible.
 
     A block is a group of chunks, see Note [Chains] in `fusec.runtime.cpu.chain_text`. nbytes: of one element of each
     input and output.
     """
-    if len(steps) < 2 or not machine.chain or not steps[0].form.is_last:
+    if len(steps) < 2 or not machine.chain or not steps[0].is_last:
         return ()
     first, last = steps[0], steps[-1]
-    chunks = last.space[-1] // GROUP
-    blocks = prod(last.space[:-1]) * -(-chunks // GROUP)
+    chunks = last.extents[-1] // GROUP
+    blocks = prod(last.extents[:-1]) * -(-chunks // GROUP)
     if blocks < machine.chain or GROUP * chunk_of(True) * sum(nbytes) > MOST_BLOCK_BYTES:
         return ()
     levels = levels_of(chunks - 1, True)
@@ -215,16 +176,20 @@ def chain_of(
     arrays = [(name, dense((GROUP,), dtype)) for name, _, dtype in (*dense_ones, *held)]
     nest = MergedSpace((GROUP,), tuple(view.strides for _, view in arrays), (0,) * len(arrays))
     layout = layouts.make_layout(nest, arrays, (), c_order=False)
-    few = (*last.space[:-1], chunks - 1)
+    few = (*last.extents[:-1], chunks - 1)
     made = [(f"scanned1.{at}", few, dtype) for at, dtype in pairs]
     made += [(known, (GROUP,), dtype) for _, known, dtype in held]
-    advance = Step(
-        Form("advance", levels, True, 0, layout),
+    advance = ScanLaunch(
+        layout,
         (GROUP,),
-        chunks - 1,
         tuple((name, view.strides, 0) for name, view in arrays),
-        tuple((name, known) for name, known, _ in (*dense_ones, *held)),
-        tuple(made),
+        "advance",
+        levels,
+        of_totals=True,
+        axis=0,
+        length=chunks - 1,
+        arrays=tuple((name, known) for name, known, _ in (*dense_ones, *held)),
+        made=tuple(made),
     )
     return first, advance, last
 
@@ -236,7 +201,7 @@ def _steps(
     inputs: frozenset[str],
     machine: Machine,
     depth: int,
-) -> list[Step]:
+) -> list[ScanLaunch]:
     extents, axis = walk.extents, walk.axis
     is_last, extent = axis == len(extents) - 1, extents[axis]
     chunks = -(-extent // chunk_of(is_last))
@@ -258,7 +223,7 @@ def _steps(
     ]
 
 
-def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, levels: int, depth: int) -> Step:
+def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, levels: int, depth: int) -> ScanLaunch:
     extents, axis = walk.extents, walk.axis
     is_last = axis == len(extents) - 1
     space = (*extents[:axis], count * GROUP if is_last else count, *extents[axis + 1 :])
@@ -267,11 +232,12 @@ def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, l
     arrays = [(name, view) for name, view, _, _ in walk.operands]
     layout = layouts.make_layout(nest, arrays, raw, c_order=False)
     layout = replace(layout, wide=layout.wide or prod(space) >= WIDE)
-    form = Form(role, levels, depth > 0, axis, layout)
     operands = tuple((name, row, offset) for name, _, row, offset in walk.operands)
     known = {name: _known_as(name, role, depth) for name, *_ in operands}
     made = tuple((known[name], view.shape, view.dtype) for name, view, *_ in walk.operands if name.startswith(PARTIAL))
-    return Step(form, space, extents[axis], operands, tuple(known.items()), made)
+    return ScanLaunch(
+        layout, space, operands, role, levels, depth > 0, axis, extents[axis], arrays=tuple(known.items()), made=made
+    )
 
 
 def _known_as(name: str, role: Role, depth: int) -> str:

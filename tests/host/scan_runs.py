@@ -33,7 +33,7 @@ class Scanned(Reduced):
     def values(self, at: int, kernel: Kernel) -> list[str | bytes]:
         """The arguments of a kernel: names of buffers for pointers, and bytes."""
         step = self.phases[at]
-        arguments = arrange(kernel, step, step.space, {}, {AXIS: step.extent})
+        arguments = arrange(kernel, step, step.extents, {}, {AXIS: step.extent})
         assert all(offset == 0 for *_, offset in arguments.pointers), "axes are not reversed here"
         known = dict(step.arrays)
         words = arguments.fill(dict.fromkeys(known, 0), {}, self.name)
@@ -66,11 +66,11 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     steps = steps_of(walk, [], totals, frozenset(given), machine)
     programs = []
     for step in steps:
-        here = between(scan) if step.form.of_totals else scan
+        here = between(scan) if step.of_totals else scan
         batch = 1 if machine is ALONE else BATCH_ON_DEVICE
-        loops = passes.Loops(step.form.axis, step.form.is_last, step.form.role, step.form.levels, batch)
+        loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch)
         programs.append(passes.run(write_loops(here, loops)))
-    is_last = steps[0].form.is_last
+    is_last = steps[0].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
     return Scanned(title, steps, programs, given, outputs, [], {}, 0)  # type: ignore[arg-type]

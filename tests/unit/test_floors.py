@@ -32,7 +32,7 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Call Pair Plan Ready Repeated Source Step Value
+    Step Value
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
@@ -40,7 +40,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.dispatch.checked": "fault_of",
     "fusec.dispatch.device": "_allocate _launch",
     "fusec.dispatch.exact_totals": "_compare check_running",
-    "fusec.dispatch.fast_path_device": "entry_of",
     "fusec.dispatch.host": "placed_entry",
     "fusec.dispatch.reductions": "_operands",
     "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
