@@ -219,14 +219,12 @@ def _divmod(site: CallSite, args: list[Scalar]) -> list[Scalar]:
     return [arithmetic.binary(op, args[0], args[1], site.span) for op in ("//", "%")]
 
 
-def _modf(site: CallSite, args: list[Scalar]) -> list[Scalar]:
-    del site
+def _modf(_: CallSite, args: list[Scalar]) -> list[Scalar]:
     (x,) = args
     return [Scalar(x.type, apply("modf_fraction", x.expr)), Scalar(x.type, apply("trunc", x.expr))]
 
 
-def _frexp(site: CallSite, args: list[Scalar]) -> list[Scalar]:
-    del site
+def _frexp(_: CallSite, args: list[Scalar]) -> list[Scalar]:
     (x,) = args
     return [Scalar(x.type, apply("frexp_mantissa", x.expr)), Scalar(INT32, apply("frexp_exponent", x.expr))]
 

@@ -92,18 +92,12 @@ class KernelStep:
             else:
                 self.kernel.run(inputs, outputs, Along(self.axis, keepdims=True))
             return
-        kernel = self.kernel
-        if isinstance(kernel, MapKernel):
-            found: Any = kernel(*inputs)
-        else:
-            found = totals(kernel, inputs, None, self.axis, True)
-        places, shapes = self.makes
-        self.check((found,) if len(places) == 1 else found)
-        if len(places) == 1:
-            held[places[0]] = found if shapes[0] is None else found.reshape(shapes[0])
-        else:
-            for place, shape, each in zip(places, shapes, found, strict=True):
-                held[place] = each if shape is None else each.reshape(shape)
+        kernel, (places, shapes) = self.kernel, self.makes
+        found = kernel(*inputs) if isinstance(kernel, MapKernel) else totals(kernel, inputs, None, self.axis, True)
+        results = (found,) if len(places) == 1 else found
+        self.check(results)
+        for place, shape, each in zip(places, shapes, results, strict=True):
+            held[place] = each if shape is None else each.reshape(shape)
 
     def without_fast_path(self) -> KernelStep:
         """The same step, whose kernel comes to Python at every call."""

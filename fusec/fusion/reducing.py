@@ -103,10 +103,15 @@ def _masked(trace: Trace, value: ArrayValue, mask: ArrayValue | None, identity: 
     return elementwise.choose(trace, mask, value, identity)
 
 
-def _initial(trace: Trace, op: str, value: ArrayValue, initial: Any) -> ArrayValue:
-    if initial is None or initial is np._NoValue:
+def _initial(trace: Trace, initial: Any, dtype: DType) -> ArrayValue | None:
+    """What initial= says."""
+    given = initial is not None and initial is not np._NoValue
+    return trace.adapted(tracers._operand(trace, initial), dtype) if given else None
+
+
+def _started(trace: Trace, op: str, value: ArrayValue, start: ArrayValue | None) -> ArrayValue:
+    if start is None:
         return value
-    start = trace.adapted(tracers._operand(trace, initial), value.dtype)
     scalar = Scalar(value.dtype, rounded_to(apply(op, start.expr, value.expr), value.dtype))
     return trace.combined(scalar, [value, start])
 
@@ -126,7 +131,8 @@ def _folded(op: str, start: int, *, skips_nan: bool = False) -> Callable[..., An
         held = trace.adapted(value, result) if result.is_integer or result == BOOL else _computed(value, result)
         total_op = {"add": "bitwise_or", "multiply": "bitwise_and"}[op] if result == BOOL else op
         found = totals(trace, total_op, held, axes, result, constant(start, result))
-        return _finished(trace, _initial(trace, op, found, initial), axes, keepdims, out)
+        found = _started(trace, op, found, _initial(trace, initial, found.dtype))
+        return _finished(trace, found, axes, keepdims, out)
 
     return reduce
 
@@ -152,25 +158,23 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
         x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
     ) -> Any:
         trace, value, axes, mask = _prepared(x, axis, where)
-        starts = initial is not None and initial is not np._NoValue
+        start = _initial(trace, initial, value.dtype)
         if mask is not None:
-            if not starts:
+            if start is None:
                 raise ValueError(
                     f"reduction operation '{op}' does not have an identity, so to use a where mask one has to specify "
                     "'initial'"
                 )
-            value = _masked(trace, value, mask, trace.adapted(tracers._operand(trace, initial), value.dtype))
-        if 0 in value.shape and not starts:
+            value = _masked(trace, value, mask, start)
+        if 0 in value.shape and start is None:
             np.max(np.empty(value.shape), axis)  # NumPy's error
-        identity = trace.adapted(tracers._operand(trace, initial), value.dtype) if starts else None
         if value.dtype.is_complex:
             found = _lexicographic(trace, value, axes, upwards)
         else:
             name = {"maximum": "fmax", "minimum": "fmin"}[op] if skips_nan and value.dtype.is_float else op
             if value.dtype == BOOL:
                 name = "bitwise_or" if upwards else "bitwise_and"
-            found = totals(trace, name, value, axes, value.dtype, identity)
-            found = _initial(trace, name, found, initial)
+            found = _started(trace, name, totals(trace, name, value, axes, value.dtype, start), start)
         return _finished(trace, found, axes, keepdims, out)
 
     return reduce
@@ -208,7 +212,8 @@ def _truth(op: str) -> Callable[..., Any]:
         identity = constant(op == "bitwise_and", BOOL)
         value = _masked(trace, value, mask, identity)
         found = totals(trace, op, value, axes, BOOL, identity)
-        return _finished(trace, _initial(trace, op, found, initial), axes, keepdims, out)
+        found = _started(trace, op, found, _initial(trace, initial, BOOL))
+        return _finished(trace, found, axes, keepdims, out)
 
     return reduce
 

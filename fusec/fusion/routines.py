@@ -209,16 +209,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> An
 
 def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     """np.clip."""
-    absent = (None, np._NoValue)
-    low, high = a_min, a_max
-    if any(each is low for each in absent):
-        low = options.pop("min", None)
-    if any(each is high for each in absent):
-        high = options.pop("max", None)
-    options = {name: value for name, value in options.items() if name not in ("min", "max")}
-    options = {name: value for name, value in options.items() if value is not None}
-    if out is not None:
-        options["out"] = out
+    low: Any = options.get("min") if a_min is None or a_min is np._NoValue else a_min
+    high: Any = options.get("max") if a_max is None or a_max is np._NoValue else a_max
+    options = {name: each for name, each in options.items() if name not in ("min", "max")} | {"out": out}
+    options = {name: each for name, each in options.items() if each is not None}
     kind = getattr(x, "dtype", None)
     if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
         low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))

@@ -280,15 +280,12 @@ class _AttributeReader:
 
     def by_descriptor(self, name: str, method: str, *args: Any) -> Any:
         """Call a method of a descriptor whose class is the user's."""
-        stand_in, kind = self.descriptor(name), type(_in_class(self.kind, name))
+        owner = next(vars(each) for each in self.kind.__mro__ if name in vars(each))
+        place = Location(reads.GLOBAL, owner, name, ("class", id(self.kind), name))
+        stand_in, kind = self.recording.seen(place, owner[name]), type(owner[name])
         function = _in_class(kind, method)
         _note_in_class(self.recording, kind, method, function)
         return self.recording.called(function)(stand_in, *args)
-
-    def descriptor(self, name: str) -> Any:
-        """What stands for a descriptor of a class of the user's."""
-        owner = next(vars(each) for each in self.kind.__mro__ if name in vars(each))
-        return self.recording.seen(Location(reads.GLOBAL, owner, name, ("class", id(self.kind), name)), owner[name])
 
     def assign(self, stand_in: Any, name: str, value: Any) -> None:
         """Note an attribute that the function sets. Raises AltersOutside where a class has its own way of it."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from fusec.arguments import layouts
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
+from fusec.base.records import dataclass
 from fusec.base.source import SourceFile, Span
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import NotFusable
@@ -65,15 +66,14 @@ MAX_DECORATORS = 20  # lines of them above a function
 MAX_DEPTH = 150  # of one value's expression
 
 
+@dataclass(eq=False)
 class Storage:
-    """Memory as the function sees it: a buffer, or a value that no buffer holds yet.
+    """Memory as the function sees it: a buffer, or a value that no buffer holds yet."""
 
-    value: what all of it is now, if that is known as a value. base: its shape and strides.
-    """
-
-    def __init__(self, base: Array, buffer: Buffer | None = None, value: ArrayValue | None = None) -> None:
-        self.base, self.buffer, self.value = base, buffer, value
-        self.is_written = False
+    base: Array  # its shape and strides
+    buffer: Buffer | None = None
+    value: ArrayValue | None = None  # what all of it is now, if that is known as a value
+    is_written: bool = False
 
     @property
     def is_argument(self) -> bool:

@@ -55,7 +55,7 @@ def product(name: str, left: Given, right: Given, wanted: Wanted) -> AxisKernel:
 
 
 @lru_cache(CACHE)
-def truth(name: str, given: Given, out: Asked, *, masked: bool) -> AxisKernel | Dated:
+def truth(name: str, given: Given, out: Asked, *, masked: bool = False) -> AxisKernel | Dated:
     """Whether any or all elements are not zero, or how many."""
     if is_dated(given):
         return Dated(name, given, masked=masked)
@@ -65,7 +65,7 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool) -> AxisKernel | 
 
 
 @lru_cache(CACHE)
-def extreme(name: str, given: Given, out: Asked, *, starts: bool, masked: bool) -> AxisKernel | Dated:
+def extreme(name: str, given: Given, out: Asked, *, starts: bool = False, masked: bool = False) -> AxisKernel | Dated:
     """The minimum, the maximum, both, or their difference."""
     if is_dated(given):
         return Dated(name, given, masked=masked, starts=starts)
@@ -118,12 +118,12 @@ def norm(order: float, given: Given, wanted: Wanted) -> AxisKernel:
 
 
 @lru_cache(CACHE)
-def logsumexp(given: Given, out: Asked = None) -> AxisKernel:
+def logsumexp(name: str, given: Given, out: Asked = None) -> AxisKernel:
     """The logarithm of a sum of exponentials."""
-    row = ordered(given, "logsumexp")
+    row = ordered(given, name)
     floating = row if row.is_float else FLOAT64
-    result = asked("logsumexp", floating, (None, out))
-    return _kernel(Formula("logsumexp", RULES["logsumexp"], (row,), compute_type(floating), (("z", result),)))
+    result = asked(name, floating, (None, out))
+    return _kernel(Formula(name, RULES[name], (row,), compute_type(floating), (("z", result),)))
 
 
 # --- dtypes --------------------------------------------------------------------------------------------------------

@@ -118,14 +118,6 @@ any = _truth("any", "Whether any element is not zero.")  # noqa: A001
 all = _truth("all", "Whether no element is zero.")  # noqa: A001
 
 
-@built_in
-def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The number of elements that are not zero, as int64; nan is not zero."""
-    given, array = array_of(x, "count_nonzero")
-    kernel = dtype_rules.truth("count_nonzero", array.dtype, dtype_of(out), masked=False)
-    return arguments.run(kernel, (given,), out, axis, keepdims)
-
-
 # --- extremes ------------------------------------------------------------------------------------------------------
 
 
@@ -160,17 +152,24 @@ nanmax = _extreme("nanmax", "The greatest element that is not nan.")
 def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> tuple[Any, Any]:
     """The least and the greatest element, in one pass."""
     given, array = array_of(x, "minmax")
-    kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out), starts=False, masked=False)
+    kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out))
     low, high = arguments.run(kernel, (given,), out, axis, keepdims)
     return low, high
 
 
-@built_in
-def ptp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The greatest element minus the least, in one pass; integers wrap."""
-    given, array = array_of(x, "ptp")
-    kernel = dtype_rules.extreme("ptp", array.dtype, dtype_of(out), starts=False, masked=False)
+@family
+def _unmasked(name: str, x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    given, array = array_of(x, name)
+    rules = {"count_nonzero": dtype_rules.truth, "logsumexp": dtype_rules.logsumexp}
+    kernel = rules.get(name, dtype_rules.extreme)(name, array.dtype, dtype_of(out))
     return arguments.run(kernel, (given,), out, axis, keepdims)
+
+
+ptp = _unmasked("ptp", "The greatest element minus the least, in one pass; integers wrap.")
+count_nonzero = _unmasked("count_nonzero", "The number of elements that are not zero, as int64; nan is not zero.")
+logsumexp = _unmasked(
+    "logsumexp", "The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."
+)
 
 
 @family
@@ -297,7 +296,7 @@ def mean_var(
     return middle, spread
 
 
-# --- norms and logarithms ------------------------------------------------------------------------------------------
+# --- norms ---------------------------------------------------------------------------------------------------------
 
 
 @built_in
@@ -320,10 +319,3 @@ def norm(
     given, array = array_of(x, "norm")
     kernel = dtype_rules.norm(ord, array.dtype, wanted(dtype, out))
     return arguments.run(kernel, (given, *(() if ord in dtype_rules.NORMS else (ord,))), out, axis, keepdims)
-
-
-@built_in
-def logsumexp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
-    given, array = array_of(x, "logsumexp")
-    return arguments.run(dtype_rules.logsumexp(array.dtype, dtype_of(out)), (given,), out, axis, keepdims)

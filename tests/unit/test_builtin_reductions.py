@@ -351,7 +351,7 @@ KERNELS = {
     "mean": dtype_rules.moments("mean", F32, (None, None), masked=False),
     "nanvar": dtype_rules.moments("nanvar", F32, (None, None), masked=False),
     "var": dtype_rules.moments("var", F32, (None, None), masked=False),
-    "logsumexp": dtype_rules.logsumexp(F32),
+    "logsumexp": dtype_rules.logsumexp("logsumexp", F32),
     "argmax": dtype_rules.place("argmax", F32, short=True),
 }
 
