@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fusec.base.records import dataclass
+from fusec.base.source import SourceFile, Span
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
@@ -36,6 +37,10 @@ class Token(NamedTuple):
     text: str
     start: int  # where it stands in the user's text; tokens of a macro's body have the place of its use
     end: int
+
+    def span(self, file: SourceFile) -> Span:
+        """The place in the text."""
+        return Span(file, self.start, self.end)
 
 
 class UnexpectedSymbolError(Exception):

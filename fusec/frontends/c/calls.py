@@ -65,8 +65,7 @@ class CallLowering:
             self.frame.member[0].statics.get(name) if self.frame.member else None
         ) or self.frame.unit.functions.get(name)
         if functions:
-            operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args)]
-            return self._device(name, node, operands, functions, wanted)
+            return self._device(name, node, self.overloads.operands(functions, node.args), functions, wanted)
         found = self.frame.find(name)
         if found is not None:
             raise NotAValue(f"calling '{name}'", f"'{name}' is not a function").at(node.callee.span)
@@ -140,8 +139,7 @@ class CallLowering:
         if callee.name in record.methods:
             return self._member_call(record, place, node, wanted)
         if functions := record.statics.get(callee.name):
-            operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args)]
-            return self._device(callee.name, node, operands, functions, wanted)
+            return self._device(callee.name, node, self.overloads.operands(functions, node.args), functions, wanted)
         known = ", ".join(f"{name}()" for name in (*record.methods, *record.statics)) or "no functions"
         raise UnknownMember(f"struct '{record.struct.name}'", f"{callee.name}()", f"it has {known}").at(callee.span)
 
@@ -149,7 +147,7 @@ class CallLowering:
         assert isinstance(node.callee, (s.Attribute, s.Name, s.TemplateId)), "methods have names"
         name = node.callee.name
         functions = record.methods[name]
-        operands = [self.overloads.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
+        operands = self.overloads.operands(functions, node.args, 1)
         return self._device(name, node, [CallOperand(place, False, node.span), *operands], functions, wanted)
 
     def _array_method(self, array: str, callee: s.Attribute, node: s.CallNode, methods: tuple[str, ...]) -> Expr:
@@ -305,7 +303,7 @@ class CallLowering:
             if isinstance(arg, s.Braced):
                 cure = "name the type of an argument in braces: P{a, b}"
                 raise NotSupported("a braced argument of a constructor is", cure).at(arg.span)
-            operands.append(self.overloads.operand(functions, at, arg))
+            operands += self.overloads.operands(functions, (arg,), at)
         if len(operands) == 1 and operands[0].type == struct and not operands[0].pointer:
             return self.argument(struct, operands[0], [])[0]  # a copy
         return self._made(struct, operands, span)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fusec.base.dtypes import BY_NAME
 from fusec.base.records import dataclass, field
-from fusec.base.source import SourceFile, Span
+from fusec.base.source import SourceFile
 from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, Unbalanced, UnknownName
 from fusec.frontends.c.c_types import NAMED, VECTORS
 from fusec.frontends.grammar_tables import Token
@@ -102,17 +102,14 @@ class _Pass:
             else:
                 out.append(self._name(at, token, out))
         if self.brackets:
-            raise Unbalanced(self.brackets[-1].text, "is never closed").at(self._span(self.brackets[-1]))
+            raise Unbalanced(self.brackets[-1].text, "is never closed").at(self.brackets[-1].span(self.file))
         return out
-
-    def _span(self, token: Token) -> Span:
-        return Span(self.file, token.start, token.end)
 
     def _punctuation(self, token: Token) -> Token:
         terminal = self.owner.words.get(token.text)
         if terminal is None:
             cure = "templates take a fixed number of parameters" if token.text == "..." else "remove it"
-            raise NotSupported(f"'{token.text}' is", cure).at(self._span(token))
+            raise NotSupported(f"'{token.text}' is", cure).at(token.span(self.file))
         return Token(terminal, token.text, token.start, token.end)
 
     def _bracket(self, at: int, token: Token) -> None:
@@ -120,16 +117,16 @@ class _Pass:
         if text in ("(", "[", "{"):
             self.brackets.append(token)
             if len(self.brackets) > MAX_NESTING:
-                raise TooDeep(MAX_NESTING, "brackets").at(self._span(token))
+                raise TooDeep(MAX_NESTING, "brackets").at(token.span(self.file))
             if text == "{":
                 self.hidden.append(set())
                 self.inside.append(self.structs.get(at))
         elif text in CLOSERS:
             if not self.brackets:
-                raise Unbalanced(text, "closes nothing").at(self._span(token))
+                raise Unbalanced(text, "closes nothing").at(token.span(self.file))
             opener = self.brackets.pop()
             if opener.text != CLOSERS[text]:
-                raise Unbalanced(text, f"does not match '{opener.text}'").at(self._span(token))
+                raise Unbalanced(text, f"does not match '{opener.text}'").at(token.span(self.file))
             if text == "}":
                 self.hidden.pop()
                 self.inside.pop()
@@ -238,7 +235,7 @@ class _Pass:
         if text == "this" and any(name is not None for name in self.inside):
             return token
         if text in REFUSED:
-            raise NotSupported(f"'{text}' is", REFUSED[text]).at(self._span(token))
+            raise NotSupported(f"'{text}' is", REFUSED[text]).at(token.span(self.file))
         return Token(self._kind(at, text, out), text, token.start, token.end)
 
     def _unqualified(self, token: Token) -> str:
@@ -248,7 +245,9 @@ class _Pass:
         if space.rpartition("::")[2] in self.owner.types:  # an enumerator or static member, or a type inside of one
             return text if text in self.owner.types else f"{space.rpartition('::')[2]}::{text}"
         if space not in NAMESPACES:
-            raise UnknownName(token.text, f"known namespaces: {', '.join(sorted(NAMESPACES))}").at(self._span(token))
+            raise UnknownName(token.text, f"known namespaces: {', '.join(sorted(NAMESPACES))}").at(
+                token.span(self.file)
+            )
         return text
 
     def _kind(self, at: int, text: str, out: list[Token]) -> str:
@@ -283,7 +282,7 @@ class _Pass:
         """A function is declared; it goes before a type of its name. Raises BadDeclaration if that is a type of C's."""
         if name.text in self.owner.types and name.text not in YIELDING:
             raise BadDeclaration(f"function '{name.text}' has the name of a type", "choose another name").at(
-                self._span(name)
+                name.span(self.file)
             )
         self.owner.types.discard(name.text)
 

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-
-from fusec.base.records import dataclass
+from fusec.base.dtypes import INT64, UINT64
 from fusec.errors.language import NotConstant
 from fusec.frontends.c import literals
 from fusec.frontends.c import syntax as s
-
-BITS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Integer:
-    """A value of type intmax_t, or uintmax_t if it is unsigned."""
-
-    value: int
-    unsigned: bool = False
-
-    def of(self, value: int) -> _Integer:
-        """Another value of the same type; it wraps."""
-        value %= 1 << BITS
-        return _Integer(value - (1 << BITS) if not self.unsigned and value >> (BITS - 1) else value, self.unsigned)
+from fusec.frontends.c.arithmetic import binary, prefix, to, truth
+from fusec.frontends.c.folding import fold
+from fusec.ir.expr import Const, Expr, const, scalar_type
 
 
 def evaluate(node: s.Expression, what: str = "this") -> int:
@@ -34,59 +19,48 @@ def evaluate(node: s.Expression, what: str = "this") -> int:
         found = None
     if found is None:
         raise NotConstant(what).at(node.span)
-    return found.value
+    return int(found.value)
 
 
-def _value(node: s.Expression) -> _Integer | None:
+def _value(node: s.Expression) -> Const | None:
     match node:
         case s.Numeral():
             number = literals.number(node)
-            if not number.type.is_integer:
-                return None
-            value = int(number.value)
-            return _Integer(value, value >= 1 << (BITS - 1) or "u" in node.text.lower())
+            value = int(number.value) if number.type.is_integer else None
+            unsigned = value is not None and (value >> 63 or "u" in node.text.lower())
+            return None if value is None else const(value, UINT64 if unsigned else INT64)
         case s.Character():
-            return _Integer(int(literals.character(node).value))
+            return const(int(literals.character(node).value), INT64)
         case s.Word(word=word):
-            return _Integer(int(word == "true"))
+            return const(word == "true", INT64)
         case s.Name():
-            return _Integer(0)
-        case s.Prefix(op=op, operand=operand):
+            return const(0, INT64)
+        case s.Prefix(op="+" | "-" | "~" | "!" as op, operand=operand):
             inner = _value(operand)
-            return None if inner is None else _prefix(op, inner)
+            return None if inner is None else _folded(prefix(op, inner, node.span))
         case s.Binary():
             return _binary(node)
         case s.Choose():
             return _choice(node)
-        case _:
-            return None
+    return None
 
 
-def _prefix(op: str, operand: _Integer) -> _Integer | None:
-    match op:
-        case "+":
-            return operand
-        case "-":
-            return operand.of(-operand.value)
-        case "~":
-            return operand.of(~operand.value)
-        case "!":
-            return _Integer(int(not operand.value))
-        case _:
-            return None
+def _folded(value: Expr) -> Const | None:
+    """The value of an operation, whose truth values are signed."""
+    return fold(value if scalar_type(value).is_integer else to(value, INT64), {})
 
 
-def _choice(node: s.Choose) -> _Integer | None:
+def _choice(node: s.Choose) -> Const | None:
     """One branch, unsigned if the other is; the other need not have a value."""
     test = _value(node.condition)
     if test is None:
         return None
-    chosen, other = (node.then, node.orelse) if test.value else (node.orelse, node.then)
+    chosen, other = (node.then, node.orelse) if test.bits else (node.orelse, node.then)
     found, rest = _value(chosen), _value(other)
-    return found if found is None or rest is None else _Integer(0, found.unsigned or rest.unsigned).of(found.value)
+    return found if found is None or rest is None or rest.type == INT64 else _folded(to(found, UINT64))
 
 
-def _binary(node: s.Binary) -> _Integer | None:
+def _binary(node: s.Binary) -> Const | None:
     spine: list[s.Binary] = []
     first: s.Expression = node
     while isinstance(first, s.Binary):  # a long sum leans to the left; no recursion along it
@@ -96,36 +70,11 @@ def _binary(node: s.Binary) -> _Integer | None:
     for each in reversed(spine):
         if left is None:
             return None
-        if each.op in ("&&", "||") and bool(left.value) == (each.op == "||"):
-            left = _Integer(int(each.op == "||"))
+        if each.op in ("&&", "||") and bool(left.bits) == (each.op == "||"):
+            left = const(each.op == "||", INT64)
             continue
         right = _value(each.right)
-        left = None if right is None else _apply(each.op, left, right)
+        if right is None:
+            return None
+        left = _folded(truth(right) if each.op in ("&&", "||") else binary(each.op, left, right, each.place))
     return left
-
-
-def _apply(op: str, a: _Integer, b: _Integer) -> _Integer | None:
-    if op in ("&&", "||"):  # the left side has not decided
-        return _Integer(int(bool(b.value)))
-    if op in ("<<", ">>"):
-        if not 0 <= b.value < BITS:
-            return None
-        return a.of(a.value << b.value if op == "<<" else a.value >> b.value)
-    common = _Integer(0, a.unsigned or b.unsigned)
-    x, y = common.of(a.value).value, common.of(b.value).value
-    if op in _COMPARISONS:
-        return _Integer(int(_COMPARISONS[op](x, y)))
-    if op in ("/", "%"):
-        if y == 0:
-            return None
-        quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-        return common.of(quotient if op == "/" else x - quotient * y)
-    return common.of(_ARITHMETIC[op](x, y))
-
-
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-}  # fmt: skip

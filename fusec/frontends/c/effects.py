@@ -24,7 +24,8 @@ _PLAIN = {
     "add": "add", "subtract": "subtract", "minimum": "minimum", "maximum": "maximum", "and": "bitwise_and",
     "or": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
-THROUGH_POINTERS = {"sincos": 3, "sincospi": 3, "modf": 2, "frexp": 2}
+RESULTS = {"modf": ("modf_fraction", "trunc"), "frexp": ("frexp_mantissa", "frexp_exponent")}  # returned, and stored
+THROUGH_POINTERS = {"sincos": 3, "sincospi": 3, "modf": 2, "frexp": 2}  # numbers of arguments
 
 
 class Effects:
@@ -109,24 +110,16 @@ class Effects:
         site = CallSite(name, node.span)
         (x,) = floating(site, [self.frame.value(node.args[0])], single=name != plain)
         value = x if isinstance(x, Local) else self.frame.temporary(x)
-        match plain:
-            case "sincos" | "sincospi":
-                suffix = plain.removeprefix("sincos")
-                sine, cosine = (
-                    self.frame.temporary(apply(f"sin{suffix}", value)),
-                    self.frame.temporary(apply(f"cos{suffix}", value)),
-                )
-                self._put(node.args[1], sine)
-                self._put(node.args[2], cosine)
-                return None
-            case "modf":
-                rest = self.frame.temporary(apply("modf_fraction", value))  # before the store, which may go to x itself
-                self._put(node.args[1], apply("trunc", value))
-                return rest
-            case _:
-                rest = self.frame.temporary(apply("frexp_mantissa", value))
-                self._put(node.args[1], apply("frexp_exponent", value))
-                return rest
+        if plain in RESULTS:
+            kept, stored = RESULTS[plain]
+            rest = self.frame.temporary(apply(kept, value))  # before the store, which may go to x itself
+            self._put(node.args[1], apply(stored, value))
+            return rest
+        suffix = plain.removeprefix("sincos")
+        parts = [self.frame.temporary(apply(f"{op}{suffix}", value)) for op in ("sin", "cos")]
+        for arg, part in zip(node.args[1:], parts, strict=True):
+            self._put(arg, part)
+        return None
 
     def _put(self, node: s.Expression, value: Expr) -> None:
         """Store through a pointer argument: ``&variable``, ``&x[i]`` or a pointer."""

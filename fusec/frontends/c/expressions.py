@@ -172,10 +172,7 @@ class ExpressionLowering:
 
     def _choice(self, node: s.Choose) -> Expr:
         condition = self.condition(node.condition)
-        with self.frame.block() as then:
-            a = self.value(node.then)
-        with self.frame.block() as orelse:
-            b = self.value(node.orelse)
+        a, b, then, orelse = self.frame.either(node, self.value)
         left, right = type_of(a), type_of(b)
         if isinstance(left, DType) and isinstance(right, DType):
             common: DType | Struct = common_choice(left, right)
@@ -304,10 +301,7 @@ class ExpressionLowering:
 
     def _choice_effect(self, node: s.Choose) -> None:
         condition = self.condition(node.condition)
-        with self.frame.block() as then:
-            self.effect(node.then)
-        with self.frame.block() as orelse:
-            self.effect(node.orelse)
+        *_, then, orelse = self.frame.either(node, self.effect)
         if then or orelse:
             self.frame.emit(If(condition, tuple(then), tuple(orelse), line=self.frame.line))
 

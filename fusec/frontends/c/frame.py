@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
@@ -20,6 +21,8 @@ from fusec.frontends.c.unknown_names import unknown_name
 from fusec.frontends.lowering import MAX_DEPTH, MAX_STATEMENTS, StatementBuilder, nested
 from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, type_of
+
+T = TypeVar("T")
 
 
 class SubstitutionError(Exception):
@@ -176,6 +179,14 @@ class FunctionFrame(StatementBuilder):
         """A variable whose address is taken: an array of one element."""
         self.emit(ir.DeclareArray(name, kind, 1, () if value is None else (value,), line=self.line))
         return Address(ir.LocalArray(name, Pointer(kind, "local")), kind, reason)
+
+    def either(self, node: s.Choose, lower: Callable[[s.Expression], T]) -> tuple[T, T, list[ir.Stmt], list[ir.Stmt]]:
+        """Both sides of ``c ? a : b``, and the statements of each."""
+        with self.block() as then:
+            a = lower(node.then)
+        with self.block() as orelse:
+            b = lower(node.orelse)
+        return a, b, then, orelse
 
     def set(self, local: ir.Local, value: Expr) -> None:
         """Assign to a local."""

@@ -23,7 +23,7 @@ from fusec.frontends.c.storage import PlaceAccess, target_type
 from fusec.frontends.c.type_resolution import TypeResolver
 from fusec.frontends.c.warnings import comma_index
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
-from fusec.ir.loops import Assign, At, Declare, If, Local, LocalArray, Offset, Query
+from fusec.ir.loops import Assign, At, If, Local, LocalArray, Offset, Query
 
 ADDRESSES = (
     "addresses differ from run to run: compare indices, and ask np.may_share_memory(a, b) before the call whether two"
@@ -355,10 +355,7 @@ class LvalueLowering:
 
     def _chosen(self, node: s.Choose) -> sym.Address:
         condition = truth(self.frame.value(node.condition))
-        with self.frame.block() as then:
-            a = self.address(node.then)
-        with self.frame.block() as orelse:
-            b = self.address(node.orelse)
+        a, b, then, orelse = self.frame.either(node, self.address)
         if a.element != b.element:
             raise CannotConvert(f"a pointer to {b.element}", f"a pointer to {a.element}").at(node.span)
         kept = self.frame.variable(self._pointer_type(a, b, node.span))
@@ -390,16 +387,11 @@ class LvalueLowering:
             case sym.Address(pointer=Offset() as pointer, element=element, const=reason):
                 if isinstance(pointer.offset, Const) and isinstance(pointer.pointer, LocalArray):
                     return place
-                return sym.Address(self._pointer_temporary(pointer, name), element, reason)
+                return sym.Address(self.frame.temporary(pointer, f"{name}_at"), element, reason)
             case sym.Address(pointer=Local() as pointer, element=element, const=reason):
-                return sym.Address(self._pointer_temporary(pointer, name), element, reason)
+                return sym.Address(self.frame.temporary(pointer, f"{name}_at"), element, reason)
             case _:
                 return place
-
-    def _pointer_temporary(self, pointer: Expr, name: str) -> Local:
-        local = Local(self.frame.fresh(f"{name}_at"), type_of(pointer))
-        self.frame.emit(Declare(local.name, local.type, pointer, line=self.frame.line))
-        return local
 
 
 def is_struct_pointer(found: sym.Symbol | None) -> bool:

@@ -29,8 +29,11 @@ class Overloads:
         self.frame, self.lvalues = frame, lvalues
         self.storage, self.types = lvalues.storage, lvalues.types
 
-    def operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
-        """An argument, lowered once, before the overload is known: a value, an address, or a place for a reference."""
+    def operands(self, functions: Functions, args: tuple[s.Expression, ...], first: int = 0) -> list[CallOperand]:
+        """Arguments, lowered once, before the overload is known: values, addresses, or places for references."""
+        return [self._operand(functions, at, arg) for at, arg in enumerate(args, first)]
+
+    def _operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
         if isinstance(node, s.Name) and isinstance(array := self.frame.find(node.name), RawArray):
             return CallOperand(array, False, node.span)
         params = [param for function in functions for param in _params(function)[at : at + 1]]

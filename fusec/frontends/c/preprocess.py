@@ -121,7 +121,7 @@ class Preprocessor:
             elif not branches or branches[-1].live:
                 live.append(token)
         if branches:
-            raise BadDirective("this #if has no #endif", "end it with #endif").at(_span(file, branches[-1].start))
+            raise BadDirective("this #if has no #endif", "end it with #endif").at(branches[-1].start.span(file))
         return out + self.expand(live, file)
 
     # --- directives ---
@@ -137,7 +137,7 @@ class Preprocessor:
                 truth = live and self._test(name.text, rest, token, file)
                 branches.append(_Branch(truth, truth, live, token))
                 if len(branches) > MAX_NESTING:
-                    raise TooDeep(MAX_NESTING, "#if directives").at(_span(file, token))
+                    raise TooDeep(MAX_NESTING, "#if directives").at(token.span(file))
             case "elif" | "else" | "endif":
                 self._branch(name.text, rest, token, file, branches)
             case _ if live:
@@ -147,24 +147,24 @@ class Preprocessor:
         if word == "if":
             return self._truth(rest, token, file)
         if not rest or rest[0].type != "NAME":
-            raise BadDirective(f"#{word} needs a name", f"write #{word} NAME").at(_span(file, token))
+            raise BadDirective(f"#{word} needs a name", f"write #{word} NAME").at(token.span(file))
         return (rest[0].text in self.macros) == (word == "ifdef")
 
     def _truth(self, rest: list[Token], token: Token, file: SourceFile) -> bool:
         tokens = self.expand(_without_defined(rest, self.macros, file), file)
         if not tokens:
-            raise BadDirective("#if needs a condition", "write #if EXPRESSION").at(_span(file, token))
+            raise BadDirective("#if needs a condition", "write #if EXPRESSION").at(token.span(file))
         return self.condition(tokens, file) != 0
 
     def _branch(self, word: str, rest: list[Token], token: Token, file: SourceFile, branches: list[_Branch]) -> None:
         if not branches:
-            raise BadDirective(f"#{word} without #if", "remove it, or add the #if before it").at(_span(file, token))
+            raise BadDirective(f"#{word} without #if", "remove it, or add the #if before it").at(token.span(file))
         branch = branches[-1]
         if word == "endif":
             branches.pop()
             return
         if branch.otherwise:
-            raise BadDirective(f"#{word} after #else", "an #if has one #else, and it comes last").at(_span(file, token))
+            raise BadDirective(f"#{word} after #else", "an #if has one #else, and it comes last").at(token.span(file))
         branch.otherwise = word == "else"
         branch.live = branch.outer and not branch.taken and (word == "else" or self._truth(rest, token, file))
         branch.taken = branch.taken or branch.live
@@ -180,36 +180,36 @@ class Preprocessor:
                 if not HEADERS.fullmatch(header):
                     raise UnknownHeader(header).at(Span(file, name.end, token.end))
             case "error":
-                raise BadDirective(token.text, "the text itself refuses to be compiled").at(_span(file, token))
+                raise BadDirective(token.text, "the text itself refuses to be compiled").at(token.span(file))
             case "pragma" | "warning" | "line":
                 return
             case word:
                 known = did_you_mean(word, DIRECTIVES)
                 cure = f"{known} " if known else ""
                 raise BadDirective(f"unknown directive '#{word}'", f"{cure}known: {', '.join(DIRECTIVES)}").at(
-                    _span(file, token)
+                    token.span(file)
                 )
 
     def _define(self, rest: list[Token], token: Token, file: SourceFile) -> None:
         if not rest or rest[0].type != "NAME":
-            raise BadDirective("#define needs a name", "write #define NAME TEXT").at(_span(file, token))
+            raise BadDirective("#define needs a name", "write #define NAME TEXT").at(token.span(file))
         name, body = rest[0], rest[1:]
         params: tuple[str, ...] | None = None
         if body and body[0].text == "(" and body[0].start == name.end:
             texts = [each.text for each in body]
             if ")" not in texts:
-                raise BadDirective("the macro's parameters never end", "close them with ')'").at(_span(file, body[0]))
+                raise BadDirective("the macro's parameters never end", "close them with ')'").at(body[0].span(file))
             close = texts.index(")")
             params = tuple(each for each in texts[1:close] if each != ",")
             body = body[close + 1 :]
             if not all(re.fullmatch(r"[A-Za-z_]\w*|\.\.\.", each) for each in params):
-                raise BadDirective("macro parameters are names", "write #define NAME(a, b) TEXT").at(_span(file, token))
+                raise BadDirective("macro parameters are names", "write #define NAME(a, b) TEXT").at(token.span(file))
             if len(set(params)) < len(params):
                 raise BadDirective(f"macro '{name.text}' has two parameters of one name", "rename one").at(
-                    _span(file, token)
+                    token.span(file)
                 )
         if len(body) > MAX_TOKENS:
-            raise TooLarge(MAX_TOKENS, "tokens").at(_span(file, token))
+            raise TooLarge(MAX_TOKENS, "tokens").at(token.span(file))
         self.macros[name.text] = Macro(name.text, params, tuple(body))
 
     # --- macros ---
@@ -220,7 +220,7 @@ class Preprocessor:
         if not any(token.text in macros for token in tokens):
             return tokens
         if depth > MAX_NESTING:
-            raise TooDeep(MAX_NESTING, "macros").at(_span(file, tokens[0]))
+            raise TooDeep(MAX_NESTING, "macros").at(tokens[0].span(file))
         out: list[Token] = []
         # A stack of tokens still to read, last first, each with the macros it came out of (those do not apply again).
         pending: list[tuple[Token, frozenset[str]]] = [(token, frozenset()) for token in reversed(tokens)]
@@ -237,7 +237,7 @@ class Preprocessor:
                 body = self._substitute(macro, args, Span(file, token.start, end), depth)
             self.work += len(body) + 1
             if self.work > MAX_TOKENS:
-                raise TooLarge(MAX_TOKENS, "tokens, after macros").at(_span(file, token))
+                raise TooLarge(MAX_TOKENS, "tokens, after macros").at(token.span(file))
             inner = hidden | {macro.name}
             pending += [
                 (each if each.end >= 0 else Token(each.type, each.text, token.start, end), inner)
@@ -264,13 +264,13 @@ class Preprocessor:
             else:
                 args[-1].append(token)
         else:
-            raise Unbalanced("(", f"after macro '{macro.name}' is never closed").at(_span(file, use))
+            raise Unbalanced("(", f"after macro '{macro.name}' is never closed").at(use.span(file))
         if args == [[]] and not macro.params:
             args = []
         if "..." in macro.params and len(args) == len(macro.params) - 1:
             args.append([])
         if len(args) != len(macro.params):
-            raise MacroArguments(macro.name, len(macro.params), len(args)).at(_span(file, use))
+            raise MacroArguments(macro.name, len(macro.params), len(args)).at(use.span(file))
         return args, token.end
 
     def _substitute(self, macro: Macro, args: list[list[Token]], use: Span, depth: int) -> list[Token]:
@@ -330,7 +330,7 @@ def _without_defined(tokens: list[Token], macros: dict[str, Macro], file: Source
             bracket = tokens[at : at + 1] and tokens[at].text == "("
             words = tokens[at + 1 : at + 3] if bracket else tokens[at : at + 1]
             if not words or words[0].type != "NAME" or (bracket and words[-1].text != ")"):
-                raise BadDirective("defined needs a name", "write defined(NAME)").at(_span(file, token))
+                raise BadDirective("defined needs a name", "write defined(NAME)").at(token.span(file))
             name = words[0]
             at += 3 if bracket else 1
             token = Token("NUMBER", "1" if name.text in macros else "0", token.start, name.end)
@@ -342,7 +342,3 @@ def _option(word: str) -> FusecError:
     if "fast" in word or "fmad" in word or "ftz" in word or "prec-" in word:
         return UnknownOption(word, "fusec has no silent fast math: the same bits on every target").at()
     return UnknownOption(word).at()
-
-
-def _span(file: SourceFile, token: Token) -> Span:
-    return Span(file, token.start, token.end)

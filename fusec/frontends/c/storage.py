@@ -8,6 +8,7 @@ from fusec.errors.language import AssignToConst, CannotConvert, NotSupported, Un
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, to
 from fusec.frontends.c.c_types import show
+from fusec.frontends.c.context import Member
 from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.symbols import Address, FieldPlace, Place, StructAddress, Variable
 from fusec.frontends.c.type_resolution import THIS
@@ -108,11 +109,14 @@ class PlaceAccess:
         struct = place.type if isinstance(place, (Variable, FieldPlace, StructAddress)) else None
         if not isinstance(struct, Struct):
             raise UnknownMember(f"'{node.value.span.text}'", node.name, "only structs have fields").at(node.span)
+        return self.part_of(place, self._member(struct, node).name)
+
+    def _member(self, struct: Struct, node: s.Attribute) -> Member:
         members = self.frame.unit.record(struct).members
         if node.name not in members:
             cure = f"its fields are {', '.join(members)}"
             raise UnknownMember(f"struct '{struct.name}'", node.name, cure).at(node.span)
-        return self.part_of(place, node.name)
+        return members[node.name]
 
     def part_of(self, place: Place, name: str) -> Place:
         """A field of a struct in a place."""
@@ -136,11 +140,7 @@ class PlaceAccess:
         """A field of a struct that is a value. Raises UnknownMember."""
         struct = type_of(value)
         assert isinstance(struct, Struct), "only structs have fields"
-        members = self.frame.unit.record(struct).members
-        if node.name not in members:
-            cure = f"its fields are {', '.join(members)}"
-            raise UnknownMember(f"struct '{struct.name}'", node.name, cure).at(node.span)
-        member = members[node.name]
+        member = self._member(struct, node)
         found = tuple(Field(value, part, dtype) for part, dtype in _typed(member.parts, member.type))
         return Make(found, member.type) if isinstance(member.type, Struct) else found[0]
 

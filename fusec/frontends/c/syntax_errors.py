@@ -67,7 +67,7 @@ class Misparse:
         return self._unexpected(token, expected, self._cure(at, error.expected))
 
     def _unexpected(self, token: Token, expected: str, cure: str) -> FusecError:
-        return UnexpectedToken(token.text, expected, cure).at(Span(self.file, token.start, token.end))
+        return UnexpectedToken(token.text, expected, cure).at(token.span(self.file))
 
     def _cure(self, at: int, expected: frozenset[str]) -> str:
         """What to do about the token at a place, "" if nothing comes to mind."""
@@ -119,7 +119,7 @@ class Misparse:
         return inside == "}"
 
     def _unknown_type(self, token: Token) -> FusecError:
-        span = Span(self.file, token.start, token.end)
+        span = token.span(self.file)
         refused = refusal(token.text)
         if refused is not None:
             return NotElementwise(token.text, refused).at(span)

@@ -62,4 +62,4 @@ def _check_nesting(file: SourceFile, tokens: list[Token]) -> None:
             token.text in (")", "]") or token.type == "DEDENT"
         )
         if depth > MAX_NESTING:
-            raise TooDeep(MAX_NESTING, "brackets and blocks").at(Span(file, token.start, token.end))
+            raise TooDeep(MAX_NESTING, "brackets and blocks").at(token.span(file))
