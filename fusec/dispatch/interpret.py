@@ -15,7 +15,7 @@ from fusec.dispatch import checked, host
 from fusec.dispatch.plan import ElementwiseCall
 from fusec.dispatch.planned import Planned, is_on_device
 from fusec.errors.arguments import CannotSimulate
-from fusec.errors.blocks import BlockMisused
+from fusec.errors.checks import BlockMisused
 
 if TYPE_CHECKING:
     from fusec.dispatch.axis_spec import Along, AxisSpec

@@ -19,8 +19,7 @@ from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axes import normalised, walk_shape
 from fusec.dispatch.axis_spec import STRIDES, AxisKind, AxisSpec, Bound, Given, Lines
 from fusec.errors.arguments import OutShapeMismatch
-from fusec.errors.reductions import axis_outside
-from fusec.errors.scans import AxisNeeded, SegmentsNotBool
+from fusec.errors.reductions import AxisNeeded, SegmentsNotBool, axis_outside
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import addressed
 from fusec.ir.scans import chunk_of

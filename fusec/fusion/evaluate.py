@@ -20,7 +20,7 @@ from fusec.dispatch import checked
 from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing
 from fusec.errors.base import FusecError
-from fusec.errors.evaluate import (
+from fusec.errors.fusing import (
     ArgumentsOfExpression,
     BadOption,
     CannotCast,

@@ -27,7 +27,7 @@ from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.base import FusecError
-from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
+from fusec.errors.fusing import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.expression.functions import REDUCTIONS
 from fusec.frontends.expression.parse import ExpressionPart, Parsed, parse

@@ -16,7 +16,7 @@ from fusec.base.records import replace
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import block_size_of, hide_internal_frames
 from fusec.errors.arguments import UnsupportedArgument
-from fusec.errors.blocks import BadBlock, GridNotInBlocks
+from fusec.errors.checks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
 from fusec.frontends.python import name_usage
 from fusec.frontends.python.blocks import block_text

@@ -25,7 +25,7 @@ from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
 from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownKeyword
-from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
+from fusec.errors.reductions import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 from fusec.kernels.reduction_kernel import INDEX_NAMES, identity_number, identity_text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fusec.errors.blocks import BlockMisused
+from fusec.errors.checks import BlockMisused
 from fusec.language.intrinsics import HERE, Index
 
 

@@ -21,8 +21,7 @@ from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised, plain_axis
 from fusec.dispatch.planned import is_on_device
 from fusec.errors import FusecError
-from fusec.errors.reductions import AxisNotInteger
-from fusec.errors.scans import AxisNeeded
+from fusec.errors.reductions import AxisNeeded, AxisNotInteger
 from fusec.kernels.scan_kernel import ScanKernel
 from fusec.library.arguments import Dtype, as_lent, wanted
 from fusec.library.dates import Dated, is_dated, output_of

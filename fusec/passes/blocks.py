@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import BOOL
 from fusec.base.records import dataclass, replace
-from fusec.errors.blocks import BlockTooLarge
+from fusec.errors.checks import BlockTooLarge
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Type, const
 from fusec.ir.walk import Body, blocks, expressions, operands, rewriter, statements

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fusec
-from fusec.errors.evaluate import FusecKeyError
+from fusec.errors.fusing import FusecKeyError
 
 HOSTILE = [
     "__import__('os').system('true')",

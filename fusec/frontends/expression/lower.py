@@ -8,7 +8,7 @@ from functools import partial
 from fusec.base.dtypes import INT32, DType
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
-from fusec.errors.evaluate import ExpressionTooLarge, NegativePower
+from fusec.errors.fusing import ExpressionTooLarge, NegativePower
 from fusec.errors.language import BadArgument
 from fusec.frontends.expression.definition import KEY, ExpressionDefinition
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS, Combination

@@ -14,7 +14,7 @@ from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError, UserError
-from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
+from fusec.errors.fusing import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
 from fusec.errors.language import ArgumentCount, StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS

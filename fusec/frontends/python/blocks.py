@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import INT64
 from fusec.base.source import SourceFile, Span
-from fusec.errors.blocks import BarrierDiverges, BlockAxes, SharedTooLarge
+from fusec.errors.checks import BarrierDiverges, BlockAxes, SharedTooLarge
 from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NotInSubset
 from fusec.frontends.python import arrays
