@@ -111,10 +111,12 @@ def is_elementary(function: ir.Function) -> bool:
 
 def statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
     """Every statement, nested ones included, in textual order."""
-    for stmt in body:
+    pending = list(body)[::-1]
+    while pending:
+        stmt = pending.pop()
         yield stmt
-        for block in blocks(stmt):
-            yield from statements(block)
+        for block in blocks(stmt)[::-1]:
+            pending += block[::-1]
 
 
 def roots_of(*bodies: Iterable[ir.Stmt]) -> list[Expr]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+
 import numpy as np
 import pytest
 
@@ -292,3 +295,24 @@ def test_a_deep_expression_does_not_exhaust_the_stack() -> None:
         value = apply("add", value, const(1.5, FLOAT32))
     program = elementwise({"x": FLOAT32}, {"z": FLOAT32}, lambda **_: [Assign("z", value)])
     check(program, {"x": np.arange(20, dtype="f4"), "z": np.zeros(20, "f4")}, (20,), lanes=(1, 16))
+
+
+def calls_to_write(links: int) -> int:
+    """Python calls that write a chain of branches."""
+    body: tuple[If, ...] = ()
+    for number in range(links):
+        body = (If(apply("equal", Local("x", INT32), const(number, INT32)), (Assign("y", const(1, INT32)),), body),)
+    program = elementwise({"x": INT32}, {"y": INT32}, lambda x, y: body)
+    layout = layout_of(program, {name: np.zeros(8, "i4") for name in "xy"}, (8,))
+    count = itertools.count()
+    sys.setprofile(lambda *_: next(count))
+    try:
+        generate(program, layout)
+    finally:
+        sys.setprofile(None)
+    return next(count)
+
+
+def test_a_chain_of_branches_takes_time_in_proportion_to_its_length() -> None:
+    """Once, each link asked anew what all links after it do, by as many generators as there were links before it."""
+    assert calls_to_write(80) < 2.5 * calls_to_write(40)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Lookup, Pointer
-from fusec.ir.walk import expressions, inner_first, is_elementary, operands, statements
+from fusec.ir.walk import blocks, expressions, inner_first, is_elementary, operands
 
 _EXPENSIVE = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
+
+
+class StmtWork(NamedTuple):
+    """What a statement does, those nested in it included."""
+
+    stmt: ir.Stmt  # kept, so that no other statement gets its id
+    cost: int
+    is_unsafe: bool  # it reads memory that need not exist, or may not end, for an inactive lane
+    is_heavy: bool  # it does so, or touches memory other than current elements
 
 
 class Costs:
@@ -23,12 +33,14 @@ class Costs:
         self._costs: dict[Expr, int] = {}
         self._unsafe: dict[Expr, bool] = {}
         self._calls: dict[str, tuple[int, bool]] = {}
+        self._works: dict[int, StmtWork] = {}
         for function in functions:  # callees come first
             body = function.body
-            risky = any(isinstance(kind, Pointer) for _, kind in function.params) or self.has_loop(body)
+            risky = any(isinstance(kind, Pointer) for _, kind in function.params)
             is_guarded = usual and is_elementary(function)
             work = [stmt for stmt in body if not (is_guarded and isinstance(stmt, ir.If))]
-            self._calls[function.name] = (self.of_body(work), risky or self._reads_memory(body))
+            risky = risky or any(self._work(stmt).is_unsafe for stmt in body)
+            self._calls[function.name] = (self.of_body(work), risky)
 
     def of(self, root: Expr) -> int:
         """Operations to evaluate an expression."""
@@ -50,16 +62,12 @@ class Costs:
 
     def of_body(self, body: Iterable[ir.Stmt]) -> int:
         """The operations of statements; a loop counts as a few iterations."""
-        return min(sum(map(self._statement, body)), 1 << 20)
-
-    def has_loop(self, body: Iterable[ir.Stmt]) -> bool:
-        """Whether there is a loop in the statements."""
-        return any(isinstance(stmt, ir.While) for stmt in statements(body))
+        return min(sum(self._work(stmt).cost for stmt in body), 1 << 20)
 
     def is_worth_skipping(self, body: Iterable[ir.Stmt], limit: int) -> bool:
         """Whether a branch around the statements pays off if no lane is active."""
-        body = tuple(body)
-        return self.has_loop(body) or self._touches_memory(body) or self.of_body(body) > limit
+        works = [self._work(stmt) for stmt in body]
+        return any(work.is_heavy for work in works) or sum(work.cost for work in works) > limit
 
     def _own(self, expr: Expr) -> int:
         match expr:
@@ -73,6 +81,18 @@ class Costs:
                 return self._calls[name][0]
         return 0
 
+    def _work(self, stmt: ir.Stmt) -> StmtWork:
+        """Found once for each statement: those of a long chain of branches are asked for at each link."""
+        if id(stmt) not in self._works:
+            nested = [self._work(each) for block in blocks(stmt) for each in block]
+            unsafe = isinstance(stmt, ir.While) or any(map(self.is_unsafe, operands(stmt)))
+            unsafe = unsafe or any(work.is_unsafe for work in nested)
+            stores = isinstance(stmt, ir.Store) and not isinstance(stmt.pointer, ir.Element)
+            heavy = unsafe or stores or isinstance(stmt, ir.Atomic | ir.CallStatement)
+            heavy = heavy or any(work.is_heavy for work in nested)
+            self._works[id(stmt)] = StmtWork(stmt, self._statement(stmt), unsafe, heavy)
+        return self._works[id(stmt)]
+
     def _statement(self, stmt: ir.Stmt) -> int:
         own = sum(self.of(expr) for expr in operands(stmt))
         match stmt:
@@ -85,21 +105,3 @@ class Costs:
             case ir.DeclareArray(length=length):
                 return own + length
         return own + 1
-
-    def _reads_memory(self, body: Iterable[ir.Stmt]) -> bool:
-        for stmt in body:
-            if any(self.is_unsafe(expr) for expr in operands(stmt)):
-                return True
-            if isinstance(stmt, ir.If) and (self._reads_memory(stmt.then) or self._reads_memory(stmt.orelse)):
-                return True
-        return False
-
-    def _touches_memory(self, body: Iterable[ir.Stmt]) -> bool:
-        for stmt in body:
-            if isinstance(stmt, ir.Atomic | ir.CallStatement) or any(self.is_unsafe(expr) for expr in operands(stmt)):
-                return True
-            if isinstance(stmt, ir.Store) and not isinstance(stmt.pointer, ir.Element):
-                return True
-            if isinstance(stmt, ir.If) and (self._touches_memory(stmt.then) or self._touches_memory(stmt.orelse)):
-                return True
-        return False
