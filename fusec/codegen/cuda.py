@@ -153,17 +153,10 @@ def _narrow_integer_helpers(words: Words) -> dict[str, str]:
     return helpers
 
 
-_HALF = f"""\
-{FUNCTION}float fusec_float16_to_float32(unsigned short x) {{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x));
-    return value;
-}}"""
-
-_TO_HALF = f"""\
-{FUNCTION}unsigned short fusec_{{source}}_to_float16({{c_type}} x) {{{{
-    unsigned short value;
-    asm("cvt.rn.f16.{{ptx}} %0, %1;" : "=h"(value) : "{{register}}"(x));
+_ASM = f"""\
+{FUNCTION}{{result}} fusec_{{name}}({{c_type}} x) {{{{
+    {{result}} value;
+    asm("{{instruction}} %0, %1;" : "={{out}}"(value) : "{{register}}"(x));
     return value;
 }}}}"""
 
@@ -179,12 +172,14 @@ _AS_UINT64 = f"""\
     return (unsigned long long)__double_as_longlong(x);
 }}"""
 
-_APPROXIMATE = f"""\
-{FUNCTION}float fusec_approximate_{{name}}(float x) {{{{
-    float value;
-    asm("{{name}}.approx.f32 %0, %1;" : "=f"(value) : "f"(x));
-    return value;
-}}}}"""
+
+def _instruction(name: str, instruction: str, source: DType, target: DType) -> dict[str, str]:
+    """The helper that is one instruction of PTX."""
+    registers = {dtypes.FLOAT16: "h", dtypes.FLOAT32: "f", dtypes.FLOAT64: "d"}
+    c_type, result, register, out = TYPES[source], TYPES[target], registers[source], registers[target]
+    text = _ASM.format(result=result, name=name, c_type=c_type, instruction=instruction, out=out, register=register)
+    return {f"fusec_{name}": text}
+
 
 _MOVED = f"""\
 // the address some bytes further on
@@ -233,14 +228,12 @@ def _helpers() -> dict[str, str]:
     helpers |= integer_helpers(words) | _conversion_helpers(words) | _narrow_integer_helpers(words)
     helpers |= odd_helpers(words) | {"fusec_odd_float64": _ODD}
     helpers |= storage_helpers(words, frozenset({dtypes.FLOAT16}))
-    helpers["fusec_float16_to_float32"] = _HALF
-    for source, c_type, ptx, register in (
-        (dtypes.FLOAT32, "float", "f32", "f"),
-        (dtypes.FLOAT64, "double", "f64", "d"),
-    ):
-        text = _TO_HALF.format(source=source, c_type=c_type, ptx=ptx, register=register)
-        helpers[f"fusec_{source}_to_float16"] = text
-    helpers |= {f"fusec_approximate_{name}": _APPROXIMATE.format(name=name) for name in ("sqrt", "tanh")}
+    half, single, double = dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
+    helpers |= _instruction("float16_to_float32", "cvt.f32.f16", half, single)
+    helpers |= _instruction("float32_to_float16", "cvt.rn.f16.f32", single, half)
+    helpers |= _instruction("float64_to_float16", "cvt.rn.f16.f64", double, half)
+    for name in ("sqrt", "tanh"):
+        helpers |= _instruction(f"approximate_{name}", f"{name}.approx.f32", single, single)
     helpers |= complex_helpers(words, (dtypes.COMPLEX64, dtypes.COMPLEX128))
     return helpers | atomic_helpers(words) | GROUP_HELPERS
 
