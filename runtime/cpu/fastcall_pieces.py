@@ -27,6 +27,13 @@ define internal ptr @field(ptr %object, i64 %offset) alwaysinline {
   ret ptr %value
 }
 
+define internal i64 @short_field(ptr %object, i64 %offset) alwaysinline {
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %value = load i32, ptr %at
+  %wide = zext i32 %value to i64
+  ret i64 %wide
+}
+
 define internal ptr @argument(ptr %description, i64 %index) alwaysinline {
   %skip = mul i64 %index, {Argument.WORDS}
   %word = add i64 %skip, {Header.WORDS}
@@ -309,14 +316,11 @@ out:
 ; true if two arrays have the same extents
 define internal i1 @same_shape(ptr %left, ptr %right) {
 entry:
-  %left.ndim.at = getelementptr i8, ptr %left, i64 {NDIM}
-  %right.ndim.at = getelementptr i8, ptr %right, i64 {NDIM}
-  %left.ndim = load i32, ptr %left.ndim.at
-  %right.ndim = load i32, ptr %right.ndim.at
-  %same.ndim = icmp eq i32 %left.ndim, %right.ndim
+  %ndim = call i64 @short_field(ptr %left, i64 {NDIM})
+  %right.ndim = call i64 @short_field(ptr %right, i64 {NDIM})
+  %same.ndim = icmp eq i64 %ndim, %right.ndim
   br i1 %same.ndim, label %start, label %no
 start:
-  %ndim = zext i32 %left.ndim to i64
   %left.extents = call ptr @field(ptr %left, i64 {EXTENTS})
   %right.extents = call ptr @field(ptr %right, i64 {EXTENTS})
   br label %loop
@@ -339,9 +343,7 @@ no:
 ; true if an array has the number of axes, extents and strides that stand at %walk
 define internal i1 @same_walk(ptr %walk, ptr %array) {
 entry:
-  %ndim.at = getelementptr i8, ptr %array, i64 {NDIM}
-  %ndim.narrow = load i32, ptr %ndim.at
-  %ndim = zext i32 %ndim.narrow to i64
+  %ndim = call i64 @short_field(ptr %array, i64 {NDIM})
   %expected = call i64 @word(ptr %walk, i64 0)
   %same.ndim = icmp eq i64 %ndim, %expected
   br i1 %same.ndim, label %start, label %no
@@ -373,9 +375,7 @@ no:
 ; product of the extents, at least one of them
 define internal i64 @size_of(ptr %array) {
 entry:
-  %ndim.at = getelementptr i8, ptr %array, i64 {NDIM}
-  %ndim.narrow = load i32, ptr %ndim.at
-  %ndim = zext i32 %ndim.narrow to i64
+  %ndim = call i64 @short_field(ptr %array, i64 {NDIM})
   %extents = call ptr @field(ptr %array, i64 {EXTENTS})
   br label %loop
 loop:
