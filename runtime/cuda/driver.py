@@ -64,14 +64,13 @@ def initialise() -> int:
         started = driver.cuInit(0)
     except RuntimeError as reason:  # what cuda.pathfinder raises when it cannot load the library
         raise NoCudaDriver(LIBRARY).at() from reason
-    if started[0] == driver.CUresult.CUDA_ERROR_NO_DEVICE:
+    count = 0
+    if started[0] != driver.CUresult.CUDA_ERROR_NO_DEVICE:
+        check(started, "initialise")
+        count = int(check(driver.cuDeviceGetCount(), "count the devices"))
+    if not count:
         raise _no_device(0, 0)
-    check(started, "initialise")
-    return int(check(driver.cuDeviceGetCount(), "count the devices")) or _none_at_all()
-
-
-def _none_at_all() -> int:
-    raise _no_device(0, 0)
+    return count
 
 
 def _no_device(ordinal: int, count: int) -> Exception:

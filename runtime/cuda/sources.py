@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -27,55 +27,51 @@ class ArrayLibrary:
 
     kind: the exact type it is for; subclasses may mean something else. address: a Python expression of an array for
     the address of its first element. facts: expressions, and how their values compare, that settle everything else:
-    dtype, shape, strides, device and whether the array is more than its memory. read: the address and the mark of an
-    array: the values of its facts and its alignment.
-    stream: handle of the stream that is current on a device. maker: for a new array's shape, axes from outermost to
-    innermost in memory, dtype and device, a function that makes one and tells its address.
+    dtype, shape, strides, device and whether the array is more than its memory. stream: handle of the stream that is
+    current on a device. maker: for a new array's shape, axes from outermost to innermost in memory, dtype and device, a
+    function that makes one and tells its address. look: the dtype and the shape of an array on a device.
     """
 
     kind: type
     address: str
     facts: tuple[tuple[str, str], ...]
-    read: Reader
     stream: Callable[[int], int]
     maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker]
+    look: Callable[[Any], Look | None]
 
-
-@cache
-def _of_own() -> ArrayLibrary:
-    return _source(CudaArray, "{}.pointer", OWN, _own_stream, _own_maker)
+    @cached_property
+    def read(self) -> Reader:
+        """Gives the address and the mark of an array: the values of its facts and its alignment."""
+        values = ", ".join(expression.format("a") for expression, _ in self.facts)
+        text = f"def read(a):\n p = {self.address.format('a')}\n return p, ({values}, p % {VECTOR_BYTES})"
+        names: dict[str, Any] = {}
+        exec(text, names)
+        reader: Reader = names["read"]
+        return reader
 
 
 def source_of(value: object) -> ArrayLibrary | None:
     """The source of an array of CuPy, PyTorch or fusec itself; None for any other."""
-    kind = type(value)
-    if kind is CudaArray:
-        return _of_own()
-    library = foreign.library_of(value)
-    if library == "torch" and kind is foreign.module("torch").Tensor:
-        return _torch(foreign.module("torch"))
-    if library == "cupy" and kind is foreign.module("cupy").ndarray:
-        return _cupy(foreign.module("cupy"))
-    return None
+    kind: Any = type(value)
+    return _of_type(kind)
 
 
 def look(value: object) -> Look | None:
     """The dtype and the shape of a device array of a library that has a source; None for anything else."""
     kind: Any = type(value)
-    looker = _looker(kind)
-    return None if looker is None else looker(value)
+    library = _of_type(kind)
+    return None if library is None else library.look(value)
 
 
 @lru_cache(64)
-def _looker(kind: type) -> Callable[[Any], Look | None] | None:
-    """What looks at arrays of a type; `source_of` says why their own attributes are asked."""
+def _of_type(kind: type) -> ArrayLibrary | None:
     root = kind.__module__.partition(".")[0]
     if kind is CudaArray:
-        return lambda array: (array.row, array.shape)
+        return _own()
     if root == "torch" and kind is foreign.module("torch").Tensor:
-        return lambda tensor: _typed(_row_of_torch(tensor.dtype), tensor.shape) if tensor.is_cuda else None
+        return _torch(foreign.module("torch"))
     if root == "cupy" and kind is foreign.module("cupy").ndarray:
-        return lambda array: _typed(dtypes.from_numpy(array.dtype), array.shape)
+        return _cupy(foreign.module("cupy"))
     return None
 
 
@@ -86,25 +82,6 @@ def _typed(row: DType | None, shape: tuple[int, ...]) -> Look | None:
 @cache
 def _row_of_torch(dtype: object) -> DType | None:
     return dtypes.BY_NAME.get(str(dtype).removeprefix("torch."))
-
-
-def _reader(address: str, facts: tuple[tuple[str, str], ...]) -> Reader:
-    values = ", ".join(expression.format("a") for expression, _ in facts)
-    text = f"def read(a):\n p = {address.format('a')}\n return p, ({values}, p % {VECTOR_BYTES})"
-    names: dict[str, Any] = {}
-    exec(text, names)
-    reader: Reader = names["read"]
-    return reader
-
-
-def _source(
-    kind: type,
-    address: str,
-    facts: tuple[tuple[str, str], ...],
-    stream: Callable[[int], int],
-    maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker],
-) -> ArrayLibrary:
-    return ArrayLibrary(kind, address, facts, _reader(address, facts), stream, maker)
 
 
 OWN = (("{}.shape", "=="), ("{}.strides", "=="), ("{}.row", "is"), ("{}.device", "=="), ("{}.stream", "=="))
@@ -120,11 +97,6 @@ TORCH = (
 CUPY = (("{}.dtype", "=="), ("{}.shape", "=="), ("{}.strides", "=="), ("{}.data.device_id", "=="))
 
 
-def _own_stream(device: int) -> int:
-    del device
-    return streams.LEGACY
-
-
 def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
     extents = tuple(shape)
     layout = memory.DeviceLayout(extents, strides_in_order(extents, order, dtype.nbytes), dtype)
@@ -135,6 +107,12 @@ def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device:
         return array, array.pointer
 
     return make
+
+
+def _own() -> ArrayLibrary:
+    return ArrayLibrary(
+        CudaArray, "{}.pointer", OWN, lambda _: streams.LEGACY, _own_maker, lambda array: (array.row, array.shape)
+    )
 
 
 @cache
@@ -155,7 +133,10 @@ def _torch(torch: Any) -> ArrayLibrary:
 
         return make
 
-    return _source(torch.Tensor, "{}.data_ptr()", TORCH, stream, maker)
+    def looked(tensor: Any) -> Look | None:
+        return _typed(_row_of_torch(tensor.dtype), tensor.shape) if tensor.is_cuda else None
+
+    return ArrayLibrary(torch.Tensor, "{}.data_ptr()", TORCH, stream, maker, looked)
 
 
 @cache
@@ -178,4 +159,7 @@ def _cupy(cupy: Any) -> ArrayLibrary:
 
         return make
 
-    return _source(cupy.ndarray, "{}.data.ptr", CUPY, stream, maker)
+    def looked(array: Any) -> Look | None:
+        return _typed(dtypes.from_numpy(array.dtype), array.shape)
+
+    return ArrayLibrary(cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked)
