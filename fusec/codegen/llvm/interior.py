@@ -121,7 +121,7 @@ class SplitNest(Nest):
 
         def finish(found: tuple[Value, Value]) -> None:
             for slot, value in zip(slots, found, strict=True):
-                b.write_slot(slot, value, varying=False)
+                b.write_slot(slot, value)
             b.jump(done)
 
         for rows, program in self.parts.stacked:
@@ -135,7 +135,7 @@ class SplitNest(Nest):
             b.place(fewer)
         finish(super()._walk_rows(at, left))
         b.place(done)
-        count, taken = (b.read_slot(slot, "i64", varying=False) for slot in slots)
+        count, taken = (b.read_slot(slot) for slot in slots)
         return count, taken
 
     def _has_rows(self, rows: int, at: tuple[Value, ...], left: Value) -> Value:
@@ -244,20 +244,20 @@ class SplitNest(Nest):
         """The columns before `low` and from `high` on, one by one."""
         b = self.b
         slot, test, skip, work, done = b.alloca("i64"), *(b.label(stem) for stem in ("test", "skip", "work", "done"))
-        b.write_slot(slot, b.select(b.compare("icmp eq", start, low), high, start), varying=False)
+        b.write_slot(slot, b.select(b.compare("icmp eq", start, low), high, start))
         b.jump(test)
         b.place(test)
-        position = b.read_slot(slot, "i64", varying=False)
+        position = b.read_slot(slot)
         b.fork(b.compare("icmp slt", position, end), work, done)
         b.place(work)
         width, b.lanes = b.lanes, 1
         self._body(RowSite(self, row, position.text), Lanes())
         b.lanes = width
         following = b.binary("add", position, integer(1))
-        b.write_slot(slot, following, varying=False)
+        b.write_slot(slot, following)
         b.fork(b.compare("icmp eq", following, low), skip, test)
         b.place(skip)
-        b.write_slot(slot, high, varying=False)
+        b.write_slot(slot, high)
         b.jump(test)
         b.place(done)
 
@@ -290,10 +290,10 @@ class SplitNest(Nest):
             together, skew = self._lines(row, low, rows)
         is_far = self._is_far() if rows > 1 else FALSE
         slot, before, head, done = b.alloca("i64"), b.alloca("i64"), b.label("vector"), b.label("done")
-        b.write_slot(slot, b.binary("sub", low, skew), varying=False)
+        b.write_slot(slot, b.binary("sub", low, skew))
         b.jump(head)
         b.place(head)
-        start = b.read_slot(slot, "i64", varying=False)
+        start = b.read_slot(slot)
 
         def site(start: Value, part: Program | None) -> InnerSite:
             position = b.intrinsic("smin", b.intrinsic("smax", start, low), last)
@@ -301,7 +301,7 @@ class SplitNest(Nest):
             return InnerSite(self, row, position.text, streams, part)
 
         def store_those_before() -> None:
-            started = b.read_slot(before, "i64", varying=False)
+            started = b.read_slot(before)
             there = site(started, None)
             if shifted is not None:
                 shifted.rest(there, results, b.intrinsic("smax", b.binary("sub", started, last), integer(0)))
@@ -320,13 +320,13 @@ class SplitNest(Nest):
                 self._either(is_first, lambda: None, store_those_before)
             else:
                 whole = b.binary("and", shifted.around, b.compare("icmp eq", Value("i64", here.position), start))
-                there = partial(site, b.read_slot(before, "i64", varying=False), None)
+                there = partial(site, b.read_slot(before), None)
                 lines = partial(self._either, whole, lambda: shifted.lines(there(), results), store_those_before)
                 self._either(is_first, lambda: shifted.begin(here, results), lines)
             for result in results:
                 result.hold(b)
-            b.write_slot(before, start, varying=False)
-        b.write_slot(slot, b.binary("add", start, lanes), varying=False)
+            b.write_slot(before, start)
+        b.write_slot(slot, b.binary("add", start, lanes))
         b.fork(b.compare("icmp slt", Value("i64", here.position), last), head, done)
         b.place(done)
         if results:

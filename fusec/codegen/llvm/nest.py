@@ -182,18 +182,18 @@ class Nest:
         position = Value("i64", "%lo")
         for axis in range(last, 0, -1):
             extent = self._extent(axis)
-            b.write_slot(coordinates[axis], b.binary("urem", position, extent), varying=False)
+            b.write_slot(coordinates[axis], b.binary("urem", position, extent))
             position = b.binary("udiv", position, extent)
-        b.write_slot(coordinates[0], position, varying=False)
-        b.write_slot(left_slot, b.binary("sub", Value("i64", "%hi"), Value("i64", "%lo")), varying=False)
+        b.write_slot(coordinates[0], position)
+        b.write_slot(left_slot, b.binary("sub", Value("i64", "%hi"), Value("i64", "%lo")))
         b.jump(row)
         b.place(row)
-        left = b.read_slot(left_slot, "i64", varying=False)
-        at = tuple(b.read_slot(slot, "i64", varying=False) for slot in coordinates)
+        left = b.read_slot(left_slot)
+        at = tuple(b.read_slot(slot) for slot in coordinates)
         count, rows = self._walk_rows(at, left)
         rest = b.binary("sub", left, count)
-        b.write_slot(left_slot, rest, varying=False)
-        b.write_slot(coordinates[last], integer(0), varying=False)
+        b.write_slot(left_slot, rest)
+        b.write_slot(coordinates[last], integer(0))
         self._advance(coordinates[:last], at[:last], rows)
         finished = b.label("finished")
         b.fork(b.compare("icmp eq", rest, integer(0)), finished, row)
@@ -217,7 +217,7 @@ class Nest:
                 turned = b.compare("icmp eq", following, self._extent(axis))
                 carry = b.cast("zext", turned, "i64")
                 following = b.select(turned, integer(0), following)
-            b.write_slot(slots[axis], following, varying=False)
+            b.write_slot(slots[axis], following)
 
     def _extent(self, axis: int) -> Value:
         return self.arguments.number("extent", "", axis)
@@ -337,7 +337,7 @@ class Nest:
         if stream is None:
             b.jump(after)
         else:
-            left = b.compare("icmp slt", b.read_slot(slot, "i64", varying=False), Value("i64", end))
+            left = b.compare("icmp slt", b.read_slot(slot), Value("i64", end))
             b.fork(left, guard, after)
         b.place(after)
 

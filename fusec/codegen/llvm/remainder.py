@@ -86,42 +86,42 @@ class RemainderNest(Nest):
         slots = {name: (b.alloca("ptr"), b.alloca("i64")) for name, _ in self._own()}
         aligned = self._aligned(row, start, end)
         ahead = integer(0) if aligned is None else aligned[1]
-        b.write_slot(position, Value("i64", start), varying=False)
-        b.write_slot(count, ahead, varying=False)
+        b.write_slot(position, Value("i64", start))
+        b.write_slot(count, ahead)
         b.fork(b.compare("icmp ne", ahead, integer(0)), copy, whole)
 
         b.place(whole)
-        at = b.read_slot(position, "i64", varying=False)
+        at = b.read_slot(position)
         room = b.binary("and", b.binary("sub", last, at), integer(-self.width))
-        b.write_slot(limit, b.binary("add", at, room), varying=False)
+        b.write_slot(limit, b.binary("add", at, room))
         for name, (address, stride) in slots.items():
-            b.write_slot(address, row.addresses[name], varying=False)
-            b.write_slot(stride, row.strides.get(name, integer(0)), varying=False)
-        b.write_slot(copied, Value("i1", "false"), varying=False)
+            b.write_slot(address, row.addresses[name])
+            b.write_slot(stride, row.strides.get(name, integer(0)))
+        b.write_slot(copied, Value("i1", "false"))
         b.fork(b.compare("icmp ne", room, integer(0)), vectors, rest)
 
         b.place(vectors)
         self._vectors(self._placed(row, slots), position, limit)
-        b.fork(b.read_slot(copied, "i1", varying=False), back, rest)
+        b.fork(b.read_slot(copied, "i1"), back, rest)
 
         b.place(rest)
-        left = b.binary("sub", last, b.read_slot(position, "i64", varying=False))
-        b.write_slot(count, left, varying=False)
+        left = b.binary("sub", last, b.read_slot(position))
+        b.write_slot(count, left)
         b.fork(b.compare("icmp ne", left, integer(0)), copy, done)
 
         b.place(copy)
-        at = b.read_slot(position, "i64", varying=False)
-        b.write_slot(first, at, varying=False)
-        buffers = self._copy(row, at, b.read_slot(count, "i64", varying=False), slots)
-        b.write_slot(limit, b.binary("add", at, integer(1)), varying=False)
-        b.write_slot(copied, Value("i1", "true"), varying=False)
+        at = b.read_slot(position)
+        b.write_slot(first, at)
+        buffers = self._copy(row, at, b.read_slot(count), slots)
+        b.write_slot(limit, b.binary("add", at, integer(1)))
+        b.write_slot(copied, Value("i1", "true"))
         b.jump(vectors)
 
         b.place(back)
-        at, short = b.read_slot(first, "i64", varying=False), b.read_slot(count, "i64", varying=False)
+        at, short = b.read_slot(first), b.read_slot(count)
         self._copy_back(row, at, short, buffers)
         following = b.binary("add", at, short)
-        b.write_slot(position, following, varying=False)
+        b.write_slot(position, following)
         b.fork(b.compare("icmp slt", following, last), whole, done)
         b.place(done)
 
@@ -129,22 +129,22 @@ class RemainderNest(Nest):
         """The row with the addresses and strides in force: of the arrays, or of the copies."""
         b, addresses, strides, offsets = self.b, dict(row.addresses), dict(row.strides), dict(row.offsets)
         for name, (address, stride) in slots.items():
-            addresses[name] = b.read_slot(address, "ptr", varying=False)
+            addresses[name] = b.read_slot(address, "ptr")
             if name in strides:
-                strides[name] = b.read_slot(stride, "i64", varying=False)
+                strides[name] = b.read_slot(stride)
                 offsets[name] = self._lane_offsets(strides[name])
         return replace(row, addresses=addresses, strides=strides, offsets=offsets)
 
     def _vectors(self, row: Row, slot: str, limit: str) -> None:
         """Whole vectors from the position in a slot, at least one, while before the limit."""
         b, body, after = self.b, self.b.label("loop"), self.b.label("after")
-        end = b.read_slot(limit, "i64", varying=False)
+        end = b.read_slot(limit)
         b.jump(body)
         b.place(body)
-        position = b.read_slot(slot, "i64", varying=False)
+        position = b.read_slot(slot)
         self._body(RowSite(self, row, position.text), Lanes())
         following = b.binary("add", position, integer(self.width))
-        b.write_slot(slot, following, varying=False)
+        b.write_slot(slot, following)
         b.fork(b.compare("icmp slt", following, end), body, after)
         b.place(after)
 
@@ -158,8 +158,8 @@ class RemainderNest(Nest):
             buffers[name] = b.alloca(f"[{self.width * nbytes} x i8]", LINE)
             before = b.binary("mul", start, integer(-nbytes))
             at = Value("ptr", b.at(buffers[name], before.text))
-            b.write_slot(slots[name][0], at, varying=False)
-            b.write_slot(slots[name][1], integer(nbytes), varying=False)
+            b.write_slot(slots[name][0], at)
+            b.write_slot(slots[name][1], integer(nbytes))
             if not param.read and name not in self.uses.loaded:
                 continue  # it is written whatever happens
             b.lanes = 1

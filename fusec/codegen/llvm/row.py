@@ -356,7 +356,7 @@ class RowNest(ReductionNest):
                 b.line(f"store {part.type} {part.text}, ptr {slot}")
             b.jump(done)
         b.place(done)
-        return tuple(b.read_slot(slot, llvm, varying=False) for slot, llvm in zip(results, types, strict=True))
+        return tuple(b.read_slot(slot, llvm) for slot, llvm in zip(results, types, strict=True))
 
     def _meet(self, accumulator: reductions.Accumulator, row: Row, count: Value | None) -> Operand:
         """The halves of all lanes, or of the first `count` of them."""

@@ -77,7 +77,7 @@ class TiledNest(Nest):
         b.line(f"store i64 %lo, ptr {slot}")
         b.jump(test)
         b.place(test)
-        position = b.read_slot(slot, "i64", varying=False)
+        position = b.read_slot(slot)
         b.fork(b.compare("icmp sge", position, Value("i64", "%hi")), done, piece)
         b.place(piece)
         outer, column = self._coordinates(position)

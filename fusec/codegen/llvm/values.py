@@ -449,12 +449,12 @@ class Builder:
         self.allocas.append(f"  {name} = alloca {llvm}" + (f", align {align}" if align else ""))
         return name
 
-    def read_slot(self, slot: str, llvm: str, varying: bool) -> Value:
+    def read_slot(self, slot: str, llvm: str = "i64", varying: bool = False) -> Value:
         """The value in a stack slot."""
         kind = self.vector_type(llvm) if varying else llvm
         return Value(llvm, self.let(f"load {kind}, ptr {slot}"), varying)
 
-    def write_slot(self, slot: str, value: Value, varying: bool) -> None:
+    def write_slot(self, slot: str, value: Value, varying: bool = False) -> None:
         """Write a value to a stack slot of a uniform or varying variable."""
         value = self.spread(value) if varying else value
         assert value.varying == varying, "a varying value does not fit a uniform variable"

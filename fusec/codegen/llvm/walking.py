@@ -10,6 +10,7 @@ like the counters of the loops, are scalars.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout, Step
@@ -217,7 +218,7 @@ class WalkNest(PartNest):
         for name in sorted(self.control & wanted):
             kind = self.types[name]
             pairs = zip(self.slots[name], part_types(kind), strict=True)
-            known[name] = (kind, tuple(self.b.read_slot(slot, llvm, varying=False) for slot, llvm in pairs))
+            known[name] = (kind, tuple(self.b.read_slot(slot, llvm) for slot, llvm in pairs))
         return known
 
     # --- columns -----------------------------------------------------------------------------------------------------
@@ -304,20 +305,15 @@ class WalkNest(PartNest):
     def _fetch_narrow(self, rows: list[Ahead], start: str, end: Value) -> None:
         """Ask for rows of which a line has many vectors."""
 
+        def line(row: Ahead, column: str) -> None:
+            fetch(self.b, self._along(row, column), to_write=row.to_write)
+
         def ask() -> None:
-            for each in rows:
-                self._fetch_row(each, start, end)
+            for each in rows:  # all columns of a tile at once
+                self._repeat(Value("i64", start), LINE // each.nbytes, end, partial(line, each))
 
         if rows:
             self._if_much(ask)
-
-    def _fetch_row(self, row: Ahead, start: str, end: Value) -> None:
-        """Ask for the columns of a tile at once."""
-
-        def line(column: str) -> None:
-            fetch(self.b, self._along(row, column), to_write=row.to_write)
-
-        self._repeat(Value("i64", start), LINE // row.nbytes, end, line)
 
     def _if_much(self, body: Callable[[], None]) -> None:
         """What is worth doing only where much memory is walked over."""
@@ -366,7 +362,7 @@ class WalkNest(PartNest):
             super()._partial(row, slot, count_slot)
             return
         b = self.b
-        position, count = (b.read_slot(each, "i64", varying=False) for each in (slot, count_slot))
+        position, count = (b.read_slot(each) for each in (slot, count_slot))
         end, before = b.binary("add", position, count), b.binary("sub", integer(self.width), count)
         is_first = b.compare("icmp eq", position, Value("i64", self.stretch.start))
         skipped = b.cast("trunc", b.select(is_first, before, integer(0)), "i32")
@@ -374,7 +370,7 @@ class WalkNest(PartNest):
         mask = b.compare("icmp ult", lane, b.cast("trunc", count, "i32"))
         first = b.select(is_first, b.binary("sub", position, before), position)
         self._body(RowSite(self, row, first.text), Lanes(mask, occupied=True))
-        b.write_slot(slot, end, varying=False)
+        b.write_slot(slot, end)
 
 
 def names_in(body: Body) -> set[str]:
