@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 from fusec.base.dtypes import DType, real_type
@@ -31,10 +32,7 @@ class View(NamedTuple):
     @property
     def size(self) -> int:
         """Number of elements."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -185,11 +183,8 @@ def make_layout(
 
     vectors: the target loads several elements at once where 16-byte alignment allows.
     """
-    size = 1
-    for extent in space.extents:
-        size *= extent
+    widest = size = prod(space.extents)
     steps = []
-    widest = size
     for (name, view), row in zip(arrays, space.strides, strict=True):
         unit = view.dtype.nbytes
         inner = Step.ZERO if row[-1] == 0 and size != 1 else Step.UNIT if row[-1] == unit or size == 1 else Step.ANY

@@ -96,6 +96,16 @@ def _storage(kind: Type) -> np.dtype[Any]:
             assert_never(kind)
 
 
+def whole_value(parts: Sequence[Array], kind: Type) -> Array:
+    """The value with these parts: a structured array for a struct."""
+    if not isinstance(kind, Struct):
+        return parts[0]
+    made = np.zeros(parts[0].shape, _storage(kind))
+    for (name, _), part in zip(kind.fields, parts, strict=True):
+        made[name] = part
+    return made
+
+
 def _lane(value: Const) -> Array:
     """A constant as one lane."""
     return np.asarray(value.value).reshape(1)
@@ -325,11 +335,7 @@ class _Run:
             case ir.Field(value, name):
                 return np.asarray(self.value(value, mask, frame)[name])
             case ir.Make(fields, kind):
-                parts = np.broadcast_arrays(*(self.value(part, mask, frame) for part in fields))
-                made = np.zeros(parts[0].shape, _storage(kind))
-                for (name, _), part in zip(kind.fields, parts, strict=True):
-                    made[name] = part
-                return made
+                return whole_value(np.broadcast_arrays(*(self.value(part, mask, frame) for part in fields)), kind)
             case ir.Element() | ir.At() | ir.LocalArray() | ir.Offset() | ir.Moved():
                 return self._pointer(expr, mask, frame)
             case _:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusec.base.records import dataclass, field
-from fusec.ir.expr import Struct, Type
-from fusec.ir.interpret import call, interpret
+from fusec.ir.expr import Struct
+from fusec.ir.interpret import call, interpret, whole_value
 from fusec.ir.loops import ArrayParam, Declare, Program, ScalarParam
 from fusec.ir.reductions import (
     AXIS,
@@ -162,13 +162,3 @@ def parts_by_name(value: Array, accumulator: Accumulator) -> dict[str, Array]:
         names = [name for name, _ in accumulator.type.fields]
         return {part: value[name] for (part, _), name in zip(accumulator.parts, names, strict=True)}
     return {accumulator.name: value}
-
-
-def whole_value(parts: list[Array], kind: Type) -> Array:
-    """The value with these parts: a structured array for a struct."""
-    if not isinstance(kind, Struct):
-        return parts[0]
-    made = np.zeros(parts[0].shape, [(name, dtype.numpy) for name, dtype in kind.fields])
-    for (name, _), part in zip(kind.fields, parts, strict=True):
-        made[name] = part
-    return made

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.ir.interpret import call, interpret
-from fusec.ir.interpret_reductions import ReductionRun, parts_by_name, whole_value
+from fusec.ir.interpret import call, interpret, whole_value
+from fusec.ir.interpret_reductions import ReductionRun, parts_by_name
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import OneAxis, finish_program, stage_program
 from fusec.ir.scans import ROWS, Scan, chunk_of, first_program

@@ -24,7 +24,7 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Struct, Type, type_of
+from fusec.ir.expr import Expr, Struct, Type, scalar_type, type_of
 from fusec.ir.walk import expressions, roots_of
 
 ROUNDS = 64  # elements that a lane takes one after the other
@@ -274,9 +274,7 @@ def _keeping(
 ) -> ir.Program:
     outputs, stores = [], []
     for number, value in enumerate(values):
-        dtype = type_of(value)
-        assert isinstance(dtype, DType), "a part is a scalar"
-        outputs.append(ir.ArrayParam(f"{KEPT}{number}", dtype, written=True, read=False))
+        outputs.append(ir.ArrayParam(f"{KEPT}{number}", scalar_type(value), written=True, read=False))
         stores.append(ir.Store(outputs[-1].element(), value))
     used = addressed(body, values)
     inside = tuple(param for param in params if isinstance(param, ir.ScalarParam) or param.name in used)

@@ -54,7 +54,7 @@ ANY = Facts()
 
 
 @dataclass(frozen=True)
-class Step:
+class PassRow:
     """A pass in its place: it runs for its target and modes, where the fact that it needs is known."""
 
     path: str  # module.function, or one name for both: imported when it first runs
@@ -64,7 +64,7 @@ class Step:
     modes: tuple[Fp, ...] = ("strict", "contract", "fast")
     by: Caller = "run"  # or the folder that calls it
     beside: tuple[str, ...] = ()  # what that folder imports from the same module
-    parts: tuple[Step, ...] = ()  # what each part of a reduction goes through
+    parts: tuple[PassRow, ...] = ()  # what each part of a reduction goes through
 
     @property
     def name(self) -> str:
@@ -88,36 +88,36 @@ class Step:
         return found
 
 
-FOLD = Step("fold.fold_constants", "first: the rules of simplify look for constants")
-EXPAND = Step("expand", "after all that know ops by name", "native")
+FOLD = PassRow("fold.fold_constants", "first: the rules of simplify look for constants")
+EXPAND = PassRow("expand", "after all that know ops by name", "native")
 TYPED = (
     FOLD,
-    Step("simplify.simplify_expressions"),
-    Step("narrow_types", "after simplify: conversions of conversions are one"),
-    Step("eliminate_dead_code", "before expand: what nothing reads costs no functions"),
-    Step("merge.merge_declarations", "after dead code: nothing stands between declaration and value"),
+    PassRow("simplify.simplify_expressions"),
+    PassRow("narrow_types", "after simplify: conversions of conversions are one"),
+    PassRow("eliminate_dead_code", "before expand: what nothing reads costs no functions"),
+    PassRow("merge.merge_declarations", "after dead code: nothing stands between declaration and value"),
 )
 """On programs whose operations are those of the user."""
-INT16 = Step("narrow_to_int16", "before expand: bounds of ops, not of calls", target="cpu")
+INT16 = PassRow("narrow_to_int16", "before expand: bounds of ops, not of calls", target="cpu")
 PRIMITIVE = (
-    Step("approximate", "before contract: products and sums appear", "native", modes=("fast",)),
-    Step("contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
+    PassRow("approximate", "before contract: products and sums appear", "native", modes=("fast",)),
+    PassRow("contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
     EXPAND,
-    Step("value_numbering.number_values", "after expand: calls are repeated, too"),
-    Step("common_subexpressions.name_common_subexpressions", "last: printers write each value once"),
+    PassRow("value_numbering.number_values", "after expand: calls are repeated, too"),
+    PassRow("common_subexpressions.name_common_subexpressions", "last: printers write each value once"),
 )
 """To operations that code generators know."""
 SCALAR = (*TYPED, INT16, *PRIMITIVE)
-RESOLVE = Step("resolve.resolve_axes", "before fold: numbers of axes are constants", "ndims")
-CHECK = Step("bounds.check_bounds", "first: indices as users wrote them", by="dispatch", beside=("CheckSite",))
+RESOLVE = PassRow("resolve.resolve_axes", "before fold: numbers of axes are constants", "ndims")
+CHECK = PassRow("bounds.check_bounds", "first: indices as users wrote them", by="dispatch", beside=("CheckSite",))
 
-PIPELINES: dict[Kind, tuple[Step, ...]] = {
+PIPELINES: dict[Kind, tuple[PassRow, ...]] = {
     "elementwise": (
         CHECK,
         RESOLVE,
         *SCALAR,
-        Step("peel_borders", "after all: tests against borders are plain", by="codegen", beside=("Peeled",)),
-        Step(
+        PassRow("peel_borders", "after all: tests against borders are plain", by="codegen", beside=("Peeled",)),
+        PassRow(
             "unroll_and_jam", "after peel_borders: interiors have no branches",
             target="cpu", by="codegen", beside=("loads_of",),
         ),
@@ -126,30 +126,30 @@ PIPELINES: dict[Kind, tuple[Step, ...]] = {
         CHECK,
         RESOLVE,
         *SCALAR,
-        Step("blocks.serialise_blocks", "after all: primitive ops are cheap to repeat", target="cpu", by="codegen"),
+        PassRow("blocks.serialise_blocks", "after all: primitive ops are cheap to repeat", target="cpu", by="codegen"),
     ),
     "reduction": (
-        Step("mask", "before phases: elements are left out once", by="compiler"),
-        Step("phases.in_role", "before the parts: each kernel has its own", "role"),
-        Step("reductions.run_on_reduction", parts=(RESOLVE, *TYPED, *PRIMITIVE)),
-        Step("total_order_keys.use_total_order_keys", "after expand: it knows calls", target="cpu", by="codegen"),
-        Step(
+        PassRow("mask", "before phases: elements are left out once", by="compiler"),
+        PassRow("phases.in_role", "before the parts: each kernel has its own", "role"),
+        PassRow("reductions.run_on_reduction", parts=(RESOLVE, *TYPED, *PRIMITIVE)),
+        PassRow("total_order_keys.use_total_order_keys", "after expand: it knows calls", target="cpu", by="codegen"),
+        PassRow(
             "buffer_rows", "after phases: walks of one kernel",
             target="cpu", by="codegen", beside=("kept_rows",),
         ),
-        Step("group_reduction.reduce_in_groups", "last: it copies parts", target="device", by="compiler"),
-        Step("serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
+        PassRow("group_reduction.reduce_in_groups", "last: it copies parts", target="device", by="compiler"),
+        PassRow("serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
     ),
-    "empty": (Step("expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
+    "empty": (PassRow("expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
     "scan": (
-        Step("scans.write_loops", "first: passes see its copies of an element as one program", "loops"),
+        PassRow("scans.write_loops", "first: passes see its copies of an element as one program", "loops"),
         RESOLVE,
         *TYPED,
         *PRIMITIVE,
     ),
     "graph": (
-        Step("lower_graph", "without reductions: then as elementwise", by="library"),
-        Step(
+        PassRow("lower_graph", "without reductions: then as elementwise", by="library"),
+        PassRow(
             "lower_graph_reductions", "then as a reduction", by="library", beside=("elements_of", "in_place"),
         ),
     ),
@@ -178,7 +178,7 @@ def run(unit: Program | ReductionIR | scans.Scan, facts: Facts = ANY, check: boo
     return result
 
 
-def _through(steps: Sequence[Step], facts: Facts, check: bool, unit: Any) -> Any:
+def _through(steps: Sequence[PassRow], facts: Facts, check: bool, unit: Any) -> Any:
     """What a program is after some passes."""
     watched = debug.is_wanted(3)
     looks = is_primitive = False

@@ -101,7 +101,7 @@ def check_bounds(program: ir.Program, kinds: str = "bounds") -> tuple[ir.Program
     body = checks.whole()
     functions = program.functions
     if "bounds" in checks.kinds:
-        functions = tuple(with_body(each, _clamped(each.body, program, each.name)) for each in functions)
+        functions = tuple(with_body(each, _clamped(each.body, program)) for each in functions)
     params = (*program.params, ir.ArrayParam(FAULT, UINT32, raw=True, written=True, ndim=1))
     return replace(program, params=params, body=body, functions=functions), tuple(checks.sites)
 
@@ -350,9 +350,8 @@ def _refusal(program: ir.Program) -> Exception:
 # --- functions that the kernel calls ------------------------------------------------------------------------------
 
 
-def _clamped(body: Body, program: ir.Program, name: str) -> Body:
+def _clamped(body: Body, program: ir.Program) -> Body:
     """A function's body without assertions, its local arrays indexed inside."""
-    del name
     lengths = {stmt.name: stmt.length for stmt in statements(body) if isinstance(stmt, ir.DeclareArray)}
     body = map_statements(body, _unless_assertion)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import INT64, DType
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, apply, type_of
+from fusec.ir.expr import Expr, Pointer, apply, scalar_type
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
 from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
@@ -134,7 +134,7 @@ class _Cooperation:
         start = plus(plus(_times(turn, self.reduction.lanes), _times(lane, ir.GROUP)), self.member)
         body, rewrite = self._inside(stage.body, label, place)
         values = parts_of(rewrite(stage.accumulator.value))
-        new = [ir.Declare(f"_new{label}_{at}", _dtype(value), value) for at, value in enumerate(values)]
+        new = [ir.Declare(f"_new{label}_{at}", scalar_type(value), value) for at, value in enumerate(values)]
         mine = [ir.Local(stmt.name, stmt.type) for stmt in new]
         joined, both = held.combine(held.read(lane), mine)
         first = test("equal", turn, 0)
@@ -176,9 +176,3 @@ class _Cooperation:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
         position = plus(ir.Local(START, INT64), place)
         return relocated(body, label, self.axis, position, minus(position, self.here))
-
-
-def _dtype(value: Expr) -> DType:
-    found = type_of(value)
-    assert isinstance(found, DType), "a part is a scalar"
-    return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusec.base.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL
 from fusec.base.records import replace
-from fusec.ir.expr import Expr, apply, type_of
+from fusec.ir.expr import Expr, apply, scalar_type
 from fusec.ir.loops import ArrayParam, Assign, Declare, If, Load, Local, Program, Stmt
 from fusec.ir.reductions import ReductionIR, Stage, parts_of, whole_of
 
@@ -28,8 +28,7 @@ def mask(reduction: ReductionIR, name: str, empty: Program) -> ReductionIR:
     values: list[Expr] = []
     assigned: list[Stmt] = []
     for stmt, value in zip(identity, parts_of(stage.accumulator.value), strict=True):
-        dtype = type_of(value)
-        assert isinstance(dtype, DType), "a part is a scalar"
+        dtype = scalar_type(value)
         results.append(Declare(f"{name}_{stmt.name}", dtype, stmt.value))
         values.append(Local(f"{name}_{stmt.name}", dtype))
         assigned.append(Assign(f"{name}_{stmt.name}", value))

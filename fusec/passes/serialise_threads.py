@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import dataclass, field, replace
 from fusec.ir import loops as ir
-from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, type_of
+from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, scalar_type, type_of
 from fusec.ir.update import updated
 from fusec.ir.walk import Body, blocks, operands, rewriter, statements
 from fusec.passes.affine import counted, int64, plus
@@ -155,8 +155,7 @@ class Writer:
     def _update(self, op: str, values: tuple[Expr, ...], result: str, line: int) -> Body:
         """No other thread runs meanwhile."""
         self.fresh += 1
-        place, kind = values[0], type_of(values[1])
-        assert isinstance(kind, DType), "atomics work on scalars"
+        place, kind = values[0], scalar_type(values[1])
         old = ir.Local(f"old.{self.region.number}.{self.fresh}", kind)
         found: list[ir.Stmt] = [ir.Declare(old.name, kind, ir.Load(place, kind), line=line)]
         found.append(ir.Store(place, updated(op, old, values[1:]), line=line))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from fusec.passes import PIPELINES, Step
+from fusec.passes import PIPELINES, PassRow
 
 ROOT = Path(__file__).parents[2]
 FLOORS = (
@@ -284,7 +284,7 @@ def test_the_map_shows_the_floors_and_the_passes_as_they_are() -> None:
     assert " ".join(shown.split()) == " ".join(rows)
 
 
-def place_of(step: Step) -> str:
+def place_of(step: PassRow) -> str:
     """A pass as ARCHITECTURE.md has it: its module, and for which targets and modes it runs."""
     only = {"cpu": "CPU", "device": "devices"}.get(step.target or "", "")
     modes = "" if "strict" in step.modes else "fp=" + "/".join(step.modes)
@@ -293,7 +293,7 @@ def place_of(step: Step) -> str:
     return step.path.partition(".")[0] + (f" ({marks})" if marks else "") + parts
 
 
-def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+def every_step(steps: Iterable[PassRow]) -> Iterator[PassRow]:
     for step in steps:
         yield step
         yield from every_step(step.parts)
