@@ -1,4 +1,4 @@
-"""The forms of the IR's text: how a statement or an expression is spelled, for the printer and the parser alike.
+"""The forms of the IR's text: how a statement or an expression is spelled, for the printer and for the parser of tests.
 
 A form names fields in braces; the annotation of a field says how its value is written. What stands behind the bar is
 written only if the field there has a value.

@@ -1,4 +1,4 @@
-"""The meaning of names and symbols in the IR's text, as its printer and its parser both track it."""
+"""The meaning of names and symbols in the IR's text, as its printer and the tests' parser both track it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printer of both IRs' text; the parser in `fusec.ir.parse` recovers what was printed.
+"""The printer of both IRs' text; the parser in `tests/support/parse_ir.py` recovers what was printed.
 
 One statement a line, blocks in braces, ``@3`` for line 3 of the user's text. Operators are infix in parentheses or
 named as in the op table. Constants are exact: the shortest decimal that reads back, or their bits in hexadecimal.
@@ -22,10 +22,7 @@ from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Struct, Type, con
 from fusec.ir.forms import BLANKS, WORDS
 from fusec.ir.graph import Graph, Input
 from fusec.ir.names import KEYWORDS, NameTable, default_type
-from fusec.ir.parse import parse_graph, parse_program
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
-
-__all__ = ["parse_graph", "parse_program", "print_expression", "print_graph", "print_program"]
 
 SYMBOL = {op: symbol for symbol, op in SYMBOLS.items()}
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

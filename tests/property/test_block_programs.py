@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fusec import passes
 from fusec.ir.interpret import interpret
-from fusec.ir.text import parse_program
 from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.passes.blocks import serialise_blocks
 from fusec.passes.bounds import WORDS, check_bounds
+from tests.support.parse_ir import parse_program
 
 HEAD = """\
 kernel f(x: int64 raw[1] read, out: int64 raw[1] read written, n: int64, m: int64) block({block}) {{

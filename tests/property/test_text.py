@@ -3,9 +3,10 @@
 from hypothesis import HealthCheck, given, settings
 
 from fusec import passes
-from fusec.ir.text import parse_graph, parse_program, print_graph, print_program
+from fusec.ir.text import print_graph, print_program
 from fusec.ir.verify import verify_graph
 from tests.property.programs import formulas, programs
+from tests.support.parse_ir import parse_graph, parse_program
 from tests.support.raise_to_graph import raise_to_graph
 from tests.support.random_arguments import Arguments
 

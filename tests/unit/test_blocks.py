@@ -11,11 +11,12 @@ from fusec import FusecError
 from fusec.cli import python_files
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier
-from fusec.ir.text import parse_program, print_program
+from fusec.ir.text import print_program
 from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements
 from fusec.passes.blocks import serialise_blocks
+from tests.support.parse_ir import parse_program
 
 
 @fusec.kernel(block=(4, 8))

@@ -8,9 +8,10 @@ from fusec.base.dtypes import BY_NAME, from_numpy
 from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.lower import lower, parse
 from fusec.ir.interpret import interpret
-from fusec.ir.text import parse_program, print_program
+from fusec.ir.text import print_program
 from fusec.ir.verify import verify
 from fusec.passes.expand import expand
+from tests.support.parse_ir import parse_program
 
 
 def run(in_params, out_params, operation, inputs, outputs, size=None, **texts):

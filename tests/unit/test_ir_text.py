@@ -18,7 +18,8 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
-from fusec.ir.text import constant_text, parse_graph, parse_program, print_expression, print_graph, print_program
+from fusec.ir.text import constant_text, print_expression, print_graph, print_program
+from tests.support.parse_ir import parse_graph, parse_program
 
 SAXPY = """\
 kernel saxpy(a: float32, x: float32 array read, z: float32 array written) {

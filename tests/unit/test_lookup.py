@@ -8,12 +8,13 @@ from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Const, Expr, Lookup, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Assign, Local, Program
-from fusec.ir.text import parse_program, print_program
+from fusec.ir.text import print_program
 from fusec.ir.verify import verify
 from fusec.passes.fold import fold_expression
 from fusec.runtime.cpu.processor import processor
 from tests.support.llvm_check import elementwise, same_bits
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
+from tests.support.parse_ir import parse_program
 
 COUNT = 300
 SIZES = (2, 4, 8, 16, 32, 64, 128)

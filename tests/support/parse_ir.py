@@ -13,7 +13,7 @@ from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Space, Struct, Ty
 from fusec.ir.forms import BLANKS, STARTS, WORDS, Blank
 from fusec.ir.graph import Graph, Input
 from fusec.ir.names import NameTable, default_type
-from fusec.ir.tokens import Tokens
+from tests.support.ir_tokens import Tokens
 
 Kind = TypeVar("Kind", bound=Type)
 
