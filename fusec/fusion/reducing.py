@@ -21,7 +21,7 @@ from fusec.fusion.trace_values import ArrayValue, Total, leaves_of
 from fusec.ir.expr import apply, const
 from fusec.library.dtype_rules import WIDE
 from fusec.library.moments import over, square
-from fusec.math.value import Value
+from fusec.math.value import Term
 
 Tracer = tracers.Tracer
 
@@ -238,7 +238,7 @@ def _counted(
 
 def _over(trace: Trace, total: ArrayValue, by: ArrayValue) -> ArrayValue:
     """A real or complex value divided by a real one."""
-    return trace.combined(Scalar(total.dtype, over(Value(total.expr), Value(by.expr)).expr), [total, by])
+    return trace.combined(Scalar(total.dtype, over(Term(total.expr), Term(by.expr)).expr), [total, by])
 
 
 def _mean_of(
@@ -281,7 +281,7 @@ def var(
     real = real_type(compute_type(result))
     value, middle = trace.ready([value, middle])
     far = apply("subtract", _computed(value, result).expr, middle.expr)
-    squares = trace.combined(Scalar(real, square(Value(far)).expr), [value, middle])
+    squares = trace.combined(Scalar(real, square(Term(far)).expr), [value, middle])
     squares = _masked(trace, squares, mask, constant(0, real))
     total = totals(trace, "add", squares, axes, real, constant(0, real))
     free = trace.combined(Scalar(real, apply("subtract", count.expr, const(ddof, real))), [count])

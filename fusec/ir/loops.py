@@ -315,19 +315,14 @@ class ScalarParam:
 
 @dataclass(frozen=True)
 class ArrayParam:
-    """A kernel argument that is an array.
-
-    raw: addressed by At and Query; otherwise by Element, and broadcast over the iteration space.
-    written: an output. read: its former content is read (an output that is always stored before it is read is not).
-    ndim: axes of a raw array; 0 for the others, whose axes belong to the iteration space.
-    """
+    """A kernel argument that is an array."""
 
     name: str
     dtype: DType
-    raw: bool = False
-    written: bool = False
-    read: bool = True
-    ndim: int = 0
+    raw: bool = False  # addressed by At and Query; otherwise by Element, and broadcast over the iteration space
+    written: bool = False  # an output
+    read: bool = True  # its former content is read, as that of an output that is always stored before is not
+    ndim: int = 0  # axes of a raw array; 0 for the others, whose axes belong to the iteration space
 
     def element(self, *, const: bool = False) -> Element:
         """The address of the element at the position; const: nothing may be stored there."""

@@ -15,21 +15,19 @@ from fusec.ir.walk import Body, expressions, operands
 
 @dataclass(frozen=True)
 class Parting:
-    """A barrier that only some threads reach: its line, and the line of the condition where they diverge."""
+    """A barrier that only some threads reach."""
 
-    barrier: int
-    condition: int
+    barrier: int  # its line
+    condition: int  # the line of the condition where they diverge
 
 
 @dataclass(frozen=True)
 class Uniformity:
-    """Facts about a block program. varying: locals whose values differ between threads. loops: by id, those that
-    threads leave in different rounds.
-    """
+    """Facts about a block program."""
 
-    varying: frozenset[str]
+    varying: frozenset[str]  # locals whose values differ between threads
     partings: tuple[Parting, ...]
-    loops: frozenset[int]
+    loops: frozenset[int]  # by id, those that threads leave in different rounds
 
     def is_varying(self, value: Expr) -> bool:
         """Whether an expression's value may differ between threads."""

@@ -14,7 +14,7 @@ from fusec.ir.expr import const
 from fusec.ir.loops import Local, Program, Query
 from fusec.ir.reductions import Accumulator, ReductionIR, Stage
 from fusec.library.formula import Fields, Formula, Lowered, combining, kind_of, made, parts_named
-from fusec.math.value import Value, unary, where
+from fusec.math.value import Term, unary, where
 
 
 def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
@@ -23,16 +23,16 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
     def rule(formula: Formula, reduced: Sequence[int]) -> Lowered:
         x, index = formula.element(), formula.index
         held = formula.held if x.dtype == BOOL else x.dtype
-        x, nowhere = x.to(held), Value(const(np.iinfo(index.numpy).max, index))
+        x, nowhere = x.to(held), Term(const(np.iinfo(index.numpy).max, index))
 
-        def further(a: Value, b: Value) -> Value:
+        def further(a: Term, b: Term) -> Term:
             beyond = b > a if upwards else b < a
             return where(beyond | unary("isnan", b), b, a) if held.is_float else where(beyond, b, a)
 
-        def first(a: Value, b: Value) -> Value:
+        def first(a: Term, b: Term) -> Term:
             return where(b < a, b, a)
 
-        def together(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+        def together(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
             found = further(a["m"], b["m"])
             places = [where(_is(side["m"], found), side["at"], nowhere) for side in (a, b)]
             return [found, first(*places)]
@@ -44,10 +44,10 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
             combining(f"{name}_first", fields[1:], lambda a, b: [first(a["at"], b["at"])]),
             combining(name, fields, together),
         )
-        extreme, at = Value(Local("extreme", held)), Value(Local("place", index))
-        here = formula.chosen(_is(x, extreme), Value(const(False, BOOL)))
+        extreme, at = Term(Local("extreme", held)), Term(Local("place", index))
+        here = formula.chosen(_is(x, extreme), Term(const(False, BOOL)))
         values = (
-            formula.chosen(x, Value(const(end_of(held, not upwards), held))),
+            formula.chosen(x, Term(const(end_of(held, not upwards), held))),
             where(here, _position(reduced, index), nowhere),
         )
         stages = tuple(
@@ -65,7 +65,7 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
     return rule
 
 
-def _is(x: Value, extreme: Value) -> Value:
+def _is(x: Term, extreme: Term) -> Term:
     """Whether an element is the extreme: equal, or nan, which is one wherever it is."""
     return x.eq(extreme) | unary("isnan", x) if x.dtype.is_float else x.eq(extreme)
 
@@ -78,12 +78,12 @@ def end_of(dtype: DType, upper: bool) -> object:
     return info.max if upper else info.min
 
 
-def _position(reduced: Sequence[int], index: DType) -> Value:
+def _position(reduced: Sequence[int], index: DType) -> Term:
     """The position among the elements of one total, in C order of the axes that are reduced."""
-    found = Value(const(0, index))
+    found = Term(const(0, index))
     for axis in reduced:
         along = const(axis, INT64)
-        extent = Value(Query("", "shape", along, INT64)).to(index)
-        here = Value(Query("", "coordinate", along, INT64)).to(index)
+        extent = Term(Query("", "shape", along, INT64)).to(index)
+        here = Term(Query("", "coordinate", along, INT64)).to(index)
         found = here if axis == reduced[0] else found * extent + here
     return found

@@ -13,12 +13,12 @@ from fusec.compiler.lowering import lower_reduction
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage
-from fusec.math.value import Value, unary, where
+from fusec.math.value import Term, unary, where
 
 if TYPE_CHECKING:
     from fusec.kinds.reduction import Request
 
-Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
+Outputs = Callable[[Mapping[str, Term]], Sequence[Term]]
 """From the totals of parts to the outputs."""
 
 Fields = tuple[tuple[str, DType], ...]
@@ -69,26 +69,26 @@ class Formula:
         """The inputs that are arrays."""
         return [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
 
-    def number(self, name: str) -> Value:
+    def number(self, name: str) -> Term:
         """An input passed by value."""
-        return Value(ir.Local(name, dict(self.numbers)[name]))
+        return Term(ir.Local(name, dict(self.numbers)[name]))
 
     # --- elements ------------------------------------------------------------------------------------------------
 
-    def element(self, at: int = 0) -> Value:
+    def element(self, at: int = 0) -> Term:
         """An element of an input, in the type of the computation."""
-        return Value(ir.Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
+        return Term(ir.Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
 
     @property
-    def condition(self) -> Value | None:
+    def condition(self) -> Term | None:
         """Whether an element takes part; None if all do."""
-        found = Value(ir.Local("where", BOOL)) if self.masked else None
+        found = Term(ir.Local("where", BOOL)) if self.masked else None
         if self.skips_nan and self.given[0].kind in ("float", "complex"):
             is_number = ~unary("isnan", self.element())
             found = is_number if found is None else found & is_number
         return found
 
-    def chosen(self, value: Value, neutral: Value) -> Value:
+    def chosen(self, value: Term, neutral: Term) -> Term:
         """The value of an element, or its replacement if it does not take part."""
         takes = self.condition
         return value if takes is None else where(takes, value, neutral)
@@ -118,14 +118,14 @@ class Formula:
         """The outputs as parameters."""
         return tuple(ir.ArrayParam(name, dtype, written=True, read=False) for name, dtype in self.outputs)
 
-    def stores(self, values: Sequence[Value]) -> tuple[ir.Stmt, ...]:
+    def stores(self, values: Sequence[Term]) -> tuple[ir.Stmt, ...]:
         """The outputs of one total."""
         return tuple(
             ir.Store(ir.Element(name, Pointer(dtype, "global")), value.to(dtype).expr)
             for (name, dtype), value in zip(self.outputs, values, strict=True)
         )
 
-    def empty(self, neutral: Mapping[str, Value], finish: Outputs, *, has_value: bool) -> ir.Program:
+    def empty(self, neutral: Mapping[str, Term], finish: Outputs, *, has_value: bool) -> ir.Program:
         """The program for totals of no elements."""
         body = self.stores(finish(neutral)) if has_value else ()
         return ir.Program(self.name, (*self.scalars, *self.stored), body)
@@ -142,11 +142,11 @@ class FormulaPart:
 
     name: str
     op: str  # of two operands
-    value: Value  # of an element
-    neutral: Value  # changes nothing; in place of elements that take no part
+    value: Term  # of an element
+    neutral: Term  # changes nothing; in place of elements that take no part
 
 
-REST = Value(ir.Local(REDUCED, INT64))  # elements of a total, over all axes
+REST = Term(ir.Local(REDUCED, INT64))  # elements of a total, over all axes
 
 
 def one_walk(
@@ -163,8 +163,8 @@ def one_walk(
     values = [formula.chosen(part.value, part.neutral) for part in parts]
     fields = tuple((part.name, part.value.dtype) for part in parts)
 
-    def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
-        return [Value(apply(part.op, a[part.name].expr, b[part.name].expr)) for part in parts]
+    def combine(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
+        return [Term(apply(part.op, a[part.name].expr, b[part.name].expr)) for part in parts]
 
     function = combining(formula.name, fields, combine)
     kind = kind_of(function)
@@ -179,16 +179,16 @@ def one_walk(
 def combining(
     name: str,
     fields: Sequence[tuple[str, DType]],
-    combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]],
+    combine: Callable[[Mapping[str, Term], Mapping[str, Term]], Sequence[Term]],
 ) -> ir.Function:
     """A function of two accumulators with these fields, or of two scalars if there is one field."""
     if len(fields) == 1:
         ((only, dtype),) = fields
-        a, b = ({only: Value(ir.Local(side, dtype))} for side in "ab")
+        a, b = ({only: Term(ir.Local(side, dtype))} for side in "ab")
         (result,) = combine(a, b)
         return ir.Function(f"{name}_combine", (("a", dtype), ("b", dtype)), dtype, (ir.Return(result.expr),))
     kind = Struct(f"{name}_parts", tuple(fields))
-    a, b = ({n: Value(ir.Field(ir.Local(side, kind), n, dtype)) for n, dtype in fields} for side in "ab")
+    a, b = ({n: Term(ir.Field(ir.Local(side, kind), n, dtype)) for n, dtype in fields} for side in "ab")
     return ir.Function(f"{name}_combine", (("a", kind), ("b", kind)), kind, (ir.Return(made(combine(a, b), kind)),))
 
 
@@ -198,17 +198,17 @@ def kind_of(function: ir.Function) -> Type:
     return function.result
 
 
-def made(values: Sequence[Value], kind: Type) -> Expr:
+def made(values: Sequence[Term], kind: Type) -> Expr:
     """The accumulator of some parts."""
     return ir.Make(tuple(value.expr for value in values), kind) if isinstance(kind, Struct) else values[0].expr
 
 
-def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Value]:
+def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Term]:
     """The locals that hold the parts of an accumulator."""
     if len(fields) == 1:
         ((only, dtype),) = fields
-        return {only: Value(ir.Local(name, dtype))}
-    return {field: Value(ir.Local(f"{name}_{field}", dtype)) for field, dtype in fields}
+        return {only: Term(ir.Local(name, dtype))}
+    return {field: Term(ir.Local(f"{name}_{field}", dtype)) for field, dtype in fields}
 
 
 @lru_cache(maxsize=1024)

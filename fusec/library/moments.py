@@ -18,34 +18,34 @@ from fusec.ir.expr import const
 from fusec.ir.loops import Declare, Function, Local, Stmt
 from fusec.ir.reductions import COVERED, Accumulator, ReductionIR, Stage
 from fusec.library.formula import REST, Fields, Formula, Lowered, combining, kind_of, made, parts_named
-from fusec.math.value import Value, make_complex, sqrt, unary, where
+from fusec.math.value import Term, make_complex, sqrt, unary, where
 
 
-def _summed(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+def _summed(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
     return [a[name] + b[name] for name in a]
 
 
-def over(value: Value, by: Value) -> Value:
+def over(value: Term, by: Term) -> Term:
     """A real or complex value divided by a real one."""
     return make_complex(value.real / by, value.imag / by) if value.dtype.is_complex else value / by
 
 
-def _times(value: Value, by: Value) -> Value:
+def _times(value: Term, by: Term) -> Term:
     return make_complex(value.real * by, value.imag * by) if value.dtype.is_complex else value * by
 
 
-def square(value: Value) -> Value:
+def square(value: Term) -> Term:
     """The squared distance from 0."""
     if value.dtype.is_complex:
         return value.real * value.real + value.imag * value.imag
     return value * value
 
 
-def _named(name: str, value: Value) -> tuple[Stmt, Value]:
-    return Declare(name, value.dtype, value.expr), Value(Local(name, value.dtype))
+def _named(name: str, value: Term) -> tuple[Stmt, Term]:
+    return Declare(name, value.dtype, value.expr), Term(Local(name, value.dtype))
 
 
-def _chan(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+def _chan(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
     """Count, mean and sum of squared deviations of two sets of elements together."""
     n = a["n"] + b["n"]
     share = b["n"] / where(n.eq(0), 1.0, n)
@@ -55,14 +55,14 @@ def _chan(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
     return [n, mean, rest, (a["square"] + b["square"]) + square(delta) * (a["n"] * share)]
 
 
-def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
+def _exact_sum(x: Term, y: Term) -> tuple[Term, Term]:
     """A sum and what rounding has taken from it (Knuth, The Art of Computer Programming 2, 4.2.2)."""
     total = x + y
     shadow = total - x
     return total, (x - (total - shadow)) + (y - shadow)
 
 
-def variance(formula: Formula, squares: Value, count: Value) -> Value:
+def variance(formula: Formula, squares: Term, count: Term) -> Term:
     """The sum of squared distances over the number of elements less the correction."""
     free = count - formula.number("correction")
     return squares / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
@@ -71,7 +71,7 @@ def variance(formula: Formula, squares: Value, count: Value) -> Value:
 def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     """The mean, the variance or its root, as the outputs are named: see Note [Spread]."""
     held, real = formula.held, real_type(formula.held)
-    x, nothing = formula.element().to(held), Value(const(0, held))
+    x, nothing = formula.element().to(held), Term(const(0, held))
     counted = formula.condition is not None
     sums: Fields = (("s", held), *((("n", real),) if counted else ()))
     rest: Fields = (("d", held), ("q", real))
@@ -84,10 +84,10 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     first = [formula.chosen(x, nothing)]
     found = parts_named("first", sums)
     if counted:
-        first.append(formula.chosen(Value(const(1, real)), Value(const(0, real))))
+        first.append(formula.chosen(Term(const(1, real)), Term(const(0, real))))
         count = found["n"]
     else:
-        count = Value(Local(COVERED, INT64)).to(real)
+        count = Term(Local(COVERED, INT64)).to(real)
     declare_count, count = _named("count", count)
     declare_divisor, divisor = _named("divisor", where(count.eq(0), 1.0, count))
     declare_mean, mean = _named("mean", over(found["s"], divisor))
@@ -102,22 +102,22 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     kind = kind_of(functions[2])
     whole = Accumulator("total", kind, made(total, kind), functions[2].name)
 
-    def finish(found: Mapping[str, Value], may_be_empty: bool = True) -> Sequence[Value]:
+    def finish(found: Mapping[str, Term], may_be_empty: bool = True) -> Sequence[Term]:
         count, mean = found["n"] if counted else REST.to(real), found["mean"] + found["rest"]
         if may_be_empty:
-            mean = over(mean, where(count.eq(0), 0.0, Value(const(1, real))))  # nan, all of it, of no elements
+            mean = over(mean, where(count.eq(0), 0.0, Term(const(1, real))))  # nan, all of it, of no elements
         var = variance(formula, found["square"], count)
         values = {"mean": mean, "var": var, "std": sqrt(var)}
         return [values[name] for name, _ in formula.outputs]
 
-    neutral = {name: Value(const(0, dtype)) for name, dtype in moments}
+    neutral = {name: Term(const(0, dtype)) for name, dtype in moments}
     stores = formula.stores(finish(parts_named("total", moments), may_be_empty=counted))
     reduction = ReductionIR(formula.name, formula.params, stages, whole, stores, functions)
     return reduction, formula.empty(neutral, finish, has_value=True)
 
 
 def _stage(
-    formula: Formula, name: str, values: Sequence[Value], combine: Function, then: tuple[Stmt, ...] = ()
+    formula: Formula, name: str, values: Sequence[Term], combine: Function, then: tuple[Stmt, ...] = ()
 ) -> Stage:
     accumulator = Accumulator(name, kind_of(combine), made(values, kind_of(combine)), combine.name)
     return Stage(formula.loads, accumulator, then)
@@ -126,30 +126,30 @@ def _stage(
 # --- logsumexp -----------------------------------------------------------------------------------------------------
 
 
-def _shift(greatest: Value) -> Value:
+def _shift(greatest: Term) -> Term:
     """What is taken from exponents: the greatest, or nothing if that is infinite or nan."""
     return where(unary("isfinite", greatest), greatest, 0.0)
 
 
-def _together(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+def _together(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
     """Sums of powers relative to the greatest exponent of both."""
     greatest = _maximum(a["m"], b["m"])
 
-    def scaled(side: Mapping[str, Value]) -> Value:
+    def scaled(side: Mapping[str, Term]) -> Term:
         factor = where(side["m"].eq(greatest), 1.0, unary("exp", side["m"] - greatest))
         return side["s"] * factor
 
     return [greatest, scaled(a) + scaled(b)]
 
 
-def _maximum(a: Value, b: Value) -> Value:
+def _maximum(a: Term, b: Term) -> Term:
     return where((a > b) | a.ne(a), a, b)
 
 
 def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
     """The logarithm of a sum of exponentials; no exponential overflows."""
     held = formula.held
-    lowest = Value(const(-np.inf, held))
+    lowest = Term(const(-np.inf, held))
     x = formula.chosen(formula.element().to(held), lowest)
     fields: Fields = (("m", held), ("s", held))
     functions = (
@@ -157,19 +157,19 @@ def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
         combining(f"{formula.name}_sum", (("s", held),), _summed),
         combining(formula.name, fields, _together),
     )
-    declare, shift = _named("shift", _shift(Value(Local("greatest", held))))
+    declare, shift = _named("shift", _shift(Term(Local("greatest", held))))
     stages = (
         _stage(formula, "greatest", [x], functions[0], (declare,)),
         _stage(formula, "powers", [unary("exp", x - shift)], functions[1]),
     )
     kind = kind_of(functions[2])
-    whole = made([Value(Local("greatest", held)), Value(Local("powers", held))], kind)
+    whole = made([Term(Local("greatest", held)), Term(Local("powers", held))], kind)
     total = Accumulator("total", kind, whole, functions[2].name)
 
-    def finish(found: Mapping[str, Value]) -> Sequence[Value]:
+    def finish(found: Mapping[str, Term]) -> Sequence[Term]:
         return [unary("log", found["s"]) + _shift(found["m"])]
 
-    neutral = {"m": lowest, "s": Value(const(0, held))}
+    neutral = {"m": lowest, "s": Term(const(0, held))}
     stores = formula.stores(finish(parts_named("total", fields)))
     reduction = ReductionIR(formula.name, formula.params, stages, total, stores, functions)
     return reduction, formula.empty(neutral, finish, has_value=True)

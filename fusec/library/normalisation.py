@@ -19,7 +19,7 @@ from fusec.library.arguments import as_lent
 from fusec.library.documentation import built_in, family
 from fusec.library.dtype_rules import ordered, row_of
 from fusec.library.graph_kernel import GraphKernel
-from fusec.math.value import Value, sqrt, unary
+from fusec.math.value import Term, sqrt, unary
 
 __all__ = ["layer_norm", "log_softmax", "softmax"]
 
@@ -86,25 +86,25 @@ def log_softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
 def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = None) -> GraphKernel:
     """The kernel of layer_norm; its inputs are x, weight and bias if present, and eps."""
     source, x, kind = _input(given, "layer_norm")
-    count = Value(Count(INT64)).to(x.dtype)
+    count = Term(Count(INT64)).to(x.dtype)
     far = x - _total("add", x) / count
     eps = Input("eps", x.dtype)
-    result = far * (1.0 / sqrt(_total("add", far * far) / count + Value(eps)))
+    result = far * (1.0 / sqrt(_total("add", far * far) / count + Term(eps)))
     inputs = [source]
     for name, scale in (("weight", weight), ("bias", bias)):
         if scale is not None:
             inputs.append(Input(name, _held(scale, name, source.type, x.dtype)))
-            value = Value(inputs[-1]).to(x.dtype)
+            value = Term(inputs[-1]).to(x.dtype)
             result = result * value if name == "weight" else result + value
     return GraphKernel(Graph("layer_norm", (*inputs, eps), (("y", result.to(kind).expr),)))
 
 
-def _input(given: np.dtype[Any], name: str) -> tuple[Input, Value, DType]:
+def _input(given: np.dtype[Any], name: str) -> tuple[Input, Term, DType]:
     """The input x, its elements as they are computed with, and the dtype of the result."""
     row = ordered(given, name)
     kind = row if row.is_float else FLOAT64
     source = Input("x", row)
-    return source, Value(source).to(compute_type(kind)), kind
+    return source, Term(source).to(compute_type(kind)), kind
 
 
 def _scale_of(value: object, name: str) -> Scale:
@@ -132,5 +132,5 @@ def _held(scale: np.dtype[Any] | Literal["number"], name: str, row: DType, compu
     return found
 
 
-def _total(op: str, value: Value) -> Value:
-    return Value(Reduce(op, value.expr, scalar_type(value.expr)))
+def _total(op: str, value: Term) -> Term:
+    return Term(Reduce(op, value.expr, scalar_type(value.expr)))

@@ -12,31 +12,31 @@ from fusec.ir.expr import apply, const
 from fusec.library.argextrema import end_of, place
 from fusec.library.formula import REST, Formula, FormulaPart, Lowered, Rule, one_walk
 from fusec.library.moments import logsumexp, over, spread, square, variance
-from fusec.math.value import Value, sqrt, unary
+from fusec.math.value import Term, sqrt, unary
 
 Build = Callable[[Formula, Sequence[int]], Lowered]
 LOGICAL = {"add": "bitwise_or", "multiply": "bitwise_and"}
 
 
-def number(value: object, dtype: DType) -> Value:
+def number(value: object, dtype: DType) -> Term:
     """A constant."""
-    return Value(const(value, dtype))
+    return Term(const(value, dtype))
 
 
-def started(formula: Formula, op: str, total: Value) -> Value:
+def started(formula: Formula, op: str, total: Term) -> Term:
     """The total combined with the number that takes part in it."""
     if not formula.is_started:
         return total
-    return Value(apply(op, formula.number("initial").expr, total.expr))
+    return Term(apply(op, formula.number("initial").expr, total.expr))
 
 
-def summand(op: str, value: Value, neutral: complex, name: str = "s") -> FormulaPart:
+def summand(op: str, value: Term, neutral: complex, name: str = "s") -> FormulaPart:
     """A value that an op combines, which has a neutral number."""
     return FormulaPart(name, op, value, number(neutral, value.dtype))
 
 
 def _single(
-    formula: Formula, part: FormulaPart, finish: Callable[[Value], Value] | None = None, *, has_value: bool = True
+    formula: Formula, part: FormulaPart, finish: Callable[[Term], Term] | None = None, *, has_value: bool = True
 ) -> Lowered:
     """The combination of one value of each element."""
     return one_walk(formula, [part], lambda total: [finish(total["s"]) if finish else total["s"]], has_value=has_value)
@@ -79,7 +79,7 @@ def _extreme_part(name: str, op: str, formula: Formula) -> FormulaPart:
     return FormulaPart(name, op, value, number(none, held))
 
 
-def _ends(finish: Callable[[Value, Value], Sequence[Value]]) -> Build:
+def _ends(finish: Callable[[Term, Term], Sequence[Term]]) -> Build:
     """What is made of the least and the greatest element."""
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
@@ -93,7 +93,7 @@ def _logical(op: str) -> Build:
     return lambda formula, _: _single(formula, summand(op, _nonzero(formula), op == "bitwise_and"))
 
 
-def _nonzero(formula: Formula) -> Value:
+def _nonzero(formula: Formula) -> Term:
     """Whether the element is not zero; complex ones are compared part by part."""
     x = formula.element()
     if x.dtype.is_complex:
@@ -105,7 +105,7 @@ def _count(formula: Formula, _: Sequence[int]) -> Lowered:
     return _single(formula, summand("add", _nonzero(formula).to(formula.held), 0))
 
 
-def _averaged(formula: Formula, value: Value, finish: Callable[[Value, Value], Value]) -> Lowered:
+def _averaged(formula: Formula, value: Term, finish: Callable[[Term, Term], Term]) -> Lowered:
     """What is made of the sum of a value and of the number of elements that take part."""
     real = real_type(formula.held)
     parts = [summand("add", value, 0)]
@@ -122,7 +122,7 @@ def _about(formula: Formula, _: Sequence[int]) -> Lowered:
     """The mean square of distances from means that are known, or its root."""
     far = formula.element().to(formula.held) - formula.element(1).to(formula.held)
 
-    def finish(squares: Value, count: Value) -> Value:
+    def finish(squares: Term, count: Term) -> Term:
         found = variance(formula, squares, count)
         return found if formula.outputs[0][0] == "var" else sqrt(found)
 
@@ -139,7 +139,7 @@ def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
 # --- norms ---------------------------------------------------------------------------------------------------------
 
 
-def _size(formula: Formula) -> Value:
+def _size(formula: Formula) -> Term:
     """The absolute value of an element."""
     x = formula.element()
     if x.dtype.is_complex:
@@ -148,24 +148,24 @@ def _size(formula: Formula) -> Value:
 
 
 def _norm(
-    value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value] = lambda _, total: total
+    value: Callable[[Formula], Term], op: str, finish: Callable[[Formula, Term], Term] = lambda _, total: total
 ) -> Build:
     return lambda formula, _: _single(
         formula, summand(op, value(formula), 0), partial(finish, formula), has_value=op != "minimum"
     )
 
 
-def _squared(formula: Formula) -> Value:
+def _squared(formula: Formula) -> Term:
     x = formula.element()
     return square(x if x.dtype.is_complex else x.to(formula.held))
 
 
-def _to_power(formula: Formula) -> Value:
-    return Value(apply("pow", _size(formula).expr, formula.number("p").expr))
+def _to_power(formula: Formula) -> Term:
+    return Term(apply("pow", _size(formula).expr, formula.number("p").expr))
 
 
-def _root(formula: Formula, total: Value) -> Value:
-    return Value(apply("pow", total.expr, (1 / formula.number("p")).expr))
+def _root(formula: Formula, total: Term) -> Term:
+    return Term(apply("pow", total.expr, (1 / formula.number("p")).expr))
 
 
 BUILDS: Mapping[str, Build] = {

@@ -9,10 +9,10 @@ from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, fo
 from fusec.math.logarithm import log_of
 from fusec.math.pairs import Pair, pair_sqrt, quick_sum, reciprocal, two_product, two_sum
 from fusec.math.trigonometric import cos, sin
-from fusec.math.value import Value, fma, sqrt, where
+from fusec.math.value import Term, fma, sqrt, where
 
 
-def _modified(order: int, size: Value) -> Value:
+def _modified(order: int, size: Term) -> Term:
     """I of a magnitude: a polynomial in x^2 / 4 up to 8, e^x / sqrt(x) times one in 16 / x - 1 beyond."""
     form = format_of(size)
     zero = size.like(0.0)
@@ -31,7 +31,7 @@ def _modified(order: int, size: Value) -> Value:
     return where(small, near.value(), scale(far.value(), reduced.integer))
 
 
-def i0(x: Value) -> Value:
+def i0(x: Term) -> Term:
     """The modified Bessel function of order 0.
 
     Greatest error seen: float32 0.68 ulp, float64 0.70 ulp.
@@ -40,7 +40,7 @@ def i0(x: Value) -> Value:
     return where(size < INF, _modified(0, size), size)
 
 
-def i1(x: Value) -> Value:
+def i1(x: Term) -> Term:
     """The modified Bessel function of order 1.
 
     Greatest error seen: float32 0.68 ulp, float64 0.67 ulp.
@@ -51,7 +51,7 @@ def i1(x: Value) -> Value:
     return copy_sign(where(size < INF, near, size), x)
 
 
-def _near(order: int, x: Value) -> Pair:
+def _near(order: int, x: Term) -> Pair:
     """J of 0 <= x <= 8, with its two zeros as factors, so that the error stays relative to the value."""
     square = two_product(x, x)
     first, second = (constant_pair(f"j{order}_{which}", x) for which in ("first", "second"))
@@ -59,7 +59,7 @@ def _near(order: int, x: Value) -> Pair:
     return value * x if order == 1 else value
 
 
-def _near_second(order: int, x: Value) -> Value:
+def _near_second(order: int, x: Term) -> Term:
     """Y of 0 < x <= 8: its logarithm and pole apart, a polynomial."""
     regular = pair_polynomial(f"y{order}", two_product(x, x).scaled(2.0**-5) + -1.0)
     singular = log_of(x) * _near(order, x)
@@ -69,7 +69,7 @@ def _near_second(order: int, x: Value) -> Value:
     return (regular + singular * constant_pair("two_over_pi", x)).value()
 
 
-def _far(order: int, x: Value, second: bool) -> Value:
+def _far(order: int, x: Term, second: bool) -> Term:
     """J or Y of x >= 8 by Hankel's form: P and Q times the sum and difference of sin x and cos x, over sqrt(pi x)."""
     sine = call(write(f"fusec_sin_{x.dtype}", (x.dtype,), sin), x)
     cosine = call(write(f"fusec_cos_{x.dtype}", (x.dtype,), cos), x)
@@ -86,7 +86,7 @@ def _far(order: int, x: Value, second: bool) -> Value:
     return wave * 0.5 / sqrt(x * constant_pair("quarter_pi", x).hi)  # a quarter, for pi x might overflow
 
 
-def j0(x: Value) -> Value:
+def j0(x: Term) -> Term:
     """The Bessel function of the first kind, order 0.
 
     The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
@@ -94,7 +94,7 @@ def j0(x: Value) -> Value:
     return _first_kind(0, abs(x))
 
 
-def j1(x: Value) -> Value:
+def j1(x: Term) -> Term:
     """The Bessel function of the first kind, order 1.
 
     The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
@@ -104,14 +104,14 @@ def j1(x: Value) -> Value:
     return where(abs(x) < 2.0 ** -(form.mantissa // 2 + 2), x * 0.5, near)
 
 
-def _first_kind(order: int, size: Value) -> Value:
+def _first_kind(order: int, size: Term) -> Term:
     small = size <= 8.0
     near = _near(order, where(small, size, 8.0)).value()
     far = _far(order, where(small, 8.0, size), second=False)
     return where(small, near, where(size < INF, far, where(size.eq(INF), 0.0, size)))
 
 
-def y0(x: Value) -> Value:
+def y0(x: Term) -> Term:
     """The Bessel function of the second kind, order 0; -inf at 0, nan below.
 
     The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
@@ -119,7 +119,7 @@ def y0(x: Value) -> Value:
     return _second_kind(0, x)
 
 
-def y1(x: Value) -> Value:
+def y1(x: Term) -> Term:
     """The Bessel function of the second kind, order 1; -inf at 0, nan below.
 
     The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
@@ -130,7 +130,7 @@ def y1(x: Value) -> Value:
     return where(tiny & (x > 0.0), pole, _second_kind(1, x))
 
 
-def _second_kind(order: int, x: Value) -> Value:
+def _second_kind(order: int, x: Term) -> Term:
     form = format_of(x)
     least = form.tiny * 2.0 ** (2 * form.mantissa)  # nothing but the logarithm is left there
     small, tiny = x <= 8.0, x < least

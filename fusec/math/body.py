@@ -15,7 +15,7 @@ from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr, Type, type_of
 from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
 from fusec.ir.walk import Body, expressions, fresh_names, inner_first, roots_of, uses_of
-from fusec.math.value import Value
+from fusec.math.value import Term
 
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
 
@@ -33,17 +33,17 @@ class Guarded(Expr):
     type: Type
 
 
-def guard(condition: Value, rare: Value, usual: Value) -> Value:
+def guard(condition: Term, rare: Term, usual: Term) -> Term:
     """A Guarded value; `rare` should be a call, whose arguments are computed in any case."""
-    return Value(Guarded(condition.expr, rare.expr, usual.expr, usual.dtype))
+    return Term(Guarded(condition.expr, rare.expr, usual.expr, usual.dtype))
 
 
-def local(name: str, dtype: Type) -> Value:
+def local(name: str, dtype: Type) -> Term:
     """The current value of a parameter or local."""
-    return Value(Local(name, dtype))
+    return Term(Local(name, dtype))
 
 
-Formula = Callable[..., "Value | Body"]
+Formula = Callable[..., "Term | Body"]
 
 _called: dict[str, Function] = {}
 _lock = threading.Lock()
@@ -54,7 +54,7 @@ def write(name: str, types: tuple[DType, ...], formula: Formula) -> Function:
     """The function of that name which computes `formula` of its parameters x, y, z, w."""
     params = tuple(zip("xyzw", types, strict=False))
     found = formula(*(local(param, dtype) for param, dtype in params))
-    body = Block().finish(found) if isinstance(found, Value) else found
+    body = Block().finish(found) if isinstance(found, Term) else found
     last = body[-1]
     assert isinstance(last, Return), f"{name} must end by returning its value"
     assert last.value is not None, f"{name} must return a value"
@@ -71,13 +71,13 @@ def callees(function: Function) -> tuple[Function, ...]:
     return tuple(found.values())
 
 
-def call(function: Function, *args: Value) -> Value:
+def call(function: Function, *args: Term) -> Term:
     """The result of another function, which `callees` of the calling one will find."""
     assert function.result is not None, f"{function.name} returns nothing"
     with _lock:
         known = _called.setdefault(function.name, function)
     assert known == function, f"two functions are called {function.name}"
-    return Value(Call(function.name, tuple(arg.expr for arg in args), function.result))
+    return Term(Call(function.name, tuple(arg.expr for arg in args), function.result))
 
 
 @dataclass
@@ -87,35 +87,35 @@ class Block:
     fresh: Callable[[], str] = field(default_factory=lambda: fresh_names("t"))
     statements: list[Stmt] = field(default_factory=list)
 
-    def let(self, value: Value) -> Value:
+    def let(self, value: Term) -> Term:
         """Declare a local that starts as `value`; it may be assigned later."""
         written = self._write(value.expr)
         return self._declare(written, type_of(value.expr))
 
-    def assign(self, variable: Value, value: Value) -> None:
+    def assign(self, variable: Term, value: Term) -> None:
         """Give a local declared by `let` another value."""
         assert isinstance(variable.expr, Local), "only a local can be assigned"
         self.statements.append(Assign(variable.expr.name, self._write(value.expr)))
 
-    def loop(self, condition: Value, body: Callable[[Block], None]) -> None:
+    def loop(self, condition: Term, body: Callable[[Block], None]) -> None:
         """Repeat what `body` writes while the condition, a formula over locals, holds."""
         inner = Block(self.fresh)
         body(inner)
         self.statements.append(While(condition.expr, tuple(inner.statements)))
 
-    def when(self, condition: Value, body: Callable[[Block], None]) -> None:
+    def when(self, condition: Term, body: Callable[[Block], None]) -> None:
         """Run what `body` writes if the condition holds."""
         written = self._write(condition.expr)
         inner = Block(self.fresh)
         body(inner)
         self.statements.append(If(written, tuple(inner.statements)))
 
-    def finish(self, value: Value) -> tuple[Stmt, ...]:
+    def finish(self, value: Term) -> tuple[Stmt, ...]:
         """Return `value`; the complete body."""
         self.statements.append(Return(self._write(value.expr)))
         return tuple(self.statements)
 
-    def _declare(self, value: Expr, dtype: Type) -> Value:
+    def _declare(self, value: Expr, dtype: Type) -> Term:
         name = self.fresh()
         self.statements.append(Declare(name, dtype, value))
         return local(name, dtype)

@@ -6,30 +6,30 @@ from fusec.math import basic
 from fusec.math.body import call, write
 from fusec.math.formats import INF, NAN, copy_sign, format_of
 from fusec.math.power import hypot
-from fusec.math.value import Value, make_complex, rint, where
+from fusec.math.value import Term, make_complex, rint, where
 
 
-def add(x: Value, y: Value) -> Value:
+def add(x: Term, y: Term) -> Term:
     """X + y."""
     return make_complex(x.real + y.real, x.imag + y.imag)
 
 
-def subtract(x: Value, y: Value) -> Value:
+def subtract(x: Term, y: Term) -> Term:
     """X - y."""
     return make_complex(x.real - y.real, x.imag - y.imag)
 
 
-def negative(x: Value) -> Value:
+def negative(x: Term) -> Term:
     """-x."""
     return make_complex(-x.real, -x.imag)
 
 
-def multiply(x: Value, y: Value) -> Value:
+def multiply(x: Term, y: Term) -> Term:
     """X * y by the schoolbook formula, as NumPy computes it: each product and sum rounded."""
     return make_complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
 
 
-def divide(x: Value, y: Value) -> Value:
+def divide(x: Term, y: Term) -> Term:
     """X / y by Smith's method (R. L. Smith, "Algorithm 116: complex division", 1962), as NumPy computes it."""
     flat = abs(y.real) >= abs(y.imag)
     larger, smaller = where(flat, y.real, y.imag), where(flat, y.imag, y.real)
@@ -42,32 +42,32 @@ def divide(x: Value, y: Value) -> Value:
     return make_complex(where(zero, x.real / size, re), where(zero, x.imag / size, im))
 
 
-def equal(x: Value, y: Value) -> Value:
+def equal(x: Term, y: Term) -> Term:
     """Whether both parts are equal."""
     return x.real.eq(y.real) & x.imag.eq(y.imag)
 
 
-def not_equal(x: Value, y: Value) -> Value:
+def not_equal(x: Term, y: Term) -> Term:
     """Whether a part differs."""
     return x.real.ne(y.real) | x.imag.ne(y.imag)
 
 
-def conj(x: Value) -> Value:
+def conj(x: Term) -> Term:
     """The conjugate."""
     return make_complex(x.real, -x.imag)
 
 
-def norm(x: Value) -> Value:
+def norm(x: Term) -> Term:
     """The square of the absolute value."""
     return x.real * x.real + x.imag * x.imag
 
 
-def square(x: Value) -> Value:
+def square(x: Term) -> Term:
     """X * x, by the same formula as the product."""
     return multiply(x, x)
 
 
-def reciprocal(x: Value) -> Value:
+def reciprocal(x: Term) -> Term:
     """1 / x by Smith's method, as NumPy computes it: nan at 0."""
     flat = abs(x.imag) <= abs(x.real)
     larger, smaller = where(flat, x.real, x.imag), where(flat, x.imag, x.real)
@@ -76,12 +76,12 @@ def reciprocal(x: Value) -> Value:
     return make_complex(where(flat, 1.0, ratio) / below, -where(flat, ratio, 1.0) / below)
 
 
-def rint_complex(x: Value) -> Value:
+def rint_complex(x: Term) -> Term:
     """Both parts rounded to the nearest integers, halves to even."""
     return make_complex(rint(x.real), rint(x.imag))
 
 
-def sign(x: Value) -> Value:
+def sign(x: Term) -> Term:
     """X / |x|; 0 at 0, nan if either part is nan; one infinite part alone counts, two give nan."""
     form = format_of(x.real)
     endless = abs(x.real).eq(INF) | abs(x.imag).eq(INF)
@@ -100,22 +100,22 @@ def sign(x: Value) -> Value:
     return make_complex(*(where(unknown, NAN, where(size.eq(0.0), 0.0, part / size)) for part in (re, im)))
 
 
-def proj(x: Value) -> Value:
+def proj(x: Term) -> Term:
     """X, but one infinity for all: inf with a zero of the imaginary part's sign."""
     endless = isinf(x)
     return make_complex(where(endless, INF, x.real), copy_sign(where(endless, 0.0, x.imag), x.imag))
 
 
-def isnan(x: Value) -> Value:
+def isnan(x: Term) -> Term:
     """Whether a part is nan."""
     return basic.isnan(x.real) | basic.isnan(x.imag)
 
 
-def isinf(x: Value) -> Value:
+def isinf(x: Term) -> Term:
     """Whether a part is infinite, the other one nan or not."""
     return basic.isinf(x.real) | basic.isinf(x.imag)
 
 
-def isfinite(x: Value) -> Value:
+def isfinite(x: Term) -> Term:
     """Whether both parts are finite."""
     return basic.isfinite(x.real) & basic.isfinite(x.imag)

@@ -12,10 +12,10 @@ from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric,
 from fusec.math.body import Formula, call, write
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
-from fusec.math.value import Value, fma, make_complex, sqrt, where
+from fusec.math.value import Term, fma, make_complex, sqrt, where
 
 
-def _real(name: str, formula: Formula, *args: Value) -> Value:
+def _real(name: str, formula: Formula, *args: Term) -> Term:
     """A call of the function of real numbers that an op of that name has."""
     types = tuple(arg.dtype for arg in args)
     return call(write(f"fusec_{name}_{types[0]}", types, formula), *args)
@@ -31,27 +31,27 @@ _hypot = partial(_real, "hypot", power.hypot)
 _atan2 = partial(_real, "atan2", trigonometric_inverse.atan2)
 
 
-def _turn(z: Value) -> Value:
+def _turn(z: Term) -> Term:
     """I z."""
     return make_complex(-z.imag, z.real)
 
 
-def _turn_back(z: Value) -> Value:
+def _turn_back(z: Term) -> Term:
     """-i z."""
     return make_complex(z.imag, -z.real)
 
 
-def abs_complex(z: Value) -> Value:
+def abs_complex(z: Term) -> Term:
     """The absolute value."""
     return _hypot(z.real, z.imag)
 
 
-def arg(z: Value) -> Value:
+def arg(z: Term) -> Term:
     """The angle, in [-pi, pi]."""
     return _atan2(z.imag, z.real)
 
 
-def exp(z: Value) -> Value:
+def exp(z: Term) -> Term:
     """e^z."""
     form = format_of(z.real)
     a, b = z.real, z.imag
@@ -67,7 +67,7 @@ def exp(z: Value) -> Value:
     return make_complex(re, where(flat, b, im))
 
 
-def log_of_size(x: Pair, y: Value) -> Pair:
+def log_of_size(x: Pair, y: Term) -> Pair:
     """The logarithm of sqrt(x^2 + y^2) for finite parts, not both 0, from the sum of squares in two parts."""
     form = format_of(y)
     high, low = abs(x.hi), abs(y)
@@ -84,20 +84,20 @@ def log_of_size(x: Pair, y: Value) -> Pair:
     return hyperbolic.log_of_pair(square, more).scaled(0.5)
 
 
-def _log_real(x: Pair, y: Value, logarithm: Value) -> Value:
+def _log_real(x: Pair, y: Term, logarithm: Term) -> Term:
     """`logarithm` for finite parts, not both 0, and what it is elsewhere."""
     result = where(x.hi.eq(0.0) & y.eq(0.0), -INF, logarithm)
     result = where(x.hi.ne(x.hi) | y.ne(y), NAN, result)
     return where(abs(x.hi).eq(INF) | abs(y).eq(INF), INF, result)
 
 
-def log(z: Value) -> Value:
+def log(z: Term) -> Term:
     """The principal logarithm."""
     x = Pair(z.real, z.real.like(0.0))
     return make_complex(_log_real(x, z.imag, log_of_size(x, z.imag).value()), arg(z))
 
 
-def log1p(z: Value) -> Value:
+def log1p(z: Term) -> Term:
     """log(1 + z), accurate near 0."""
     x = two_sum(z.real.like(1.0), z.real)
     x = Pair(x.hi, where(abs(z.real) < 2.0 ** (format_of(z.real).bias // 2), x.lo, 0.0))
@@ -106,7 +106,7 @@ def log1p(z: Value) -> Value:
     return make_complex(where(nothing, z.real, re), _atan2(z.imag, x.hi))
 
 
-def _to_base(name: str, z: Value) -> Value:
+def _to_base(name: str, z: Term) -> Term:
     x, factor = Pair(z.real, z.real.like(0.0)), constant_pair(name, z.real)
     angle = arg(z)
     size = _log_real(x, z.imag, (log_of_size(x, z.imag) * factor).value())
@@ -114,17 +114,17 @@ def _to_base(name: str, z: Value) -> Value:
     return make_complex(size, where(angle.eq(0.0), angle, scaled))  # angle * lo may be 0 of the other sign
 
 
-def log2(z: Value) -> Value:
+def log2(z: Term) -> Term:
     """The logarithm to base 2."""
     return _to_base("log2e", z)
 
 
-def log10(z: Value) -> Value:
+def log10(z: Term) -> Term:
     """The logarithm to base 10."""
     return _to_base("log10e", z)
 
 
-def expm1(z: Value) -> Value:
+def expm1(z: Term) -> Term:
     """e^z - 1, accurate near 0; the real part is written as (e^a - 1) cos b - 2 sin^2(b / 2)."""
     form = format_of(z.real)
     a, b = z.real, z.imag
@@ -137,7 +137,7 @@ def expm1(z: Value) -> Value:
     return make_complex(re, power.imag)
 
 
-def sqrt_complex(z: Value) -> Value:
+def sqrt_complex(z: Term) -> Term:
     """The principal square root."""
     form = format_of(z.real)
     a, b = z.real, z.imag
@@ -161,12 +161,12 @@ def sqrt_complex(z: Value) -> Value:
     return make_complex(where(upright, INF, re), where(upright, b, im))
 
 
-def _endless(z: Value) -> Value:
+def _endless(z: Term) -> Term:
     """Whether a part is infinite."""
     return abs(z.real).eq(INF) | abs(z.imag).eq(INF)
 
 
-def sinh(z: Value) -> Value:
+def sinh(z: Term) -> Term:
     """The hyperbolic sine."""
     a, b = z.real, z.imag
     product = _sinh(a) * _cos(b)
@@ -175,7 +175,7 @@ def sinh(z: Value) -> Value:
     return make_complex(re, where(b.eq(0.0), b, _cosh(a) * _sin(b)))
 
 
-def cosh(z: Value) -> Value:
+def cosh(z: Term) -> Term:
     """The hyperbolic cosine."""
     a, b = z.real, z.imag
     re, im = _cosh(a) * _cos(b), _sinh(a) * _sin(b)
@@ -184,7 +184,7 @@ def cosh(z: Value) -> Value:
     return make_complex(where(abs(a).eq(INF) & re.ne(re), INF, re), im)
 
 
-def tanh(z: Value) -> Value:
+def tanh(z: Term) -> Term:
     """The hyperbolic tangent, from tan b and sinh a (Kahan)."""
     form = format_of(z.real)
     a, b = z.real, z.imag
@@ -208,22 +208,22 @@ def tanh(z: Value) -> Value:
     return make_complex(re, im)
 
 
-def sin(z: Value) -> Value:
+def sin(z: Term) -> Term:
     """The sine."""
     return _turn_back(sinh(_turn(z)))
 
 
-def cos(z: Value) -> Value:
+def cos(z: Term) -> Term:
     """The cosine."""
     return cosh(_turn(z))
 
 
-def tan(z: Value) -> Value:
+def tan(z: Term) -> Term:
     """The tangent."""
     return _turn_back(tanh(_turn(z)))
 
 
-def pow_(x: Value, y: Value) -> Value:
+def pow_(x: Term, y: Term) -> Term:
     """x^y = e^(y log x); 1 where y is 0, and 0 to a power with a positive real part is 0."""
     logarithm = log(x)
     exponent = make_complex(
@@ -237,7 +237,7 @@ def pow_(x: Value, y: Value) -> Value:
     return make_complex(re, where(unit | nothing, 0.0, result.imag))
 
 
-def _difference(a: Value, b: Value, c: Value, d: Value) -> Value:
+def _difference(a: Term, b: Term, c: Term, d: Term) -> Term:
     """A b - c d with one rounding or little more."""
     first, second = two_product(a, b), two_product(-c, d)
     total = two_sum(first.hi, second.hi)
@@ -245,20 +245,20 @@ def _difference(a: Value, b: Value, c: Value, d: Value) -> Value:
     return total.hi + where(abs(rest) < INF, rest, 0.0)
 
 
-def _roots(z: Value) -> tuple[Value, Value]:
+def _roots(z: Term) -> tuple[Term, Term]:
     """sqrt(1 - z) and sqrt(1 + z)."""
     root = write(f"fusec_sqrt_complex_{z.dtype}", (z.dtype,), sqrt_complex)
     first = call(root, make_complex(1.0 - z.real, -z.imag))
     return first, call(root, make_complex(1.0 + z.real, z.imag))
 
 
-def _great(z: Value) -> Value:
+def _great(z: Term) -> Term:
     """Whether |z|, and so a product of the roots above, may be beyond the greatest number or nearly so."""
     limit = 2.0 ** (format_of(z.real).bias - 3)
     return (abs(z.real) > limit) | (abs(z.imag) > limit)
 
 
-def _asinh_of_difference(great: Value, first: tuple[Value, Value], second: tuple[Value, Value]) -> Value:
+def _asinh_of_difference(great: Term, first: tuple[Term, Term], second: tuple[Term, Term]) -> Term:
     """The size of asinh(a b - c d); where `great`, of an eighth of it, plus log 8, since there asinh(s) is log(2 s)."""
     factor = where(great, first[0].like(0.125), 1.0)
     difference = (first[0] * factor) * first[1] - (second[0] * factor) * second[1]
@@ -266,7 +266,7 @@ def _asinh_of_difference(great: Value, first: tuple[Value, Value], second: tuple
     return abs(_asinh(difference)) + where(great, more, 0.0)
 
 
-def asin(z: Value) -> Value:
+def asin(z: Term) -> Term:
     """The arc sine."""
     minus, plus = _roots(z)
     endless, great = _endless(z), _great(z)
@@ -279,7 +279,7 @@ def asin(z: Value) -> Value:
     return make_complex(re, copy_sign(im, z.imag))
 
 
-def acos(z: Value) -> Value:
+def acos(z: Term) -> Term:
     """The arc cosine."""
     minus, plus = _roots(z)
     endless = _endless(z)
@@ -289,7 +289,7 @@ def acos(z: Value) -> Value:
     return make_complex(re, copy_sign(im, -z.imag))
 
 
-def atanh(z: Value) -> Value:
+def atanh(z: Term) -> Term:
     """The inverse hyperbolic tangent: log((1 + z) / (1 - z)) / 2 by its parts."""
     form = format_of(z.real)
     x, y = abs(z.real), z.imag
@@ -313,18 +313,18 @@ def atanh(z: Value) -> Value:
     return make_complex(copy_sign(re, z.real), im)
 
 
-def asinh(z: Value) -> Value:
+def asinh(z: Term) -> Term:
     """The inverse hyperbolic sine."""
     return _turn_back(asin(_turn(z)))
 
 
-def acosh(z: Value) -> Value:
+def acosh(z: Term) -> Term:
     """The inverse hyperbolic cosine."""
     angle = acos(z)
     # i acos(z) or -i acos(z), whichever has a positive real part
     return make_complex(abs(angle.imag), copy_sign(angle.real, z.imag))
 
 
-def atan(z: Value) -> Value:
+def atan(z: Term) -> Term:
     """The arc tangent."""
     return _turn_back(atanh(_turn(z)))

@@ -6,10 +6,10 @@ from fusec.ir.expr import apply
 from fusec.ir.walk import Body
 from fusec.math.body import Block, call, write
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, power_of_two
-from fusec.math.value import Value, floor, fma, trunc, where
+from fusec.math.value import Term, floor, fma, trunc, where
 
 
-def fmod(x: Value, y: Value) -> Body:
+def fmod(x: Term, y: Term) -> Body:
     """The exact remainder of truncated division, with the sign of x; one turn of the loop for quotients below 2^digits.
 
     Each turn takes off a whole multiple of |y| times a power of two. The rounded quotient is at most one too great;
@@ -29,7 +29,7 @@ def fmod(x: Value, y: Value) -> Body:
     return block.finish(where(usable & y.eq(y), copy_sign(rest, x), NAN))
 
 
-def _scaled_below(size: Value, rest: Value) -> Value:
+def _scaled_below(size: Term, rest: Term) -> Term:
     """Size * 2^k <= rest, k >= 0, with a quotient below 2^digits; k = 0 for a subnormal rest, whose digits are few."""
     form = format_of(size)
     up = form.mantissa + 1
@@ -42,29 +42,29 @@ def _scaled_below(size: Value, rest: Value) -> Value:
     return size * power_of_two(half) * power_of_two(count - half)
 
 
-def _fmod(x: Value, y: Value) -> Value:
+def _fmod(x: Term, y: Term) -> Term:
     return call(write(f"fusec_fmod_{x.dtype}", (x.dtype, y.dtype), fmod), x, y)
 
 
-def remainder(x: Value, y: Value) -> Value:
+def remainder(x: Term, y: Term) -> Term:
     """Python's %: the remainder of floored division, with the sign of y; x % 0 is 0 for integers, nan for floats."""
     if x.dtype.kind == "unsigned":
-        return Value(apply("modulo", x.expr, y.expr))
+        return Term(apply("modulo", x.expr, y.expr))
     if x.dtype.kind == "signed":
-        rest = Value(apply("modulo", x.expr, y.expr))
+        rest = Term(apply("modulo", x.expr, y.expr))
         return where(rest.ne(0) & ((rest ^ y) < 0), rest + y, rest)
     rest = _fmod(x, y)
     moved = where((y < 0.0).ne(rest < 0.0), rest + y, rest)
     return where(rest.eq(0.0), copy_sign(rest, y), moved)
 
 
-def floor_divide(x: Value, y: Value) -> Value:
+def floor_divide(x: Term, y: Term) -> Term:
     """Python's //: the quotient rounded down; x // 0 is 0 for integers, x / 0 for floats, as in NumPy."""
     if x.dtype.is_integer:
-        quotient = Value(apply("quotient", x.expr, y.expr))
+        quotient = Term(apply("quotient", x.expr, y.expr))
         if x.dtype.kind == "unsigned":
             return quotient
-        rest = Value(apply("modulo", x.expr, y.expr))
+        rest = Term(apply("modulo", x.expr, y.expr))
         return where(rest.ne(0) & ((rest ^ y) < 0), quotient - 1, quotient)
     rest = _fmod(x, y)
     quotient = (x - rest) / y  # whole but for its rounding
@@ -75,7 +75,7 @@ def floor_divide(x: Value, y: Value) -> Value:
     return where(y.eq(0.0), x / y, down)
 
 
-def ieee_remainder(x: Value, y: Value) -> Value:
+def ieee_remainder(x: Term, y: Term) -> Term:
     """C's remainder: x - y * n for the integer n nearest to x / y, to even at ties; exact.
 
     r = fmod(|x|, 2|y|) leaves r < 2|y|, and then at most two subtractions of |y| bring it to [-|y|/2, |y|/2].

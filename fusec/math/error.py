@@ -20,10 +20,10 @@ from fusec.math.formats import (
 )
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.tabulated import by_intervals
-from fusec.math.value import Value, fma, where
+from fusec.math.value import Term, fma, where
 
 
-def erf(x: Value) -> Value:
+def erf(x: Term) -> Term:
     """The error function: in float32 by intervals; else x (1 + P(x^2)) up to 1, then 1 - exp(-Q(x)).
 
     Greatest error seen: float32 0.93 ulp (all arguments), float64 0.83 ulp.
@@ -32,7 +32,7 @@ def erf(x: Value) -> Value:
     return copy_sign(by_intervals("erf", size) if x.dtype == FLOAT32 else _erf_double(size, size < 1.0), x)
 
 
-def _erf_double(size: Value, is_small: Value) -> Value:
+def _erf_double(size: Term, is_small: Term) -> Term:
     """The exponent is a pair: its rounding would count, where what is missing to 1 is an eighth."""
     variable = where(is_small, fma(size, size, -0.5), where(size > 5.93, size.like(5.93), size))
     first, *others = coefficients_of_either(is_small, "erf_within", "erf_tail", size)
@@ -67,7 +67,7 @@ def _smooth(a: Pair) -> Pair:
     return pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
 
 
-def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
+def _erfc_parts(a: Pair) -> tuple[Pair, Term]:
     """Erfc of a positive bounded pair as a normal pair near 1 and the power of two that multiplies it.
 
     (1 + 2a) exp(a^2) erfc(a) is smooth in t = (a - k) / (a + k), after M. M. Shepherd and J. G. Laframboise,
@@ -81,7 +81,7 @@ def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
     return quick_sum(loose.hi, loose.lo) * _smooth(a) / line, reduced.integer
 
 
-def erfcx(x: Value) -> Value:
+def erfcx(x: Term) -> Term:
     """The scaled complementary error function exp(x^2) erfc(x); inf far on the left.
 
     Beyond the fit's range by its asymptotic series (NIST, "Digital library of mathematical functions", 7.12.1); on the
@@ -119,12 +119,12 @@ def erfcx(x: Value) -> Value:
     return where(size < 0.5, middle.value(), beyond)
 
 
-def _erfc_limit(x: Value) -> float:
+def _erfc_limit(x: Term) -> float:
     """Beyond this erfc, and half of it, rounds to 0."""
     return format_of(x).pick(10.1, 27.3)
 
 
-def erfc(x: Value) -> Value:
+def erfc(x: Term) -> Term:
     """The complementary error function 1 - erf(x), accurate where it is small.
 
     Greatest error seen: float32 0.80 ulp (all arguments), float64 0.74 ulp.
@@ -137,7 +137,7 @@ def erfc(x: Value) -> Value:
     return where(size < 0.5, middle, _reflected(x < 0.0, near, exponent, 2.0))
 
 
-def _reflected(left: Value, near: Pair, exponent: Value, whole: float) -> Value:
+def _reflected(left: Term, near: Pair, exponent: Term, whole: float) -> Term:
     """Near * 2^exponent, or `whole` less it on the left side."""
     form = format_of(near.hi)
     right = scale(near.value(), exponent)
@@ -147,7 +147,7 @@ def _reflected(left: Value, near: Pair, exponent: Value, whole: float) -> Value:
     return where(left, head.hi + fma(near.lo, -factor, head.lo), right)
 
 
-def normcdf(x: Value) -> Value:
+def normcdf(x: Term) -> Term:
     """The distribution function of the standard normal law, erfc(-x / sqrt(2)) / 2.
 
     Greatest error seen: float32 0.78 ulp, float64 0.71 ulp.

@@ -12,7 +12,7 @@ from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of
 from fusec.math.hyperbolic import log_of_pair
 from fusec.math.logarithm import log_pair
 from fusec.math.pairs import Pair, choose, pair_sqrt, quick_sum, two_product
-from fusec.math.value import Value, fma, where
+from fusec.math.value import Term, fma, where
 
 
 def _ratio(w: Pair) -> Pair:
@@ -36,7 +36,7 @@ def _tail(root: Pair) -> Pair:
     return choose(root.hi < 9.0, far, extreme)
 
 
-def erfinv(x: Value) -> Value:
+def erfinv(x: Term) -> Term:
     """The inverse of erf; infinite at -1 and 1.
 
     Greatest error seen: float32 0.80 ulp, float64 0.68 ulp.
@@ -63,7 +63,7 @@ def _negated_log1p(x: Pair) -> Pair:
     return -log_pair(x, x.hi.like(0.0))
 
 
-def _of_complement(y: Value) -> Pair:
+def _of_complement(y: Term) -> Pair:
     """The inverse of erfc for y in (0, 1], never negative: 0 at 1."""
     zero, one = y.like(0.0), y.like(1.0)
     form = format_of(y)
@@ -80,7 +80,7 @@ def _of_complement(y: Value) -> Pair:
     return _ratio(choose(y < 0.5, outer, central)) * x
 
 
-def erfcinv(x: Value) -> Value:
+def erfcinv(x: Term) -> Term:
     """The inverse of erfc; infinite at 0 and 2.
 
     Greatest error seen: float32 0.60 ulp, float64 0.54 ulp.
@@ -93,7 +93,7 @@ def erfcinv(x: Value) -> Value:
     return where(x.ne(x), x, where(right, -near, near))
 
 
-def normcdfinv(x: Value) -> Value:
+def normcdfinv(x: Term) -> Term:
     """The inverse of normcdf, -sqrt(2) erfcinv(2 x); infinite at 0 and 1.
 
     Greatest error seen: float32 0.59 ulp, float64 0.55 ulp.

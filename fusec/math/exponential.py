@@ -7,15 +7,15 @@ from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
 from fusec.math.formats import Format, constant_pair, format_of, horner, horner_of, power_of_two, scale
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
-from fusec.math.value import Value, fma, rint, where
+from fusec.math.value import Term, fma, rint, where
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """x = count * ln 2 + rest, |rest| <= 0.35; count as a float and as an integer of the same width."""
 
-    count: Value
-    integer: Value
+    count: Term
+    integer: Term
     rest: Pair
 
 
@@ -30,19 +30,19 @@ def reduce(x: Pair) -> Reduced:
     return Reduced(count, integer, quick_sum(rest, fma(count, -low, x.lo)))
 
 
-def clamp(x: Value, low: float, high: float) -> Value:
+def clamp(x: Term, low: float, high: float) -> Term:
     """X moved into [low, high]; nan stays nan."""
     above = where(x < low, low, x)
     return where(above > high, high, above)
 
 
-def clamp_exponent(x: Value) -> Value:
+def clamp_exponent(x: Term) -> Term:
     """X moved to where exp under- and overflows but its reduction still works."""
     form = format_of(x)
     return clamp(x, form.pick(-104.0, -746.0), form.pick(89.0, 710.0))
 
 
-def tail(rest: Value) -> Value:
+def tail(rest: Term) -> Term:
     """exp(rest) - 1 - rest for a reduced argument."""
     return horner("exp", rest) * (rest * rest)
 
@@ -62,7 +62,7 @@ def expm1_rest(rest: Pair) -> Pair:
     return Pair(head.hi, head.lo + (rest.lo + half.lo + cubic))
 
 
-def exp(x: Value) -> Value:
+def exp(x: Term) -> Term:
     """e^x.
 
     Greatest error seen: float32 0.98 ulp (all arguments), float64 0.96 ulp.
@@ -77,7 +77,7 @@ def exp(x: Value) -> Value:
     return scale(near_one, shifted.signed_bits - form.magic_bits)
 
 
-def exp2(x: Value) -> Value:
+def exp2(x: Term) -> Term:
     """2^x; exact at integers.
 
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.73 ulp.
@@ -92,7 +92,7 @@ def exp2(x: Value) -> Value:
     return scale(exp_rest(rest).value(), count.to(form.signed))
 
 
-def exp10(x: Value) -> Value:
+def exp10(x: Term) -> Term:
     """10^x.
 
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.76 ulp.
@@ -119,7 +119,7 @@ def expm1_half(x: Pair) -> Pair:
     return Pair(head.hi, head.lo + fma(factor, near.lo, lost))
 
 
-def expm1(x: Value) -> Value:
+def expm1(x: Term) -> Term:
     """e^x - 1, accurate near 0.
 
     Greatest error seen: float32 0.71 ulp (all arguments), float64 0.80 ulp.
@@ -135,8 +135,8 @@ class Fallen:
     """A power as power * 2^exponent; scaled = power * factor is the same unless it would be subnormal."""
 
     power: Pair
-    exponent: Value
-    factor: Value
+    exponent: Term
+    factor: Term
     scaled: Pair
 
 
@@ -158,7 +158,7 @@ def fallen(distance: Pair) -> Fallen:
     return Fallen(power, reduced.integer, factor, power.scaled(factor))
 
 
-def sigmoid(x: Value) -> Value:
+def sigmoid(x: Term) -> Term:
     """1 / (1 + e^-x), as e^-|x| / (1 + e^-|x|) or its complement, so that nothing overflows.
 
     Greatest error seen: float32 0.77 ulp (all arguments), float64 0.77 ulp.

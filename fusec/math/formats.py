@@ -9,7 +9,7 @@ from fusec.base.records import dataclass
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
 from fusec.math.pairs import Pair
-from fusec.math.value import Value, fma, where
+from fusec.math.value import Term, fma, where
 
 INF = float("inf")
 NAN = float("nan")
@@ -74,23 +74,23 @@ class Format:
 FORMATS = {dtype: Format(dtype) for dtype in (FLOAT32, FLOAT64)}
 
 
-def format_of(x: Value) -> Format:
+def format_of(x: Term) -> Format:
     """The format of a float value."""
     return FORMATS[x.dtype]
 
 
-def constant_pair(name: str, x: Value) -> Pair:
+def constant_pair(name: str, x: Term) -> Pair:
     """A split constant in the format of x."""
     first, second, _ = parts(name, x.dtype)
     return Pair(x.like(first), x.like(second))
 
 
-def horner(name: str, x: Value) -> Value:
+def horner(name: str, x: Term) -> Term:
     """A fitted polynomial at x, one fma a coefficient."""
     return horner_of(polynomial(name, x.dtype), x)
 
 
-def horner_of(coefficients: tuple[float, ...], x: Value) -> Value:
+def horner_of(coefficients: tuple[float, ...], x: Term) -> Term:
     """A polynomial at x, lowest power first."""
     result = x.like(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
@@ -98,23 +98,23 @@ def horner_of(coefficients: tuple[float, ...], x: Value) -> Value:
     return result
 
 
-def estrin(name: str, x: Value) -> Value:
+def estrin(name: str, x: Term) -> Term:
     """A fitted polynomial at x by few dependent steps, which matters where a function is all that a loop does."""
     return estrin_of([x.like(coefficient) for coefficient in polynomial(name, x.dtype)], x)
 
 
-def coefficients_of_either(first_holds: Value, first: str, second: str, x: Value) -> list[Value]:
+def coefficients_of_either(first_holds: Term, first: str, second: str, x: Term) -> list[Term]:
     """The coefficients of one of two fitted polynomials: choosing them costs less than a second polynomial."""
     pairs = zip_longest(polynomial(first, x.dtype), polynomial(second, x.dtype), fillvalue=0.0)
     return [where(first_holds, x.like(a), b) for a, b in pairs]
 
 
-def estrin_of_either(first_holds: Value, first: str, second: str, x: Value) -> Value:
+def estrin_of_either(first_holds: Term, first: str, second: str, x: Term) -> Term:
     """One of two fitted polynomials at x."""
     return estrin_of(coefficients_of_either(first_holds, first, second, x), x)
 
 
-def estrin_of(coefficients: list[Value], x: Value) -> Value:
+def estrin_of(coefficients: list[Term], x: Term) -> Term:
     """A polynomial at x, lowest power first, after G. Estrin, "Organization of computer systems", 1960.
 
     Neighbours are joined by x, then by x^2, and so on until a short chain is left for Horner's scheme. The first two
@@ -132,13 +132,13 @@ def estrin_of(coefficients: list[Value], x: Value) -> Value:
     return fma(fma(result, x, second), x, first)
 
 
-def with_sign(magnitude: Value, sign: Value) -> Value:
+def with_sign(magnitude: Term, sign: Term) -> Term:
     """`magnitude`, which must not be negative, with the sign bit of `sign`."""
     mask = format_of(sign).sign_bit
     return (magnitude.bits | (sign.bits & mask)).bitcast(magnitude.dtype)
 
 
-def copy_sign(magnitude: Value, sign: Value) -> Value:
+def copy_sign(magnitude: Term, sign: Term) -> Term:
     """The magnitude of one float with the sign bit of another.
 
     Applied after choices: LLVM 22 mistakes where(c, copy_sign(y, x), x) on AVX-512 (its issue 157929, VPTERNLOG).
@@ -146,19 +146,19 @@ def copy_sign(magnitude: Value, sign: Value) -> Value:
     return with_sign(abs(magnitude), sign)
 
 
-def flip_sign(x: Value, sign: Value) -> Value:
+def flip_sign(x: Term, sign: Term) -> Term:
     """x, negated where the sign bit of `sign` is set."""
     mask = format_of(x).sign_bit
     return (x.bits ^ (sign.bits & mask)).bitcast(x.dtype)
 
 
-def power_of_two(n: Value) -> Value:
+def power_of_two(n: Term) -> Term:
     """2^n for an integer n (of the float's width) in the range of normal exponents."""
     form = next(form for form in FORMATS.values() if form.signed == n.dtype)
     return ((n + form.bias) << form.mantissa).bitcast(form.dtype)
 
 
-def scale(x: Value, n: Value) -> Value:
+def scale(x: Term, n: Term) -> Term:
     """X * 2^n for normal x near 1 and |n| up to twice the exponent range, rounded once."""
     half = n >> 1
     return x * power_of_two(half) * power_of_two(n - half)
@@ -168,11 +168,11 @@ def scale(x: Value, n: Value) -> Value:
 class SplitFloat:
     """x = (1 + fraction) * 2^exponent with the fraction in [-1/3, 1/3]; both floats, the exponent whole."""
 
-    exponent: Value
-    fraction: Value
+    exponent: Term
+    fraction: Term
 
 
-def split_exponent(x: Value) -> SplitFloat:
+def split_exponent(x: Term) -> SplitFloat:
     """Exponent and fraction of a positive finite x, subnormals included."""
     form = format_of(x)
     up = form.mantissa + 1

@@ -9,12 +9,12 @@ from fusec.math.formats import INF, NAN, copy_sign, estrin_of_either, format_of,
 from fusec.math.logarithm import log_pair
 from fusec.math.pairs import Pair, choose, pair_sqrt, quick_sum, reciprocal, two_product, two_sum
 from fusec.math.tabulated import by_intervals
-from fusec.math.value import Value, fma, where
+from fusec.math.value import Term, fma, where
 
 TANH_SMALL = 0.9  # below it a polynomial; above it the quotient is below 0.3 and so are its errors
 
 
-def tanh(x: Value) -> Value:
+def tanh(x: Term) -> Term:
     """The hyperbolic tangent: in float32 by intervals; else an odd polynomial up to 0.9, then 1 - 2 / (e^2x + 1).
 
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.97 ulp.
@@ -23,7 +23,7 @@ def tanh(x: Value) -> Value:
     return copy_sign(by_intervals("tanh", size) if x.dtype == FLOAT32 else _tanh_double(x, size), x)
 
 
-def _tanh_double(x: Value, size: Value) -> Value:
+def _tanh_double(x: Term, size: Term) -> Term:
     """One chain of fma serves both ways."""
     form = format_of(x)
     is_small = size < TANH_SMALL
@@ -39,7 +39,7 @@ def _tanh_double(x: Value, size: Value) -> Value:
     return where(is_small, near, large)
 
 
-def _quarter_powers(size: Value) -> tuple[Pair, Pair]:
+def _quarter_powers(size: Term) -> tuple[Pair, Pair]:
     """e^size / 4 and e^-size / 4 for a magnitude, bounded where e^size / 2 overflows."""
     form = format_of(size)
     limit = form.pick(89.5, 710.5)
@@ -51,7 +51,7 @@ def _quarter_powers(size: Value) -> tuple[Pair, Pair]:
     return power.scaled(power_of_two(reduced.integer - 2)), reciprocal(power).scaled(power_of_two(falling))
 
 
-def sinh(x: Value) -> Value:
+def sinh(x: Term) -> Term:
     """The hyperbolic sine: an odd polynomial up to 1, then (e^x - e^-x) / 2.
 
     Greatest error seen: float32 0.75 ulp (all arguments), float64 0.72 ulp.
@@ -65,7 +65,7 @@ def sinh(x: Value) -> Value:
     return copy_sign(where(size > 1.0, large, small), x)
 
 
-def cosh(x: Value) -> Value:
+def cosh(x: Term) -> Term:
     """The hyperbolic cosine, (e^x + e^-x) / 2.
 
     Greatest error seen: float32 0.68 ulp (all arguments), float64 0.65 ulp.
@@ -75,14 +75,14 @@ def cosh(x: Value) -> Value:
     return (head.hi + (head.lo + (rising.lo + falling.lo))) * 2.0
 
 
-def log_of_pair(x: Pair, more: Value) -> Pair:
+def log_of_pair(x: Pair, more: Term) -> Pair:
     """log(x) + more * ln 2 for a positive pair not near the overflow."""
     split = split_exponent(x.hi)
     unit = (split.fraction + 1.0) / x.hi  # a power of two, but for its rounding
     return log_pair(quick_sum(split.fraction, x.lo * unit), split.exponent + more)
 
 
-def asinh(x: Value) -> Value:
+def asinh(x: Term) -> Term:
     """The inverse hyperbolic sine: an odd polynomial up to 1/2, then log(x + sqrt(x^2 + 1)).
 
     Greatest error seen: float32 0.59 ulp (all arguments), float64 0.57 ulp.
@@ -102,7 +102,7 @@ def asinh(x: Value) -> Value:
     return copy_sign(where(size < INF, where(size > 0.5, large, small), size), x)
 
 
-def acosh(x: Value) -> Value:
+def acosh(x: Term) -> Term:
     """The inverse hyperbolic cosine, log(1 + t + sqrt(2 t + t^2)) with t = x - 1.
 
     Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
@@ -123,7 +123,7 @@ def acosh(x: Value) -> Value:
     return where(x < 1.0, NAN, where(x.eq(1.0), 0.0, where(x < INF, large, x)))
 
 
-def atanh(x: Value) -> Value:
+def atanh(x: Term) -> Term:
     """The inverse hyperbolic tangent: an odd polynomial up to 1/2, then log((1 + x) / (1 - x)) / 2.
 
     Greatest error seen: float32 0.67 ulp (all arguments), float64 0.67 ulp.

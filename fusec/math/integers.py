@@ -6,22 +6,22 @@ from fusec.base.dtypes import unsigned_of
 from fusec.ir.expr import apply
 from fusec.ir.walk import Body
 from fusec.math.body import Block, call, write
-from fusec.math.value import Value, multiply_high, where
+from fusec.math.value import Term, multiply_high, where
 
 
-def _size(x: Value) -> Value:
+def _size(x: Term) -> Term:
     """The magnitude as an unsigned number, which holds that of INT_MIN."""
     size = x if x.dtype.kind == "unsigned" else abs(x)
     return size.to(unsigned_of(x.dtype.bits))
 
 
-def gcd(x: Value, y: Value) -> Body:
+def gcd(x: Term, y: Term) -> Body:
     """The greatest common divisor of the magnitudes, by Euclid; that of 0 and 0 is 0, and INT_MIN may stay itself."""
     block = Block()
     larger, smaller = block.let(_size(x)), block.let(_size(y))
 
     def turn(inner: Block) -> None:
-        rest = inner.let(Value(apply("modulo", larger.expr, smaller.expr)))
+        rest = inner.let(Term(apply("modulo", larger.expr, smaller.expr)))
         inner.assign(larger, smaller)
         inner.assign(smaller, rest)
 
@@ -29,14 +29,14 @@ def gcd(x: Value, y: Value) -> Body:
     return block.finish(larger.to(x.dtype))
 
 
-def lcm(x: Value, y: Value) -> Value:
+def lcm(x: Term, y: Term) -> Term:
     """The least common multiple of the magnitudes, wrapping; 0 if either is 0."""
     divisor = _size(call(write(f"fusec_gcd_{x.dtype}", (x.dtype, y.dtype), gcd), x, y))
-    quotient = Value(apply("quotient", _size(x).expr, divisor.expr))  # x / 0 is 0
+    quotient = Term(apply("quotient", _size(x).expr, divisor.expr))  # x / 0 is 0
     return (quotient * _size(y)).to(x.dtype)
 
 
-def pow_(x: Value, y: Value) -> Body:
+def pow_(x: Term, y: Term) -> Body:
     """x^y by squaring, wrapping; a negative exponent gives the truncated quotient 1 / x^-y, which is 0 for 0."""
     block = Block()
     signed = x.dtype.kind == "signed"
@@ -55,7 +55,7 @@ def pow_(x: Value, y: Value) -> Body:
     return block.finish(where(y < 0, inverse, result))
 
 
-def comb(x: Value, y: Value) -> Body:
+def comb(x: Term, y: Term) -> Body:
     """How many ways there are to choose y of x; 0 for negative numbers, the largest integer for what is larger.
 
     After round i the result is the coefficient of (x - k + i, i), which is exact: with the quotients and rests of both
@@ -73,7 +73,7 @@ def comb(x: Value, y: Value) -> Body:
         factor = inner.let(size - count + at)
         parts, rests = _divided(result, at), _divided(factor, at)
         product = inner.let(parts[0] * factor)
-        found = inner.let(product + parts[1] * rests[0] + Value(apply("quotient", (parts[1] * rests[1]).expr, at.expr)))
+        found = inner.let(product + parts[1] * rests[0] + Term(apply("quotient", (parts[1] * rests[1]).expr, at.expr)))
         beyond = inner.let(multiply_high(parts[0], factor).ne(0) | (found < product) | (found > limit))
         inner.assign(result, where(beyond, limit, found))
         inner.assign(at, where(beyond, count + 1, at + 1))
@@ -82,12 +82,12 @@ def comb(x: Value, y: Value) -> Body:
     return block.finish(where(possible, result.to(x.dtype), 0))
 
 
-def _divided(x: Value, y: Value) -> tuple[Value, Value]:
-    quotient = Value(apply("quotient", x.expr, y.expr))
+def _divided(x: Term, y: Term) -> tuple[Term, Term]:
+    quotient = Term(apply("quotient", x.expr, y.expr))
     return quotient, x - quotient * y
 
 
-def position(x: Value, y: Value) -> Value:
+def position(x: Term, y: Term) -> Term:
     """Where the item x of a sequence of y lies: a negative index counts from the end, one outside is the nearest."""
     counted = x if x.dtype.kind == "unsigned" else where(x < 0, x + y, x)
     counted = counted if x.dtype.kind == "unsigned" else where(counted < 0, 0, counted)

@@ -17,16 +17,16 @@ from fusec.math.formats import (
     split_exponent,
 )
 from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
-from fusec.math.value import Value, fma, where
+from fusec.math.value import Term, fma, where
 
 
-def log_limits(x: Value, result: Value) -> Value:
+def log_limits(x: Term, result: Term) -> Term:
     """`result` for positive finite x, and what every logarithm gives elsewhere."""
     usual = where(x < INF, result, x)  # +inf and nan give themselves
     return where(x < 0.0, NAN, where(x.eq(0.0), -INF, usual))
 
 
-def log(x: Value) -> Value:
+def log(x: Term) -> Term:
     """The natural logarithm.
 
     Greatest error seen: float32 0.95 ulp (all arguments), float64 0.78 ulp.
@@ -36,14 +36,14 @@ def log(x: Value) -> Value:
     return log_limits(x, near)
 
 
-def _log_single(split: SplitFloat) -> Value:
+def _log_single(split: SplitFloat) -> Term:
     """A polynomial in the fraction."""
     f = split.fraction
     near = fma(horner("log", f), f * f, f)
     return fma(split.exponent, parts("ln2", f.dtype)[0], near)
 
 
-def _log_double(split: SplitFloat) -> Value:
+def _log_double(split: SplitFloat) -> Term:
     """F - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f): the great terms are exact or nearly so."""
     f, count = split.fraction, split.exponent
     high, low, _ = parts("ln2", f.dtype)
@@ -54,7 +54,7 @@ def _log_double(split: SplitFloat) -> Value:
     return fma(count, high, f - (half_square - corrected))
 
 
-def log_pair(f: Pair, exponent: Value) -> Pair:
+def log_pair(f: Pair, exponent: Term) -> Pair:
     """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 11); f in [-1/3, 1/3] or a little beyond."""
     below = quick_sum(f.hi.like(2.0), f.hi)
     below = Pair(below.hi, below.lo + f.lo)
@@ -73,20 +73,20 @@ def log_pair(f: Pair, exponent: Value) -> Pair:
     return quick_sum(total.hi, total.lo + (near.lo + fma(exponent, ln2.lo, whole.lo)))
 
 
-def _series(z: Value) -> Pair:
+def _series(z: Term) -> Pair:
     """(2 atanh(s) - 2 s) / s^3 of z = s^2."""
     leading = constant_pair("two_thirds", z)
     series = quick_sum(leading.hi, z * horner("atanh_series_2", z))
     return Pair(series.hi, series.lo + leading.lo)
 
 
-def log_of(x: Value) -> Pair:
+def log_of(x: Term) -> Pair:
     """log(x) as a pair, for positive finite x."""
     split = split_exponent(x)
     return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent)
 
 
-def log1p(x: Value) -> Value:
+def log1p(x: Term) -> Term:
     """log(1 + x), accurate near 0.
 
     Greatest error seen: float32 0.90 ulp (all arguments), float64 0.87 ulp.
@@ -103,7 +103,7 @@ def log1p(x: Value) -> Value:
     return where(abs(x) < form.tiny, x, limited)  # keeps -0.0 and subnormals
 
 
-def _log1p_near(f: Pair, count: Value) -> Value:
+def _log1p_near(f: Pair, count: Term) -> Term:
     """The float64 method of log with a fraction of two parts."""
     high, low, _ = parts("ln2", f.hi.dtype)
     s = f.hi / (f.hi + 2.0)
@@ -113,7 +113,7 @@ def _log1p_near(f: Pair, count: Value) -> Value:
     return fma(count, high, f.hi - (half_square - corrected))
 
 
-def log2(x: Value) -> Value:
+def log2(x: Term) -> Term:
     """The logarithm to base 2; exact at powers of two.
 
     Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
@@ -124,7 +124,7 @@ def log2(x: Value) -> Value:
     return log_limits(x, total.hi + (total.lo + near.lo))
 
 
-def log10(x: Value) -> Value:
+def log10(x: Term) -> Term:
     """The logarithm to base 10; exact at powers of ten.
 
     Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
@@ -156,7 +156,7 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     return choose(falling.exponent < -form.mantissa - 4, small, near)
 
 
-def _distance(x: Value, y: Value) -> Pair:
+def _distance(x: Term, y: Term) -> Pair:
     """-|x - y|; 0 for equal infinities."""
     gap = two_sum(x, -y)
     gap = choose(x < y, gap, -gap)
@@ -164,7 +164,7 @@ def _distance(x: Value, y: Value) -> Pair:
     return Pair(where(x.eq(y), 0.0, gap.hi), where(known & x.ne(y), gap.lo, 0.0))
 
 
-def _added(x: Value, y: Value, rest: Pair) -> Value:
+def _added(x: Term, y: Term, rest: Pair) -> Term:
     """The greater of x and y, plus the rest; infinities and nan give themselves."""
     larger = where(x < y, y, x)
     head = two_sum(larger, rest.hi)
@@ -172,7 +172,7 @@ def _added(x: Value, y: Value, rest: Pair) -> Value:
     return where(x.ne(x), x, where(y.ne(y), y, near))
 
 
-def logaddexp(x: Value, y: Value) -> Value:
+def logaddexp(x: Term, y: Term) -> Term:
     """log(e^x + e^y), without overflow; equal infinities give themselves.
 
     Where the result nearly cancels (x and y negative, the sum of powers near 1) the error is small against x, not
@@ -181,7 +181,7 @@ def logaddexp(x: Value, y: Value) -> Value:
     return _added(x, y, _log1p_of_exp(_distance(x, y)))
 
 
-def logaddexp2(x: Value, y: Value) -> Value:
+def logaddexp2(x: Term, y: Term) -> Term:
     """log2(2^x + 2^y), as logaddexp."""
     gap = _distance(x, y)
     least = -2.0 * format_of(x).bias
@@ -189,7 +189,7 @@ def logaddexp2(x: Value, y: Value) -> Value:
     return _added(x, y, _log1p_of_exp(bounded * constant_pair("ln2", x), times=constant_pair("log2e", x)))
 
 
-def softplus(x: Value) -> Value:
+def softplus(x: Term) -> Term:
     """log(1 + e^x).
 
     Greatest error seen: float32 0.80 ulp (all arguments), float64 0.79 ulp.

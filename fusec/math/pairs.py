@@ -8,17 +8,17 @@ blocks of double-word arithmetic", 2017).
 from __future__ import annotations
 
 from fusec.base.records import dataclass
-from fusec.math.value import Value, fma, sqrt, where
+from fusec.math.value import Term, fma, sqrt, where
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """The exact value hi + lo; normalised pairs have |lo| <= ulp(hi) / 2 or nearly so."""
 
-    hi: Value
-    lo: Value
+    hi: Term
+    lo: Term
 
-    def __add__(self, other: Pair | Value | float) -> Pair:
+    def __add__(self, other: Pair | Term | float) -> Pair:
         if isinstance(other, Pair):
             total = two_sum(self.hi, other.hi)
             return quick_sum(total.hi, total.lo + (self.lo + other.lo))
@@ -31,7 +31,7 @@ class Pair:
     def __sub__(self, other: Pair) -> Pair:
         return self + -other
 
-    def __mul__(self, other: Pair | Value) -> Pair:
+    def __mul__(self, other: Pair | Term) -> Pair:
         if isinstance(other, Pair):
             product = two_product(self.hi, other.hi)
             return quick_sum(product.hi, fma(self.hi, other.lo, fma(self.lo, other.hi, product.lo)))
@@ -43,16 +43,16 @@ class Pair:
         rest = fma(-quotient, other.hi, self.hi) + fma(-quotient, other.lo, self.lo)
         return quick_sum(quotient, rest / other.hi)
 
-    def scaled(self, factor: Value | float) -> Pair:
+    def scaled(self, factor: Term | float) -> Pair:
         """Both parts times a power of two."""
         return Pair(self.hi * factor, self.lo * factor)
 
-    def value(self) -> Value:
+    def value(self) -> Term:
         """The nearest single float."""
         return self.hi + self.lo
 
 
-def two_sum(x: Value, y: Value | float) -> Pair:
+def two_sum(x: Term, y: Term | float) -> Pair:
     """X + y exactly, for any order of magnitudes."""
     y = x.like(y)
     total = x + y
@@ -60,13 +60,13 @@ def two_sum(x: Value, y: Value | float) -> Pair:
     return Pair(total, (x - (total - part)) + (y - part))
 
 
-def quick_sum(x: Value, y: Value) -> Pair:
+def quick_sum(x: Term, y: Term) -> Pair:
     """X + y exactly, if the exponent of x is at least that of y."""
     total = x + y
     return Pair(total, y - (total - x))
 
 
-def two_product(x: Value, y: Value) -> Pair:
+def two_product(x: Term, y: Term) -> Pair:
     """X * y exactly, unless it over- or underflows."""
     product = x * y
     return Pair(product, fma(x, y, -product))
@@ -86,6 +86,6 @@ def reciprocal(x: Pair) -> Pair:
     return quick_sum(first, first * rest)
 
 
-def choose(condition: Value, then: Pair, otherwise: Pair) -> Pair:
+def choose(condition: Term, then: Pair, otherwise: Pair) -> Pair:
     """`then` if the condition holds, else `otherwise`."""
     return Pair(where(condition, then.hi, otherwise.hi), where(condition, then.lo, otherwise.lo))

@@ -8,10 +8,10 @@ from fusec.math.exponential import clamp
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
 from fusec.math.pairs import Pair, pair_sqrt, quick_sum, two_product
 from fusec.math.tabulated import exp2_by_table, exp2_of_product, log2_by_table, times
-from fusec.math.value import Value, fma, sqrt, trunc, where
+from fusec.math.value import Term, fma, sqrt, trunc, where
 
 
-def pow_(x: Value, y: Value) -> Value:
+def pow_(x: Term, y: Term) -> Term:
     """x^y as 2^(y log2 |x|) by tables; special cases as in C99, Annex F.
 
     Greatest error seen: float32 0.82 ulp, float64 0.78 ulp.
@@ -26,7 +26,7 @@ def pow_(x: Value, y: Value) -> Value:
     return guard(~(normal & near), call(limits, x, y, result, exponent), result)
 
 
-def _power_far(size: Value, y: Value) -> Value:
+def _power_far(size: Term, y: Term) -> Term:
     """size^y for any positive finite size and finite y, whatever the result."""
     form = format_of(size)
     up = form.mantissa + 1
@@ -40,7 +40,7 @@ def _power_far(size: Value, y: Value) -> Value:
     return exp2_by_table(Pair(bounded, rest)).any_value()
 
 
-def _power_limits(x: Value, y: Value, result: Value, exponent: Value) -> Value:
+def _power_limits(x: Term, y: Term, result: Term, exponent: Term) -> Term:
     """|x|^y for finite x and y other than 0, and C99's values and signs elsewhere.
 
     result: it, if x is normal and the exponent of 2 that it comes to is not near the limits.
@@ -61,7 +61,7 @@ def _power_limits(x: Value, y: Value, result: Value, exponent: Value) -> Value:
     return where(x.eq(1.0) | y.eq(0.0), 1.0, result)
 
 
-def rsqrt(x: Value) -> Value:
+def rsqrt(x: Term) -> Term:
     """1 / sqrt(x), one correction after the quotient.
 
     Greatest error seen: float32 0.99 ulp (all arguments), float64 0.99 ulp.
@@ -78,7 +78,7 @@ def rsqrt(x: Value) -> Value:
     return where((x > 0.0) & (x < INF), where(small, near * 2.0 ** (up // 2), near), first)
 
 
-def cbrt(x: Value) -> Value:
+def cbrt(x: Term) -> Term:
     """The real cube root, from a polynomial for m^(-1/3), Newton steps and one exact residue.
 
     Greatest error seen: float32 0.50 ulp (all arguments), float64 0.51 ulp.
@@ -104,7 +104,7 @@ def cbrt(x: Value) -> Value:
     return copy_sign(where((size > 0.0) & (size < INF), scaled, size), x)
 
 
-def hypot(x: Value, y: Value) -> Value:
+def hypot(x: Term, y: Term) -> Term:
     """sqrt(x^2 + y^2) without undue over- or underflow; inf if either is infinite.
 
     Greatest error seen: float32 0.76 ulp, float64 0.76 ulp.

@@ -9,7 +9,7 @@ from fusec.base.dtypes import BOOL, COMPLEX, DType, real_type
 from fusec.base.ops import TABLE
 from fusec.ir.loops import Function
 from fusec.math.body import Formula, write
-from fusec.math.value import Value, make_complex
+from fusec.math.value import Term, make_complex
 
 
 @cache
@@ -38,7 +38,7 @@ def _formula(op: str, first: DType) -> Formula:
 def _conversion(source: DType, target: DType) -> Function:
     part = real_type(target)
 
-    def formula(x: Value) -> Value:
+    def formula(x: Term) -> Term:
         if target == BOOL:
             return x.real.ne(0.0) | x.imag.ne(0.0)
         return make_complex(x.real.to(part), x.imag.to(part))

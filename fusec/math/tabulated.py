@@ -10,16 +10,16 @@ from fusec.base.records import dataclass
 from fusec.math.formats import constant_pair, format_of, horner, scale
 from fusec.math.lookups import INTERVALS, LOG2_START, table
 from fusec.math.pairs import Pair, two_product
-from fusec.math.value import Value, entry, fma, where
+from fusec.math.value import Term, entry, fma, where
 
 _LOG_BITS, _EXP_BITS = 5, 4  # of an index
 
 
-def _entry(name: str, index: Value, like: Value) -> Value:
+def _entry(name: str, index: Term, like: Term) -> Term:
     return entry(table(name, like.dtype), index, like.dtype)
 
 
-def log2_by_table(x: Value, more: Value | None = None) -> Pair:
+def log2_by_table(x: Term, more: Term | None = None) -> Pair:
     """log2(x) [plus a whole number] for a positive normal x, relative error about 2^-(digits + 9).
 
     Not normalised: the lower part is up to 2^-16 of 1, or 2^-11 of the upper one; it has the terms of third order.
@@ -50,7 +50,7 @@ def log2_by_table(x: Value, more: Value | None = None) -> Pair:
     return Pair(total, low + lost)
 
 
-def times(logarithm: Pair, y: Value) -> Pair:
+def times(logarithm: Pair, y: Term) -> Pair:
     """Y times a logarithm, with the roundings of the lower part only."""
     head = two_product(logarithm.hi, y)
     return Pair(head.hi, fma(logarithm.lo, y, head.lo))
@@ -60,16 +60,16 @@ def times(logarithm: Pair, y: Value) -> Pair:
 class Power:
     """2^(number / 16) * (1 + more), |more| < 0.1; bits: of the first factor, less number << (mantissa - 4)."""
 
-    bits: Value
-    more: Value
-    number: Value
+    bits: Term
+    more: Term
+    number: Term
 
-    def value(self) -> Value:
+    def value(self) -> Term:
         """The power, which is certainly a normal number."""
         whole = (self.bits + (self.number << format_of(self.more).mantissa - _EXP_BITS)).bitcast(self.more.dtype)
         return fma(whole, self.more, whole)
 
-    def any_value(self) -> Value:
+    def any_value(self) -> Term:
         """The power, whatever it is, rounded once or, if it is subnormal, twice."""
         broken = Power(self.bits, self.more, self.number & (1 << _EXP_BITS) - 1)
         return scale(broken.value(), self.number >> _EXP_BITS)
@@ -84,7 +84,7 @@ def exp2_by_table(x: Pair) -> Power:
     return _power(shifted, (x.hi - (shifted - _sixteenths(x.hi))) + x.lo)
 
 
-def exp2_of_product(x: Pair, y: Value) -> tuple[Power, Value]:
+def exp2_of_product(x: Pair, y: Term) -> tuple[Power, Term]:
     """2^(x y) as exp2_by_table's, and x y to sixteenths; anything where |x y| is beyond twice the greatest exponent.
 
     What is left of x y needs no pair: it is rounded where it is small.
@@ -94,12 +94,12 @@ def exp2_of_product(x: Pair, y: Value) -> tuple[Power, Value]:
     return _power(shifted, fma(x.lo, y, fma(x.hi, y, -count))), count
 
 
-def _sixteenths(like: Value) -> float:
+def _sixteenths(like: Term) -> float:
     """Adding it rounds to sixteenths, and leaves their number in the lowest bits."""
     return format_of(like).magic / (1 << _EXP_BITS)
 
 
-def _power(shifted: Value, rest: Value) -> Power:
+def _power(shifted: Term, rest: Term) -> Power:
     """2^(number / 16 + rest), of the number in the lowest bits of a sum with `_sixteenths`."""
     bits = shifted.signed_bits
     number = bits - shifted.like(_sixteenths(shifted)).signed_bits
@@ -107,7 +107,7 @@ def _power(shifted: Value, rest: Value) -> Power:
     return Power(_entry("exp2_bits", bits, rest).signed_bits, more, number)
 
 
-def by_intervals(name: str, size: Value) -> Value:
+def by_intervals(name: str, size: Term) -> Term:
     """A function that rounds to 1 from some limit on, of a float32 >= 0, by a polynomial for each of 16 intervals.
 
     f(c + d) = f(c) + d P(d), about some c near the middle of the interval; f(c) in the table is nearly exact, and

@@ -15,23 +15,23 @@ from fusec.math.body import call, guard, write
 from fusec.math.constants import TWO_OVER_PI, TWO_OVER_PI_BITS, parts
 from fusec.math.formats import INF, NAN, constant_pair, flip_sign, format_of, horner
 from fusec.math.pairs import Pair, choose, quick_sum, two_product
-from fusec.math.value import Value, fma, multiply_high, rint, trunc, where
+from fusec.math.value import Term, fma, multiply_high, rint, trunc, where
 
 
 @dataclass(frozen=True, slots=True)
 class Angle:
     """An angle: `quadrant` (an integer; only its two lowest bits count) times pi / 2 plus `rest`."""
 
-    quadrant: Value
+    quadrant: Term
     rest: Pair
 
 
-def usual_limit(x: Value) -> float:
+def usual_limit(x: Term) -> float:
     """Up to here `reduce_usual` leaves the rest accurate; the count makes the first step exact."""
     return format_of(x).pick(2.0**17, 2.0**38)
 
 
-def reduce_usual(size: Value) -> Angle:
+def reduce_usual(size: Term) -> Angle:
     """Reduction of a magnitude below the usual limit: three parts of pi / 2, the second step's error carried along."""
     form = format_of(size)
     first, second, third = parts("half_pi", form.dtype)
@@ -44,7 +44,7 @@ def reduce_usual(size: Value) -> Angle:
     return Angle(shifted.bits, Pair(rest, fma(count, -third, lost)))
 
 
-def window(offset: Value, width: int, wanted: int) -> list[Value]:
+def window(offset: Term, width: int, wanted: int) -> list[Term]:
     """`wanted` words of `width` bits of 2 / pi from the bit `offset` on, after one word of zeros."""
     assert offset.dtype == UINT64, "the window is cut with 64-bit shifts"
     count = TWO_OVER_PI_BITS // width
@@ -63,7 +63,7 @@ def window(offset: Value, width: int, wanted: int) -> list[Value]:
     return [(a << shift) | (b >> (64 - shift)) for a, b in pairwise(words)][:wanted]
 
 
-def reduce_huge(size: Value) -> Angle:
+def reduce_huge(size: Term) -> Angle:
     """Reduction of any finite magnitude above the usual limit, from the product with a window of 2 / pi."""
     form = format_of(size)
     bits = size.bits.to(UINT64)
@@ -80,13 +80,13 @@ def reduce_huge(size: Value) -> Angle:
     return _angle_double(whole * high + multiply_high(whole, middle) + carry, lower, size)
 
 
-def _quarters(turn: Value) -> tuple[Value, Value]:
+def _quarters(turn: Term) -> tuple[Term, Term]:
     """The nearest quadrant of a fraction of a turn of 64 bits, and the signed rest in the same unit."""
     quadrant = (turn + (1 << 61)) >> 62
     return quadrant, (turn - (quadrant << 62)).bitcast(INT64)
 
 
-def _angle_single(turn: Value, like: Value) -> Angle:
+def _angle_single(turn: Term, like: Term) -> Angle:
     quadrant, rest = _quarters(turn)
     high = rest.to(FLOAT32)
     low = (rest - high.to(INT64)).to(FLOAT32)
@@ -94,7 +94,7 @@ def _angle_single(turn: Value, like: Value) -> Angle:
     return Angle(quadrant.to(format_of(like).unsigned), Pair(high, low) * quarter)
 
 
-def _angle_double(turn: Value, lower: Value, like: Value) -> Angle:
+def _angle_double(turn: Term, lower: Term, like: Term) -> Angle:
     quadrant, rest = _quarters(turn)
     below = rest < 0
     # the magnitude, but for one unit of 2^-128, so that no small value is left over from two great ones
@@ -132,7 +132,7 @@ def cosine_pair(rest: Pair, careful: bool = False) -> Pair:
     return Pair(head, lost + fma(horner("cos", square), square * square, x * -rest.lo))
 
 
-def turned(angle: Angle, quadrants: int) -> Value:
+def turned(angle: Angle, quadrants: int) -> Term:
     """Sin of the angle moved on by a number of quadrants."""
     quadrant = angle.quadrant + quadrants if quadrants else angle.quadrant
     odd = (quadrant & 1).ne(0)
@@ -141,7 +141,7 @@ def turned(angle: Angle, quadrants: int) -> Value:
     return (chosen.bits ^ ((quadrant & 2) << (width - 2))).bitcast(chosen.dtype)
 
 
-def tangent(angle: Angle) -> Value:
+def tangent(angle: Angle) -> Term:
     """Tan of the angle, from the quotient of pairs."""
     sine, cosine = sine_pair(angle.rest, careful=True), cosine_pair(angle.rest, careful=True)
     odd = (angle.quadrant & 1).ne(0)
@@ -153,31 +153,31 @@ def tangent(angle: Angle) -> Value:
     return where(quotient.eq(0.0), quotient, corrected)
 
 
-def sine_of(angle: Angle) -> Value:
+def sine_of(angle: Angle) -> Term:
     """Sin of the angle."""
     return turned(angle, 0)
 
 
-def cosine_of(angle: Angle) -> Value:
+def cosine_of(angle: Angle) -> Term:
     """Cos of the angle."""
     return turned(angle, 1)
 
 
-Of = Callable[[Angle], Value]
+Of = Callable[[Angle], Term]
 
 
-def _huge(of: Of) -> Callable[[Value], Value]:
+def _huge(of: Of) -> Callable[[Term], Term]:
     """The formula for huge magnitudes, infinities and nan."""
     return lambda size: where(size < INF, of(reduce_huge(where(size < INF, size, usual_limit(size)))), NAN)
 
 
-def _at_any_size(name: str, of: Of, size: Value) -> Value:
+def _at_any_size(name: str, of: Of, size: Term) -> Term:
     """The function of a magnitude; huge ones take a function of their own."""
     rare = write(f"fusec_{name}_huge_{size.dtype}", (size.dtype,), _huge(of))
     return guard(size >= usual_limit(size), call(rare, size), of(reduce_usual(size)))
 
 
-def sin(x: Value) -> Value:
+def sin(x: Term) -> Term:
     """The sine.
 
     Greatest error seen: float32 0.86 ulp (all arguments), float64 0.80 ulp.
@@ -185,7 +185,7 @@ def sin(x: Value) -> Value:
     return flip_sign(_at_any_size("sin", sine_of, abs(x)), x)
 
 
-def cos(x: Value) -> Value:
+def cos(x: Term) -> Term:
     """The cosine.
 
     Greatest error seen: float32 0.86 ulp (all arguments), float64 0.84 ulp.
@@ -193,7 +193,7 @@ def cos(x: Value) -> Value:
     return _at_any_size("cos", cosine_of, abs(x))
 
 
-def tan(x: Value) -> Value:
+def tan(x: Term) -> Term:
     """The tangent.
 
     Greatest error seen: float32 0.96 ulp (all arguments), float64 0.90 ulp.
@@ -201,7 +201,7 @@ def tan(x: Value) -> Value:
     return flip_sign(_at_any_size("tan", tangent, abs(x)), x)
 
 
-def half_turns(size: Value) -> Angle:
+def half_turns(size: Term) -> Angle:
     """Size * pi reduced, for a finite magnitude; all floats above 2^(digits) are even numbers of half turns."""
     form = format_of(size)
     bounded = where(size < 2.0 ** (form.mantissa + 1), size, 0.0)
@@ -212,7 +212,7 @@ def half_turns(size: Value) -> Angle:
     return Angle(count.to(form.signed).bitcast(form.unsigned), quick_sum(product.hi, fma(near, pi.lo, product.lo)))
 
 
-def sinpi(x: Value) -> Value:
+def sinpi(x: Term) -> Term:
     """sin(pi x); +-0 with the sign of x at whole numbers.
 
     Greatest error seen: float32 1.00 ulp (all arguments), float64 1.00 ulp.
@@ -223,7 +223,7 @@ def sinpi(x: Value) -> Value:
     return where(size < INF, flip_sign(near, x), NAN)
 
 
-def cospi(x: Value) -> Value:
+def cospi(x: Term) -> Term:
     """cos(pi x); +0 at half-odd numbers.
 
     Greatest error seen: float32 0.82 ulp (all arguments), float64 0.81 ulp.
@@ -233,7 +233,7 @@ def cospi(x: Value) -> Value:
     return where(size < INF, where(near.eq(0.0), 0.0, near), NAN)
 
 
-def sinc(x: Value) -> Value:
+def sinc(x: Term) -> Term:
     """sin(pi x) / (pi x), as NumPy's sinc; 1 at 0.
 
     Greatest error seen: float32 0.97 ulp (all arguments), float64 0.86 ulp.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of, horner
 from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
-from fusec.math.value import Value, fma, sqrt, where
+from fusec.math.value import Term, fma, sqrt, where
 
 
-def _atan_quotient(above: Pair, below: Pair, base: Pair) -> Value:
+def _atan_quotient(above: Pair, below: Pair, base: Pair) -> Term:
     """Base + atan(above / below) for a quotient of at most tan(pi / 8) in magnitude."""
     quotient = above.hi / below.hi
     rest = (fma(-quotient, below.hi, above.hi) + (above.lo - quotient * below.lo)) / below.hi
@@ -17,7 +17,7 @@ def _atan_quotient(above: Pair, below: Pair, base: Pair) -> Value:
     return head.hi + (head.lo + (base.lo + tail))
 
 
-def _atan_ratio(y: Value, x: Value) -> Value:
+def _atan_ratio(y: Term, x: Term) -> Term:
     """atan(y / x) for y >= 0, x > 0, in one division: y / x, (y - x) / (y + x) or -x / y by its size."""
     zero = x.like(0.0)
     steep, middle = y > x * 2.414213562373095, y > x * 0.41421356237309503
@@ -28,7 +28,7 @@ def _atan_ratio(y: Value, x: Value) -> Value:
     return _atan_quotient(above, below, base)
 
 
-def atan(x: Value) -> Value:
+def atan(x: Term) -> Term:
     """The arc tangent.
 
     Greatest error seen: float32 0.83 ulp (all arguments), float64 0.76 ulp.
@@ -40,7 +40,7 @@ def atan(x: Value) -> Value:
     return copy_sign(where(x.ne(x) | (size < form.tiny), size, near), x)
 
 
-def atan2(y: Value, x: Value) -> Value:
+def atan2(y: Term, x: Term) -> Term:
     """The angle of the point (x, y), in [-pi, pi]; C99's values at zeros and infinities.
 
     Greatest error seen: float32 0.86 ulp, float64 0.79 ulp.
@@ -59,7 +59,7 @@ def atan2(y: Value, x: Value) -> Value:
     return where(x.ne(x) | y.ne(y), NAN, copy_sign(result, y))
 
 
-def _angle(high: Value, low: Value, left: Value) -> Value:
+def _angle(high: Term, low: Term, left: Term) -> Term:
     """The angle of (low, high), both positive or 0, or of its mirror image at the vertical axis."""
     zero = low.like(0.0)
     form = format_of(low)
@@ -87,7 +87,7 @@ def _three(quarter: Pair) -> Pair:
     return quick_sum(product.hi, fma(quarter.lo, 3.0, product.lo))
 
 
-def asin(x: Value) -> Value:
+def asin(x: Term) -> Term:
     """Arc sine: a polynomial up to 1/2; beyond, the half-angle formula brings the argument there.
 
     Greatest error seen: float32 0.63 ulp (all arguments), float64 0.61 ulp.
@@ -108,7 +108,7 @@ def asin(x: Value) -> Value:
     return copy_sign(result, x)
 
 
-def _half_angle(size: Value) -> tuple[Pair, Value]:
+def _half_angle(size: Term) -> tuple[Pair, Term]:
     """sqrt((1 - size) / 2) as a pair, and its square, which is exact."""
     square = (1.0 - size) * 0.5
     root = sqrt(where(square > 0.0, square, 0.0))
@@ -116,7 +116,7 @@ def _half_angle(size: Value) -> tuple[Pair, Value]:
     return Pair(root, where(root > 0.0, rest, 0.0)), square
 
 
-def acos(x: Value) -> Value:
+def acos(x: Term) -> Term:
     """The arc cosine: pi / 2 - asin(x) up to 1/2, 2 asin(sqrt((1 - |x|) / 2)) or its complement to pi beyond.
 
     Greatest error seen: float32 0.61 ulp (all arguments), float64 0.61 ulp.

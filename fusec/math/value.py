@@ -1,4 +1,4 @@
-"""Expressions that read like numbers: operators on `Value` build IR nodes, so definitions are formulas.
+"""Expressions that read like numbers: operators on `Term` build IR nodes, so definitions are formulas.
 
 Python numbers among the operands become constants of the other operand's dtype, rounded to it.
 """
@@ -12,18 +12,18 @@ from fusec.base.records import dataclass
 from fusec.ir.expr import Expr, Lookup, apply, const, convert, scalar_type
 
 
-def _operator(op: str) -> Callable[[Value, Value | int | float], Value]:
+def _operator(op: str) -> Callable[[Term, Term | int | float], Term]:
     """The method that applies an op to a value and another one or a number."""
-    return lambda self, other: Value(apply(op, self.expr, self.like(other).expr))
+    return lambda self, other: Term(apply(op, self.expr, self.like(other).expr))
 
 
-def _reflected(op: str) -> Callable[[Value, int | float], Value]:
+def _reflected(op: str) -> Callable[[Term, int | float], Term]:
     """The method that applies an op to a number and a value."""
-    return lambda self, other: Value(apply(op, self.like(other).expr, self.expr))
+    return lambda self, other: Term(apply(op, self.like(other).expr, self.expr))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class Term:
     """A scalar expression with arithmetic operators; comparisons for equality are `eq` and `ne`."""
 
     expr: Expr
@@ -33,9 +33,9 @@ class Value:
         """The dtype of the expression."""
         return scalar_type(self.expr)
 
-    def like(self, number: Value | int | float) -> Value:
+    def like(self, number: Term | int | float) -> Term:
         """`number` itself, or the constant of this value's dtype."""
-        return number if isinstance(number, Value) else Value(const(number, self.dtype))
+        return number if isinstance(number, Term) else Term(const(number, self.dtype))
 
     __add__ = _operator("add")
     __radd__ = _reflected("add")
@@ -46,11 +46,11 @@ class Value:
     __truediv__ = _operator("divide")
     __rtruediv__ = _reflected("divide")
 
-    def __neg__(self) -> Value:
-        return Value(apply("negative", self.expr))
+    def __neg__(self) -> Term:
+        return Term(apply("negative", self.expr))
 
-    def __abs__(self) -> Value:
-        return Value(apply("absolute", self.expr))
+    def __abs__(self) -> Term:
+        return Term(apply("absolute", self.expr))
 
     __lt__ = _operator("less")
     __le__ = _operator("less_equal")
@@ -62,88 +62,88 @@ class Value:
     __or__ = _operator("bitwise_or")
     __xor__ = _operator("bitwise_xor")
 
-    def __invert__(self) -> Value:
-        return Value(apply("logical_not" if self.dtype == BOOL else "bitwise_invert", self.expr))
+    def __invert__(self) -> Term:
+        return Term(apply("logical_not" if self.dtype == BOOL else "bitwise_invert", self.expr))
 
     __lshift__ = _operator("left_shift")
     __rshift__ = _operator("right_shift")
 
-    def to(self, dtype: DType) -> Value:
+    def to(self, dtype: DType) -> Term:
         """The value converted to `dtype`."""
-        return Value(convert(self.expr, dtype))
+        return Term(convert(self.expr, dtype))
 
-    def bitcast(self, dtype: DType) -> Value:
+    def bitcast(self, dtype: DType) -> Term:
         """The same bits read as `dtype`."""
-        return Value(apply("bitcast", self.expr, target=dtype))
+        return Term(apply("bitcast", self.expr, target=dtype))
 
     @property
-    def bits(self) -> Value:
+    def bits(self) -> Term:
         """The bits as an unsigned integer of the same width."""
         return self.bitcast(unsigned_of(self.dtype.bits))
 
     @property
-    def signed_bits(self) -> Value:
+    def signed_bits(self) -> Term:
         """The bits as a signed integer of the same width."""
         return self.bitcast(signed_of(self.dtype.bits))
 
     @property
-    def real(self) -> Value:
+    def real(self) -> Term:
         """The real part of a complex value."""
-        return Value(apply("real", self.expr))
+        return Term(apply("real", self.expr))
 
     @property
-    def imag(self) -> Value:
+    def imag(self) -> Term:
         """The imaginary part of a complex value."""
-        return Value(apply("imag", self.expr))
+        return Term(apply("imag", self.expr))
 
 
-def unary(op: str, x: Value) -> Value:
+def unary(op: str, x: Term) -> Term:
     """Any op of one operand."""
-    return Value(apply(op, x.expr))
+    return Term(apply(op, x.expr))
 
 
-def fma(x: Value, y: Value | float, z: Value | float) -> Value:
+def fma(x: Term, y: Term | float, z: Term | float) -> Term:
     """X * y + z with one rounding."""
-    return Value(apply("fma", x.expr, x.like(y).expr, x.like(z).expr))
+    return Term(apply("fma", x.expr, x.like(y).expr, x.like(z).expr))
 
 
-def where(condition: Value, then: Value | int | float, otherwise: Value | int | float) -> Value:
-    """`then` if the condition holds, else `otherwise`; at least one of them is a Value."""
-    kind = then if isinstance(then, Value) else otherwise
-    assert isinstance(kind, Value), "where needs one operand that has a dtype"
-    return Value(apply("where", condition.expr, kind.like(then).expr, kind.like(otherwise).expr))
+def where(condition: Term, then: Term | int | float, otherwise: Term | int | float) -> Term:
+    """`then` if the condition holds, else `otherwise`; at least one of them is a Term."""
+    kind = then if isinstance(then, Term) else otherwise
+    assert isinstance(kind, Term), "where needs one operand that has a dtype"
+    return Term(apply("where", condition.expr, kind.like(then).expr, kind.like(otherwise).expr))
 
 
-def entry(values: tuple[float, ...], index: Value, dtype: DType) -> Value:
+def entry(values: tuple[float, ...], index: Term, dtype: DType) -> Term:
     """The entry of a constant table that the low bits of an integer choose."""
-    return Value(Lookup(tuple(const(value, dtype) for value in values), index.expr, dtype))
+    return Term(Lookup(tuple(const(value, dtype) for value in values), index.expr, dtype))
 
 
-def sqrt(x: Value) -> Value:
+def sqrt(x: Term) -> Term:
     """The correctly rounded square root."""
     return unary("sqrt", x)
 
 
-def rint(x: Value) -> Value:
+def rint(x: Term) -> Term:
     """The nearest integer, halves to even."""
     return unary("rint", x)
 
 
-def trunc(x: Value) -> Value:
+def trunc(x: Term) -> Term:
     """The integer part."""
     return unary("trunc", x)
 
 
-def floor(x: Value) -> Value:
+def floor(x: Term) -> Term:
     """The greatest integer not above x."""
     return unary("floor", x)
 
 
-def multiply_high(x: Value, y: Value | int) -> Value:
+def multiply_high(x: Term, y: Term | int) -> Term:
     """The upper half of the double-width product."""
-    return Value(apply("multiply_high", x.expr, x.like(y).expr))
+    return Term(apply("multiply_high", x.expr, x.like(y).expr))
 
 
-def make_complex(re: Value, im: Value | float) -> Value:
+def make_complex(re: Term, im: Term | float) -> Term:
     """The complex number of two parts."""
-    return Value(apply("complex", re.expr, re.like(im).expr))
+    return Term(apply("complex", re.expr, re.like(im).expr))

@@ -71,20 +71,11 @@ class _Access:
 
 
 @dataclass(frozen=True)
-class _Lossy:
-    """An operation that loses its value if the condition holds and its own."""
+class _Done:
+    """What is done if the condition holds: an operation that may lose its value, or a call of a function."""
 
     condition: Expr
-    loss: Loss
-    line: int
-
-
-@dataclass(frozen=True)
-class _Called:
-    """A call of a function, if the condition holds."""
-
-    condition: Expr
-    call: ir.Call
+    what: Loss | ir.Call
     line: int
 
 
@@ -178,21 +169,21 @@ class _Checks:
 
     def _checks(self, stmt: ir.Stmt, roots: tuple[Expr, ...]) -> list[ir.Stmt]:
         """The checks for all that expressions do, in the order in which they happen, each once."""
-        found: dict[_Access | _Lossy | _Called, None] = {}
+        found: dict[_Access | _Done, None] = {}
         self.seen: set[tuple[Expr, Expr]] = set()
         for root in roots:
             for access in self._accesses(root, TRUE, stmt.line or self.line):
                 found[access] = None
         return [each for access in found for each in self._check(access)]
 
-    def _check(self, access: _Access | _Lossy | _Called) -> list[ir.Stmt]:
+    def _check(self, access: _Access | _Done) -> list[ir.Stmt]:
         match access:
             case _Access():
                 return [self.report(_violated(access), access.index, access.site)]
-            case _Lossy(condition, Loss(op, violated, values, dtype), line):
+            case _Done(condition, Loss(op, violated, values, dtype), line):
                 site = CheckSite(line, op=op, given=tuple(map(scalar_type, values)), dtype=dtype)
                 return [self.note(_both(condition, violated), tuple(map(bits_of, values)), site)]
-            case _Called(condition, ir.Call(name, args), line):
+            case _Done(condition, ir.Call(name, args), line):
                 return self._replayed(condition, name, args, line)
 
     def _replayed(self, condition: Expr, name: str, args: tuple[Expr, ...], line: int) -> list[ir.Stmt]:
@@ -205,7 +196,7 @@ class _Checks:
         self.line = outer
         return [ir.If(condition, checked, line=line)] if checked else []
 
-    def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access | _Lossy | _Called]:
+    def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access | _Done]:
         """What an expression does, operands first; condition: under which it is evaluated."""
         if (expr, condition) in self.seen:
             return
@@ -226,9 +217,9 @@ class _Checks:
             yield from self._own(expr, condition, line)
         if "wrap" in self.kinds:
             for loss in losses(expr):
-                yield _Lossy(condition, loss, line)
+                yield _Done(condition, loss, line)
             if isinstance(expr, ir.Call) and expr.function != ir.ASSERT:
-                yield _Called(condition, expr, line)
+                yield _Done(condition, expr, line)
 
     def _own(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
         match expr:

@@ -32,7 +32,7 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Step Value
+    Step
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them

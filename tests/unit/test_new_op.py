@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 ROW = '    Op("logit", 1, FLOAT, math="logarithm.logit", c="logit", python="logit"),\n'
 DEFINITION = '''
 
-def logit(x: Value) -> Value:
+def logit(x: Term) -> Term:
     """ln(x / (1 - x)), the inverse of sigmoid."""
     return log(x / (1.0 - x))
 '''
