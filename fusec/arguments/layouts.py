@@ -37,14 +37,11 @@ class View(NamedTuple):
 
 @dataclass(frozen=True)
 class MergedSpace:
-    """An iteration space after merging: its extents, and the strides and offset in bytes of every operand.
-
-    The offset is not 0 where an axis was reversed so that memory is walked upwards.
-    """
+    """An iteration space after merging."""
 
     extents: Shape
-    strides: tuple[Shape, ...]
-    offsets: tuple[int, ...]
+    strides: tuple[Shape, ...]  # of every operand, in bytes
+    offsets: tuple[int, ...]  # of every operand, in bytes: not 0 where an axis was reversed to walk memory upwards
 
 
 def common_shape(left: Shape, right: Shape) -> Shape | int:

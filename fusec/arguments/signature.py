@@ -15,16 +15,13 @@ Takes = Literal["bool", "int", "float", "complex", "NumPy", "any"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter. type_name: a dtype's name, or one character, a placeholder (then `dtype` is None).
-
-    raw: addressed by the body itself. non_const: an input that the body may change.
-    """
+    """A declared parameter."""
 
     name: str
-    type_name: str
-    dtype: DType | None
-    raw: bool = False
-    non_const: bool = False
+    type_name: str  # a dtype's name, or one character, a placeholder
+    dtype: DType | None  # None of a placeholder
+    raw: bool = False  # addressed by the body itself
+    non_const: bool = False  # an input that the body may change
 
     def __str__(self) -> str:
         marks = ("raw " if self.raw else "") + ("_non_const " if self.non_const else "")

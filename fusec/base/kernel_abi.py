@@ -24,26 +24,18 @@ class Step(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The memory layout that a kernel is specialised for; extents and strides stay run-time values.
+    """The memory layout that a kernel is specialised for; extents and strides stay run-time values."""
 
-    ndim: axes of the iteration space after merging (at least 1); the last one is innermost.
-    steps: for every non-raw array parameter, by name, the Step along each of those axes.
-    raw: for every raw array parameter, by name, its number of axes and whether it is C-contiguous.
-    c_order: the iteration space is walked in C order of the logical shape, so the flat index is the loop position.
-    wide: positions or byte offsets may need 64 bits.
-    aligned: every pointer of a UNIT operand is a multiple of this many bytes (its element size at least).
-    streaming: the outputs exceed the last-level cache, so that writing around it pays.
-    tiled: the axes that operands run along are so long that turning squares of them pays.
-    """
-
-    ndim: int
-    steps: tuple[tuple[str, tuple[Step, ...]], ...] = ()
-    raw: tuple[tuple[str, tuple[int, bool]], ...] = ()
-    c_order: bool = True
-    wide: bool = False
-    aligned: int = 1
-    streaming: bool = False
-    tiled: bool = False
+    ndim: int  # axes of the iteration space after merging, at least 1; the last one is innermost
+    steps: tuple[
+        tuple[str, tuple[Step, ...]], ...
+    ] = ()  # of arrays that are not raw, the Step along each of these axes
+    raw: tuple[tuple[str, tuple[int, bool]], ...] = ()  # of raw arrays, the number of axes, and whether C-contiguous
+    c_order: bool = True  # the space is walked in C order of the logical shape: the flat index is the loop position
+    wide: bool = False  # positions or byte offsets may need 64 bits
+    aligned: int = 1  # every pointer of a UNIT operand is a multiple of this many bytes, its element size at least
+    streaming: bool = False  # the outputs exceed the last-level cache, so that writing around it pays
+    tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
 
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""
@@ -97,32 +89,26 @@ class Slot:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A generated kernel: everything that a runtime needs to compile, launch and describe it.
+    """A generated kernel: everything that a runtime needs to compile, launch and describe it."""
 
-    name: entry point in `source`. target: see `fusec.codegen.TARGETS`. slots: the arguments in order. lanes: elements
-    one CPU vector step or one GPU thread takes at once. cost: estimated scalar operations for an element, by which
-    runtimes choose a grain. notes: what was specialised, for explain(). fills: outputs that some path leaves
-    unassigned, so that whoever allocates them must fill them with zeros. group: threads that read each other's values,
-    so that a block has a multiple of these. rows: of the iteration space, that are computed together. parts: `source`
-    in pieces, for a file of several kernels: (name, text) of each definition, callees first and the kernel last; ("",
-    text) of comments and directives. fp: the floating-point mode it was generated in. block: of a block program, the
-    threads of a block, each of which takes one element; else 0.
-    """
-
-    name: str
-    target: str
-    slots: tuple[Slot, ...]
+    name: str  # the entry point in `source`
+    target: str  # see `fusec.codegen.TARGETS`
+    slots: tuple[Slot, ...]  # the arguments in order
     source: str
     layout: Layout
-    lanes: int = 1
-    cost: int = 1
-    notes: tuple[str, ...] = ()
-    fills: tuple[str, ...] = ()
-    group: int = 1
-    rows: int = 1
+    lanes: int = 1  # elements that one CPU vector step or one GPU thread takes at once
+    cost: int = 1  # estimated scalar operations for an element, by which runtimes choose a grain
+    notes: tuple[str, ...] = ()  # what was specialised, for explain()
+    fills: tuple[
+        str, ...
+    ] = ()  # outputs that some path leaves unassigned: whoever allocates them fills them with zeros
+    group: int = 1  # threads that read each other's values, so that a block has a multiple of these
+    rows: int = 1  # of the iteration space, that are computed together
+    # `source` in pieces, for a file of several kernels: (name, text) of each definition, callees first and the kernel
+    # last; ("", text) of comments and directives
     parts: tuple[tuple[str, str], ...] = ()
-    fp: Fp = "strict"
-    block: int = 0
+    fp: Fp = "strict"  # the floating-point mode it was generated in
+    block: int = 0  # of a block program, the threads of a block, each of which takes one element
 
     @property
     def title(self) -> str:

@@ -34,19 +34,14 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel to print, its placeholder types, the inputs to pass by value, the file it comes from, and the
-    floating-point mode if it is not the kernel's own.
-
-    shape, axis: of the call of a reduction or scan that is printed. A kernel of a module that was called while this was
-    imported shows that call.
-    """
+    """A kernel to print. A kernel of a module that was called while this was imported shows that call."""
 
     kernel: Any  # of any kind: what has `shown`
-    types: dict[str, str]
-    scalars: tuple[str, ...]
-    file: SourceFile | None = None
-    fp: Fp | None = None
-    shape: tuple[int, ...] | None = None
+    types: dict[str, str]  # of placeholders
+    scalars: tuple[str, ...]  # inputs to pass by value
+    file: SourceFile | None = None  # the TOML file that it comes from
+    fp: Fp | None = None  # None for the kernel's own
+    shape: tuple[int, ...] | None = None  # of the call of a reduction or scan
     axis: int | tuple[int, ...] | None = None
 
     def kernels(self, target: str) -> list[Kernel]:

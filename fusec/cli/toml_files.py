@@ -50,19 +50,15 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel of a file: its name, the keyword arguments of its class, the usual placeholder types, and the inputs
-    to pass by value.
-
-    kind: a key of KEYS. shape, axis: of the call of a reduction or scan that is meant, None for the usual one.
-    """
+    """One kernel of a file."""
 
     name: str
-    arguments: dict[str, Any]
-    types: dict[str, str]
-    scalars: tuple[str, ...] = ()
-    kind: str = "kernel"
-    shape: tuple[int, ...] | None = None
-    axis: int | tuple[int, ...] | None = None
+    arguments: dict[str, Any]  # keywords of its class
+    types: dict[str, str]  # of placeholders, where nothing else says so
+    scalars: tuple[str, ...] = ()  # inputs to pass by value
+    kind: str = "kernel"  # a key of KEYS
+    shape: tuple[int, ...] | None = None  # of the call of a reduction or scan; None for the usual one
+    axis: int | tuple[int, ...] | None = None  # likewise
 
 
 def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:

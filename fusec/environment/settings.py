@@ -22,11 +22,11 @@ KINDS = ("bounds", "wrap")  # of what FUSEC_CHECK looks for
 
 @dataclass(frozen=True)
 class Setting:
-    """A variable. read: the value of a text, None for an invalid text. expected: a description of valid values."""
+    """A variable."""
 
     name: str
-    read: Callable[[str], object]
-    expected: str
+    read: Callable[[str], object]  # the value of a text, None for an invalid text
+    expected: str  # a description of valid values
     meaning: str
 
 

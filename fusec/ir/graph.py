@@ -40,14 +40,10 @@ class Count(Expr):
 
 @dataclass(frozen=True)
 class Graph:
-    """Named outputs over named inputs.
-
-    outputs: (name, value) pairs in order; the value has the dtype that is stored.
-    names: what the user called a value, for readable output. lines: the line of the user's text that made it.
-    """
+    """Named outputs over named inputs."""
 
     name: str
     inputs: tuple[Input, ...]
-    outputs: tuple[tuple[str, Expr], ...]
-    names: Mapping[Expr, str] = field(default_factory=dict, compare=False)
-    lines: Mapping[Expr, int] = field(default_factory=dict, compare=False)
+    outputs: tuple[tuple[str, Expr], ...]  # (name, value) pairs in order; the value has the dtype that is stored
+    names: Mapping[Expr, str] = field(default_factory=dict, compare=False)  # what the user called a value
+    lines: Mapping[Expr, int] = field(default_factory=dict, compare=False)  # the line of the user's text that made it

@@ -118,14 +118,12 @@ def _wide(value: Array, mask: Mask) -> Array:
 
 @dataclass
 class _Frame:
-    """One activation of a function: its locals, local arrays, and what lanes have returned.
-
-    memo: values of the current statement's expressions, with the lanes for which they are known.
-    """
+    """One activation of a function: its locals, local arrays, and what lanes have returned."""
 
     locals: dict[str, Array]
     arrays: dict[str, int] = field(default_factory=dict)
     result: Array | None = None
+    # values of the current statement's expressions, with the lanes for which they are known
     memo: dict[Expr, tuple[Array, Mask]] = field(default_factory=dict)
 
 

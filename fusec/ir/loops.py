@@ -219,23 +219,20 @@ class Store(Stmt):
 
 @dataclass(frozen=True)
 class Atomic(Stmt):
-    """An atomic update of an element; `result` names a declared local that receives the old value, "" for none.
-
-    values: one operand; for compare_exchange the expected value, then the new one.
-    """
+    """An atomic update of an element."""
 
     op: AtomicOp
     pointer: Expr
-    values: tuple[Expr, ...]
-    result: str = ""
+    values: tuple[Expr, ...]  # one operand; for compare_exchange the expected value, then the new one
+    result: str = ""  # a declared local that receives the old value, "" for none
 
 
 @dataclass(frozen=True)
 class CallStatement(Stmt):
-    """A call for its effect; `result` names a declared local that receives the value, "" for none."""
+    """A call for its effect."""
 
     call: Call
-    result: str = ""
+    result: str = ""  # a declared local that receives the value, "" for none
 
 
 @dataclass(frozen=True)
@@ -274,15 +271,12 @@ class If(Stmt):
 
 @dataclass(frozen=True)
 class While(Stmt):
-    """Repeat `body` then `step` as long as the bool `condition` holds; `continue` goes to `step`.
-
-    test_first: False for do-while, which runs the body once before the first test.
-    """
+    """Repeat `body` then `step` as long as the bool `condition` holds; `continue` goes to `step`."""
 
     condition: Expr
     body: tuple[Stmt, ...]
     step: tuple[Stmt, ...] = ()
-    test_first: bool = True
+    test_first: bool = True  # False for do-while, which runs the body once before the first test
 
 
 @dataclass(frozen=True)
@@ -338,32 +332,25 @@ Param = ScalarParam | ArrayParam
 
 @dataclass(frozen=True)
 class Function:
-    """A device function; `result` is None if it returns nothing. Functions do not recurse.
-
-    text: the first line of its definition in the user's text, "" if it has none.
-    """
+    """A device function. Functions do not recurse."""
 
     name: str
     params: tuple[tuple[str, Type], ...]
-    result: Type | None
+    result: Type | None  # None if it returns nothing
     body: tuple[Stmt, ...]
-    text: str = field(default="", compare=False)
+    text: str = field(default="", compare=False)  # the first line of its definition in the user's text, "" for none
 
 
 @dataclass(frozen=True)
 class Program:
-    """One kernel: the work for every element.
-
-    functions: callees before callers. source: the user's text that statement lines refer to. block: of a block program,
-    the threads along each axis of a block, numbered in C order; () for all others.
-    """
+    """One kernel: the work for every element."""
 
     name: str
     params: tuple[Param, ...]
     body: tuple[Stmt, ...]
-    functions: tuple[Function, ...] = ()
-    source: SourceFile | None = field(default=None, compare=False)
-    block: tuple[int, ...] = ()
+    functions: tuple[Function, ...] = ()  # callees before callers
+    source: SourceFile | None = field(default=None, compare=False)  # the user's text that statement lines refer to
+    block: tuple[int, ...] = ()  # of a block program, the threads along each axis of a block, numbered in C order
 
     @property
     def threads(self) -> int:

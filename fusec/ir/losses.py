@@ -13,15 +13,12 @@ Rule = Callable[[Apply, Expr, Expr], Expr]
 
 @dataclass(frozen=True)
 class Loss:
-    """An operation that loses its value where `violated` holds.
+    """An operation that loses its value."""
 
-    op: of the op table; "convert" for a cast. values: its operands. dtype: of the result.
-    """
-
-    op: str
-    violated: Expr
-    values: tuple[Expr, ...]
-    dtype: DType
+    op: str  # of the op table; "convert" for a cast
+    violated: Expr  # where it does
+    values: tuple[Expr, ...]  # its operands
+    dtype: DType  # of the result
 
 
 def losses(expr: Expr) -> Iterator[Loss]:

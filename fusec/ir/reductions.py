@@ -66,16 +66,12 @@ class OneAxis:
 
 @dataclass(frozen=True)
 class Accumulator:
-    """A running value.
+    """A running value."""
 
-    name: what its result is called afterwards: a local of that name; of a struct, one local for each field, see
-    `parts`. value: of one element. combine: the function of two such values.
-    """
-
-    name: str
+    name: str  # of the local that has the result afterwards; of a struct, each field has one, see `parts`
     type: Type
-    value: Expr
-    combine: str
+    value: Expr  # of one element
+    combine: str  # the function of two such values
 
     @property
     def parts(self) -> tuple[tuple[str, DType], ...]:
@@ -88,34 +84,26 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Stage:
-    """One walk along the axis.
+    """One walk along the axis."""
 
-    body: what happens for each element; it sees the results of earlier stages. accumulator: None if the walk only
-    stores elements. then: what follows once, after the walk; locals that it declares are seen by later stages.
-    """
-
-    body: tuple[ir.Stmt, ...]
-    accumulator: Accumulator | None
-    then: tuple[ir.Stmt, ...] = ()
+    body: tuple[ir.Stmt, ...]  # what happens for each element; it sees the results of earlier stages
+    accumulator: Accumulator | None  # None if the walk only stores elements
+    then: tuple[ir.Stmt, ...] = ()  # what follows once, after the walk; later stages see the locals that it declares
 
 
 @dataclass(frozen=True)
 class ReductionIR:
-    """One kernel that reduces.
-
-    params: arrays that bodies of stages address walk along the axis; those that `finish` addresses have one element
-    for each chunk (one in all, if the chunk is the whole axis). total: the value of one chunk, over the results of the
-    stages, and how chunks combine; None if every chunk is for itself. finish: what follows once for every total.
-    functions: callees before callers. source: the text that lines refer to.
-    """
+    """One kernel that reduces."""
 
     name: str
+    # Arrays that bodies of stages address walk along the axis; those that `finish` addresses have one element for each
+    # chunk (one in all, if the chunk is the whole axis).
     params: tuple[ir.Param, ...]
     stages: tuple[Stage, ...]
-    total: Accumulator | None
-    finish: tuple[ir.Stmt, ...]
-    functions: tuple[ir.Function, ...] = ()
-    source: SourceFile | None = field(default=None, compare=False)
+    total: Accumulator | None  # the value of a chunk, over the results of stages; None if every chunk is for itself
+    finish: tuple[ir.Stmt, ...]  # what follows once for every total
+    functions: tuple[ir.Function, ...] = ()  # callees before callers
+    source: SourceFile | None = field(default=None, compare=False)  # the text that lines refer to
 
     @property
     def arrays(self) -> tuple[ir.ArrayParam, ...]:

@@ -49,16 +49,13 @@ axis, from what the groups before it have left."""
 
 @dataclass(frozen=True)
 class Scan:
-    """One kernel that scans.
+    """One kernel that scans."""
 
-    reduction: one stage, what happens for each element, and a total that is what the stage has accumulated; `finish`
-    happens for every running total, and all arrays lie along the walk. exclusive: every element gets the total of those
-    before it. first: what happens for the first element of an exclusive scan instead of `finish`.
-    """
-
+    # One stage, what happens for each element, and a total that is what the stage has accumulated; `finish` happens for
+    # every running total, and all arrays lie along the walk.
     reduction: ReductionIR
-    exclusive: bool = False
-    first: tuple[ir.Stmt, ...] = ()
+    exclusive: bool = False  # every element gets the total of those before it
+    first: tuple[ir.Stmt, ...] = ()  # what happens for the first element of an exclusive scan instead of `finish`
 
     @property
     def name(self) -> str:

@@ -154,10 +154,7 @@ def _fits(found: Type, wanted: Type) -> bool:
 
 @dataclass
 class _Scope:
-    """The names visible while a function, or the kernel, is checked; `taken` are all names it has used so far.
-
-    extents: of the blocks, in a block program.
-    """
+    """The names visible while a function, or the kernel, is checked."""
 
     owner: str
     params: Mapping[str, ir.ArrayParam]
@@ -165,9 +162,9 @@ class _Scope:
     locals: dict[str, Type]
     result: Type | None
     primitive: bool
-    extents: tuple[int, ...] = ()
+    extents: tuple[int, ...] = ()  # of the blocks, in a block program
     arrays: dict[str, Pointer] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)  # all names used so far
     depths: dict[Expr, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

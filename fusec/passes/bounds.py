@@ -43,20 +43,16 @@ GOES_ON = apply("logical_not", ir.Local(ENDED, BOOL))
 
 @dataclass(frozen=True)
 class CheckSite:
-    """A place where a check may fail.
-
-    array: "" for an assertion and for a tuple or an array of constants. limit: elements of these and of a local array.
-    op, given, dtype: of an operation that loses its value: see `wraps.Loss`, the dtypes of its operands and its own.
-    """
+    """A place where a check may fail."""
 
     line: int
-    array: str = ""
+    array: str = ""  # "" for an assertion and for a tuple or an array of constants
     axis: int = 0
     axes: int = 1
-    limit: int = 0
-    op: str = ""
-    given: tuple[DType, ...] = ()
-    dtype: DType = BOOL
+    limit: int = 0  # elements of a tuple, of an array of constants, or of a local array
+    op: str = ""  # an operation that loses its value, see `ir.losses.Loss`
+    given: tuple[DType, ...] = ()  # the dtypes of its operands
+    dtype: DType = BOOL  # its own
 
 
 @dataclass(frozen=True)
@@ -99,14 +95,14 @@ def check_bounds(program: ir.Program, kinds: str = "bounds") -> tuple[ir.Program
 
 @dataclass
 class _Checks:
-    """The kernel's own body on its way. sites: those so far, numbered in order. line: of a call that is replayed."""
+    """The kernel's own body on its way."""
 
     program: ir.Program
     kinds: frozenset[str]
-    sites: list[CheckSite] = field(default_factory=list)
+    sites: list[CheckSite] = field(default_factory=list)  # those so far, numbered in order
     lengths: dict[str, int] = field(default_factory=dict)
     count: int = 0
-    line: int = 0
+    line: int = 0  # of a call that is replayed
 
     def whole(self) -> Body:
         """The kernel's body."""
@@ -183,8 +179,9 @@ class _Checks:
             case _Done(condition, Loss(op, violated, values, dtype), line):
                 site = CheckSite(line, op=op, given=tuple(map(scalar_type, values)), dtype=dtype)
                 return [self.note(_both(condition, violated), tuple(map(bits_of, values)), site)]
-            case _Done(condition, ir.Call(name, args), line):
-                return self._replayed(condition, name, args, line)
+            case _Done(condition, what, line):
+                assert isinstance(what, ir.Call), "a loss or a call"
+                return self._replayed(condition, what.function, what.args, line)
 
     def _replayed(self, condition: Expr, name: str, args: tuple[Expr, ...], line: int) -> list[ir.Stmt]:
         """What a function does, for its checks."""

@@ -18,14 +18,12 @@ DONE = "done."  # local: the thread's work has ended. No name of the user's has 
 
 @dataclass
 class Region:
-    """Statements between barriers, which are done thread by thread. number: in textual order. first: what is done once
-    before. is_last: no region follows.
-    """
+    """Statements between barriers, which are done thread by thread."""
 
-    number: int
-    first: list[ir.Stmt] = field(default_factory=list)
+    number: int  # in textual order
+    first: list[ir.Stmt] = field(default_factory=list)  # what is done once before
     body: list[ir.Stmt] = field(default_factory=list)
-    is_last: bool = False
+    is_last: bool = False  # no region follows
 
 
 class Threads:
