@@ -54,17 +54,13 @@ class UnexpectedSymbolError(Exception):
 
 @dataclass(frozen=True)
 class Production:
-    """One production: what it makes, how many symbols it takes, which of them its callback gets, and the callback.
+    """One production."""
 
-    shape: positions of the children, EXPAND added where a list is spliced in, ABSENT for a missing optional part.
-    lift: a single child stands for the whole.
-    """
-
-    origin: str
-    size: int
+    origin: str  # what it makes
+    size: int  # how many symbols it takes
     callback: str
-    shape: tuple[int, ...]
-    lift: bool
+    shape: tuple[int, ...]  # positions of the children, + EXPAND where a list is spliced in, ABSENT for what is missing
+    lift: bool  # a single child stands for the whole
 
     @property
     def is_unit(self) -> bool:
@@ -74,17 +70,14 @@ class Production:
 
 @dataclass(frozen=True)
 class Tables:
-    """The automaton: for every state the action on each symbol - n >= 0 shifts to state n, -r-1 reduces by rule r.
+    """The automaton."""
 
-    words: spelling -> terminal, for the terminals that have fixed spellings.
-    """
-
-    states: tuple[dict[str, int], ...]
+    states: tuple[dict[str, int], ...]  # the action on each symbol: n >= 0 shifts to state n, -r-1 reduces by rule r
     rules: tuple[Production, ...]
     starts: Mapping[str, int]
     ends: Mapping[str, int]
-    words: Mapping[str, str]
-    units: tuple[str, ...]
+    words: Mapping[str, str]  # spelling -> terminal, for the terminals that have fixed spellings
+    units: tuple[str, ...]  # what each rule makes if it changes the state and not the value, else ""
 
     def parse(self, tokens: Iterable[Token], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
         """The value of the start rule's callback, in time linear in the tokens and without recursion.

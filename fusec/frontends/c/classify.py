@@ -51,14 +51,11 @@ CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 @dataclass
 class Classifier:
-    """The type and template names of one kernel while its texts are parsed in turn.
+    """The type and template names of one kernel while its texts are parsed in turn."""
 
-    words: spelling -> terminal of the grammar. types: names that are types now. generics: function templates.
-    """
-
-    words: Mapping[str, str]
-    types: set[str]
-    generics: set[str] = field(default_factory=set)
+    words: Mapping[str, str]  # spelling -> terminal of the grammar
+    types: set[str]  # names that are types now
+    generics: set[str] = field(default_factory=set)  # function templates
 
     def classify(self, tokens: list[Token], file: SourceFile, preamble: bool = False) -> list[Token]:
         """The tokens with the terminals of the grammar as their types.

@@ -21,48 +21,44 @@ MAX_FUNCTIONS = 500  # instantiations in one kernel
 
 @dataclass(frozen=True)
 class Member:
-    """A field as written: its type, the fields of the IR that hold it, and its initial value."""
+    """A field as written."""
 
     name: str
     type: DType | Struct
-    parts: tuple[str, ...] = ()
-    default: s.Expression | None = None
+    parts: tuple[str, ...] = ()  # the fields of the IR that hold it
+    default: s.Expression | None = None  # its initial value
 
 
 @dataclass(eq=False)
 class Record:
-    """A struct as written.
-
-    types, values: what is declared inside, the struct's own name among it. methods: with the struct as first parameter.
-    template, args: what it was made of, "" if it is no template's. bindings: of the template's parameters.
-    """
+    """A struct as written."""
 
     struct: Struct
     members: dict[str, Member]
-    types: dict[str, CType] = field(default_factory=dict)
-    values: dict[str, Const] = field(default_factory=dict)
+    types: dict[str, CType] = field(default_factory=dict)  # declared inside, with the struct itself
+    values: dict[str, Const] = field(default_factory=dict)  # likewise
     constructors: list[s.FunctionDef] = field(default_factory=list)
-    methods: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    methods: dict[str, list[s.FunctionDef]] = field(default_factory=dict)  # with the struct as first parameter
     statics: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
-    template: str = ""
-    args: tuple[CType | Const, ...] = ()
-    bindings: Bindings = field(default_factory=dict)
+    template: str = ""  # the template that it is an instance of, "" for none
+    args: tuple[CType | Const, ...] = ()  # of the template
+    bindings: Bindings = field(default_factory=dict)  # of the template's parameters
 
 
 @dataclass
 class Template:
-    """An instantiated function: its IR, and whether calling it changes memory."""
+    """An instantiated function."""
 
     function: Function
-    impure: bool
+    impure: bool  # calling it changes memory
 
 
 @dataclass(frozen=True)
 class CallOperand:
-    """An argument: a value, a raw array, or a place that is passed by address (`pointer`) or by reference."""
+    """An argument: a value, a raw array, or a place."""
 
     value: Expr | Place | RawArray
-    pointer: bool
+    pointer: bool  # a place is passed by address, else by reference
     span: Span
 
     @property
@@ -81,38 +77,32 @@ class CallOperand:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate overload: its template parameters, its parameter types and its distance from the call."""
+    """A candidate overload."""
 
     function: s.FunctionDef
-    bindings: Bindings
+    bindings: Bindings  # of its template parameters
     params: tuple[CType, ...]
-    cost: int
+    cost: int  # its distance from the call
 
 
 @dataclass
 class TranslationUnit:
-    """The declarations of a preamble and the functions instantiated so far.
+    """The declarations of a preamble and the functions instantiated so far."""
 
-    source: the text that statement lines refer to. single: float literals without suffix are float32.
-    names: taken by functions. active: functions being lowered, outermost first. addressed: variables whose address
-    may be kept in a pointer, which therefore live in memory. templates: of structs; structs: made of them, by name and
-    arguments. refused_structs: what is wrong with them. owners: the structs that functions are members of, by identity.
-    """
-
-    source: SourceFile
-    single: bool
+    source: SourceFile  # the text that statement lines refer to
+    single: bool  # float literals without suffix are float32
     types: dict[str, CType]
     globals: dict[str, Symbol] = field(default_factory=dict)
     functions: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
-    templates: dict[str, s.StructDef] = field(default_factory=dict)
-    structs: dict[tuple[object, ...], Struct] = field(default_factory=dict)
+    templates: dict[str, s.StructDef] = field(default_factory=dict)  # of structs
+    structs: dict[tuple[object, ...], Struct] = field(default_factory=dict)  # instances of these, by name and arguments
     records: dict[Struct, Record] = field(default_factory=dict)
-    owners: dict[int, Record] = field(default_factory=dict)
-    refused_structs: dict[str, FusecError] = field(default_factory=dict)
+    owners: dict[int, Record] = field(default_factory=dict)  # the structs that functions are members of, by identity
+    refused_structs: dict[str, FusecError] = field(default_factory=dict)  # what is wrong with them
     instances: dict[tuple[object, ...], Template] = field(default_factory=dict)
-    active: list[tuple[object, ...]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    addressed: frozenset[str] = frozenset()
+    active: list[tuple[object, ...]] = field(default_factory=list)  # functions being lowered, outermost first
+    names: set[str] = field(default_factory=set)  # taken by functions
+    addressed: frozenset[str] = frozenset()  # variables whose address a pointer may keep: they live in memory
     nesting: Counter[str] = field(default_factory=Counter)
 
     @property

@@ -33,17 +33,13 @@ TYPE_WORDS = frozenset("auto bool char double float int long short signed unsign
 
 @dataclass(frozen=True)
 class ParamDecl:
-    """One declared parameter.
-
-    type_name: as written; one character is a placeholder, and then `dtype` is None. raw: addressed by the body itself.
-    non_const: an input that the body may change (CuPy's ``_non_const``).
-    """
+    """One declared parameter."""
 
     name: str
-    type_name: str
-    dtype: DType | None
-    raw: bool
-    non_const: bool
+    type_name: str  # as written; one character is a placeholder
+    dtype: DType | None  # None for a placeholder
+    raw: bool  # addressed by the body itself
+    non_const: bool  # an input that the body may change (CuPy's ``_non_const``)
     span: Span
 
 

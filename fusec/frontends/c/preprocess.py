@@ -52,34 +52,31 @@ DIRECTIVES = (
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: its parameters (None if it takes none) and its body."""
+    """A macro."""
 
     name: str
-    params: tuple[str, ...] | None
+    params: tuple[str, ...] | None  # None if it takes none
     body: tuple[Token, ...]
 
 
 @dataclass
 class _Branch:
-    """An open #if: whether its text is live, whether a branch was taken, and where it starts."""
+    """An open #if."""
 
-    live: bool
-    taken: bool
-    outer: bool
+    live: bool  # the text of its current branch counts
+    taken: bool  # a branch was taken
+    outer: bool  # the text around it counts
     start: Token
-    otherwise: bool = False
+    otherwise: bool = False  # its #else was met
 
 
 @dataclass
 class Preprocessor:
-    """The macros of one kernel while its texts are parsed in turn.
+    """The macros of one kernel while its texts are parsed in turn."""
 
-    condition: evaluates the tokens of an ``#if``; a parser's job, so it is passed in.
-    """
-
-    condition: Callable[[list[Token], SourceFile], int]
+    condition: Callable[[list[Token], SourceFile], int]  # evaluates the tokens of an ``#if``, which takes a parser
     macros: dict[str, Macro] = field(default_factory=dict)
-    work: int = 0
+    work: int = 0  # tokens that macros have made
 
     def __post_init__(self) -> None:
         for name, value in PREDEFINED.items():

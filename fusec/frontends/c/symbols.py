@@ -11,51 +11,40 @@ from fusec.ir.loops import Declare, Stmt
 
 @dataclass
 class Variable:
-    """A local variable, function parameter or scalar argument.
-
-    const: why it may not be assigned, "" if it may.
-    """
+    """A local variable, function parameter or scalar argument."""
 
     name: str
     type: DType | Struct
-    const: str = ""
+    const: str = ""  # why it may not be assigned, "" if it may
 
 
 @dataclass(frozen=True)
 class Address:
-    """A place in memory, and the value of a pointer to it.
-
-    pointer: the IR pointer. element: the dtype as the text sees it, which may differ in sign from what is stored.
-    const: why it may not be written, "" if it may. offset: for an address that was cast to one of bytes, how many bytes
-    further on it lies; such an address can only be moved and cast back.
-    """
+    """A place in memory, and the value of a pointer to it."""
 
     pointer: Expr
-    element: DType
-    const: str = ""
-    offset: Expr | None = None
+    element: DType  # as the text sees it, which may differ in sign from what is stored
+    const: str = ""  # why it may not be written, "" if it may
+    offset: Expr | None = None  # bytes, of an address that was cast to one of bytes: it can only be moved and cast back
 
 
 @dataclass(frozen=True)
 class FieldPlace:
-    """A field of a local struct. parts: the fields of the IR that hold it, several if it is a struct itself."""
+    """A field of a local struct."""
 
     variable: Variable
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # the fields of the IR that hold it, several if it is a struct itself
     type: DType | Struct
 
 
 @dataclass(frozen=True)
 class StructAddress:
-    """A struct in memory, each field of the IR at an address of its own. pointer: the name is that of a pointer to it.
+    """A struct in memory."""
 
-    const: why it may not be written, "" if it may.
-    """
-
-    pointers: tuple[Expr, ...]
+    pointers: tuple[Expr, ...]  # the address of each field of the IR
     type: Struct
-    const: str = ""
-    pointer: bool = False
+    const: str = ""  # why it may not be written, "" if it may
+    pointer: bool = False  # the name is that of a pointer to it
 
 
 @dataclass
@@ -70,18 +59,14 @@ class LocalArrayOf:
 
 @dataclass
 class PointerVariable:
-    """A pointer variable; `type` is None until the first assignment tells what memory it points into.
-
-    element: the declared dtype of the target. declared: where its Declare stands, to be completed then. in_bytes: it
-    was made by a cast to a pointer to bytes.
-    """
+    """A pointer variable."""
 
     name: str
-    element: DType
+    element: DType  # the declared dtype of the target
     const: str = ""
-    type: Pointer | None = None
-    declared: tuple[list[Stmt], int] | None = None
-    in_bytes: bool = False
+    type: Pointer | None = None  # None until the first assignment tells what memory it points into
+    declared: tuple[list[Stmt], int] | None = None  # where its Declare stands, to be completed then
+    in_bytes: bool = False  # made by a cast to a pointer to bytes
 
     def settle(self, type_: Pointer) -> None:
         """Fix the type, and complete the declaration."""
@@ -93,20 +78,20 @@ class PointerVariable:
 
 @dataclass
 class RawArray:
-    """A raw array parameter. ndim: None until an index by axes tells."""
+    """A raw array parameter."""
 
     name: str
     dtype: DType
-    ndim: int | None
+    ndim: int | None  # None until an index by axes tells
     const: str = ""
 
 
 @dataclass(frozen=True)
 class Indexer:
-    """``_ind``, the iteration space. axes: those that it has; None for all. size: its elements, if not the space's."""
+    """``_ind``, the iteration space."""
 
-    axes: tuple[int, ...] | None = None
-    size: Expr | None = None
+    axes: tuple[int, ...] | None = None  # those that it has; None for all
+    size: Expr | None = None  # its elements, if not the space's
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,13 @@ PYTHON = {
 
 @dataclass(frozen=True)
 class Misparse:
-    """A text that does not parse: its tokens, with the names that are values and types when it is read.
-
-    words: spelling -> terminal of the grammar.
-    """
+    """A text that does not parse."""
 
     file: SourceFile
     tokens: list[Token]
-    values: Set[str]
-    types: Set[str]
-    words: Mapping[str, str]
+    values: Set[str]  # names that are values when it is read
+    types: Set[str]  # likewise types
+    words: Mapping[str, str]  # spelling -> terminal of the grammar
 
     def explain(self, error: UnexpectedSymbolError) -> FusecError:
         """The error to raise for the token that the parser stopped at."""
