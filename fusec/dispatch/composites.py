@@ -25,12 +25,14 @@ MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for 
 SPAN = GROUP * GROUP  # positions of a block of a chain: a group for each of GROUP chunks
 
 
-def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch | None:
-    """One step that runs several steps in order; None if too much lies between them."""
-    between = _between(steps)
-    if sum(between.values()) > MOST_BYTES:
-        return None
-    outside = _outside(kernel, bound, between)
+def fits(steps: Sequence[CompiledLaunch]) -> bool:
+    """Whether one step may run several: not too much lies between them."""
+    return sum(_between(steps).values()) <= MOST_BYTES
+
+
+def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch:
+    """One step that runs several steps in order, which fit."""
+    outside = _outside(kernel, bound, _between(steps))
     return _whole(composites.sequence(outside, _pieces(steps, outside)), outside)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ class Explanation:
     kernel: str
     lines: tuple[tuple[str, str], ...]
     bytes_moved: int
+    path: str = ""  # what answers calls of this kind: a native entry, or Python and the reason
+    plan: str = ""  # which plan of how many the kernel has
 
     @property
     def launches(self) -> int:
@@ -71,7 +74,23 @@ def explain(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> Explanatio
     reason = host.objection(kernel, plan, call.numbers, kernel.deciding(call))
     if reason:
         lines.append(("no native entry", reason))
-    return Explanation(str(kernel.signature), tuple(lines), moved)
+    return Explanation(str(kernel.signature), tuple(lines), moved, path_of(reason))
+
+
+NATIVE = "Python for the first two calls of a kind, then a native entry"
+ON_DEVICE = "Python for the first two calls of a kind, then its launches again with other addresses"
+RUNS_ALL = "Python runs the kernels in order, each by its native entry after two calls"
+
+
+def path_of(reason: str) -> str:
+    """What answers calls. reason: for which there is no native entry, "" if there may be one."""
+    return f"Python: {reason}" if reason else NATIVE
+
+
+def place_of(plan: object, plans: Sequence[object]) -> str:
+    """Which plan of how many."""
+    places = [at for at, each in enumerate(plans, 1) if each is plan]
+    return f"{places[0] if places else len(plans)} of {len(plans)}"
 
 
 def _space(space: Space, block: int) -> str:

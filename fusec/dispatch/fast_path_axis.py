@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from math import prod
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +39,10 @@ def put_before(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, following: Call
 
     bound = plan.bound
     reason = objection(plan, call)
-    step = None if reason else plan.steps[0] if len(plan.steps) == 1 else composites.sequence(kernel, bound, plan.steps)
-    if step is None:
-        debug.show(2, f"{kernel.name} has no native entry: {reason or TOO_MUCH_BETWEEN}")
+    if reason:
+        debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return following
+    step = plan.steps[0] if len(plan.steps) == 1 else composites.sequence(kernel, bound, plan.steps)
     given, (shape, *_) = call.outputs is not None, bound.shapes
     offsets = {name: offset for name, _, offset in step.launch.operands}
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
@@ -58,7 +59,11 @@ def objection(plan: AxisPlan, call: AxisCall) -> str:
         return "no elements"
     if call.mask is not None:
         return "where= is a mask"
-    return "outputs have several shapes" if len(set(plan.bound.shapes)) != 1 else ""
+    if type(call.along.axis) not in (int, NoneType):
+        return "axis= names several axes"
+    if len(set(plan.bound.shapes)) != 1:
+        return "outputs have several shapes"
+    return "" if composites.fits(plan.steps) else TOO_MUCH_BETWEEN
 
 
 def _place(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, name: str, offsets: dict[str, int]) -> KnownLayout | None:

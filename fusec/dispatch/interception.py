@@ -11,6 +11,8 @@ from typing import Any, Protocol
 class Interceptor(Protocol):
     """Answers calls of kernels; kernels are those of `planned` and `planned_axis`, which look for it."""
 
+    runs: bool  # outputs hold results, and may be kept
+
     def elementwise(self, kernel: Any, args: tuple[object, ...], size: Any) -> tuple[object, ...]:
         """All outputs of a call of an element-wise kernel."""
 

@@ -75,6 +75,7 @@ def _arguments(kernel: Planned, call: ElementwiseCall) -> tuple[dict[str, Any], 
 class Interpreter:
     """Interprets the calls of kernels in a context. used: whether there were any."""
 
+    runs = True
     used = False
 
     def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from fusec.base.records import dataclass, field
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import explain_axis, host_axis, interpret_axis
 from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.explain import Explanation
+from fusec.dispatch.explain import RUNS_ALL, Explanation
 from fusec.dispatch.explain_axis import AlongAxes
 from fusec.dispatch.interpret import completed
 from fusec.dispatch.planned import is_on_device
@@ -86,6 +86,7 @@ class NotedAxisCall:
 class Notes:
     """The calls of kernels in a context, none of which runs."""
 
+    runs = False
     calls: list[NotedElementwiseCall | NotedAxisCall] = field(default_factory=list)
 
     def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
@@ -115,7 +116,8 @@ class Notes:
                     topic = f"kernel {number}"
                 lines.append((topic, text))
         moved = sum(each.bytes_moved for each in reports)
-        return Explanation("; ".join(each.kernel for each in reports), tuple(lines), moved)
+        places = ", ".join(dict.fromkeys(each.plan for each in reports))
+        return Explanation("; ".join(each.kernel for each in reports), tuple(lines), moved, RUNS_ALL, places)
 
     def shown(self, target: str) -> Shown:
         """The kernels of all calls."""

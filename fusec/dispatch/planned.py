@@ -16,6 +16,7 @@ from fusec.base import locks
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
 from fusec.base.recent import Recent
+from fusec.base.records import replace
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
@@ -188,7 +189,9 @@ class Planned(ShowsElements, KernelSpec):
             from fusec.dispatch import explain
 
         call = host.read(self, args, size)
-        return explain.explain(self, self.plan(call), call)
+        plan = self.plan(call)
+        found = explain.explain(self, plan, call)
+        return replace(found, plan=explain.place_of(plan, self._plans.values()))
 
     @property
     def cached_codes(self) -> dict[str, str]:

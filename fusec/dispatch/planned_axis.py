@@ -69,6 +69,8 @@ class ShowsTotals:
 class AxisKernel(AxisSpec):
     """A kernel along axes, with a plan for every kind of call."""
 
+    native_objection = ""  # why none of its calls gets a native entry
+
     device_plans: Recent[object, DeviceAxisPlan]
 
     def __init__(
@@ -204,19 +206,30 @@ class AxisKernel(AxisSpec):
     def planned(self, args: tuple[object, ...], along: Along) -> tuple[Bound, list[Kernel]]:
         """The launches of a call, and its kernels in order; nothing is run."""
         if is_on_device(args, None, along.where):
-            with locks.lock:
-                from fusec.dispatch import device_axis
-
-            there = self.device_plan(device_axis.read(self, args, (), along, None))
+            there = self._planned_there(args, along)
             return there.bound, [step.module.kernel for step in there.steps.order]
         here = self.plan(host_axis.read(self, args, None, along))
         return here.bound, list(here.kernels)
 
+    def _planned_there(self, args: tuple[object, ...], along: Along) -> DeviceAxisPlan:
+        with locks.lock:
+            from fusec.dispatch import device_axis
+
+        return self.device_plan(device_axis.read(self, args, (), along, None))
+
     def explained(self, args: tuple[object, ...], along: Along) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""
-        from fusec.dispatch import explain_axis
+        from fusec.dispatch import explain, explain_axis, fast_path_axis
 
-        return explain_axis.explain(self, *self.planned(args, along))
+        report = explain_axis.explain(self, *self.planned(args, along))
+        if is_on_device(args, None, along.where):
+            plan: object = self._planned_there(args, along)
+            return replace(report, path=explain.ON_DEVICE, plan=explain.place_of(plan, self.device_plans.values()))
+        call = host_axis.read(self, args, None, along)
+        here = self.plan(call)
+        reason = self.native_objection or fast_path_axis.objection(here, call)
+        place = explain.place_of(here, self._plans.values())
+        return replace(report, path=explain.path_of(reason), plan=place)
 
     def device_plan(self, call: DeviceAxisCall) -> DeviceAxisPlan:
         """The same as `plan` for arrays on a device."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
+from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
@@ -184,18 +185,24 @@ class Fused(KernelCaller, Traced):
     @hide_internal_frames
     def explain(self, *args: Any, **options: Any) -> Any:
         """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
+        from fusec.dispatch.explain import place_of
         from fusec.fusion.report import report
 
         plan, _ = self._plan(CallArguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
-        return report(self.name, plan)
+        for call in self.noted(args, options).calls:
+            call.explained()  # compiles the kernel
+        plans = [plan for each in self._plans.values() for plan in each]
+        return replace(report(self.name, plan), plan=place_of(plan, plans))
 
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-        """A call whose kernels have no fast paths."""
+        """A call whose kernels have no fast paths; one that does not run assigns nothing outside of the function."""
+        interceptor = present()
         plan, flat = self._plan(CallArguments(tuple(args), options, self._objects, self._function))
         steps = tuple(step.without_fast_path() for step in plan.steps)
-        return replace(plan, steps=steps, quick=None).run(flat)
+        stores = plan.stores if interceptor is None or interceptor.runs else ()
+        return replace(plan, steps=steps, quick=None, stores=stores).run(flat)
 
     @property
     def cached_codes(self) -> dict[str, str]:

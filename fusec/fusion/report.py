@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from fusec.base.diagnostics import counted
-from fusec.dispatch.explain import Explanation
+from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
 from fusec.fusion.groups import Group
 from fusec.fusion.plan import KernelStep
 from fusec.fusion.trace_values import Write, is_expensive_op, parts_of
@@ -34,7 +34,8 @@ def report(name: str, plan: Any) -> Explanation:
     lines.insert(0, ("kernels", str(number)))
     lines += [("note", note) for note in plan.notes]
     lines.append(("bytes moved", f"{moved:,}"))
-    return Explanation(name, tuple(lines), moved)
+    path = RUNS_ALL if plan.quick is None else NATIVE
+    return Explanation(name, tuple(lines), moved, path)
 
 
 def _described(step: KernelStep) -> str:

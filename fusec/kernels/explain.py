@@ -11,7 +11,6 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import CannotExplain
 
 REFUSED = "no native entry"  # the topic of reports that say why
-NATIVE = "Python for the first two calls of a kind, then a native entry"
 
 
 @hide_internal_frames
@@ -21,7 +20,8 @@ def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
     kernel: a kernel of any kind, a decorated or a fused function. args, options: those of the call; arrays of any shape
     and dtype, axis= where the kernel takes it. The call does not run, but its code is compiled and kept, as by a call.
     The report shows where the code came from (memory, the disk cache, the compiler) and in how many milliseconds, how
-    many kernels the call launches, and whether calls of this kind get a native entry, or why they stay in Python.
+    many kernels the call launches, which of the kernel's plans it takes, and whether calls of this kind get a native
+    entry, or why they stay in Python.
     Raises FusecTypeError for other objects, and the errors of the call itself.
 
     >>> from fusec import *
@@ -41,8 +41,9 @@ def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
         lines.insert(0, ("kernels", str(report.launches)))
     if getattr(kernel, "checks", ""):
         lines.append(("path", f"Python: the kernel checks calls ({kernel.checks})"))
-    elif "iteration space" in topics:
-        lines.append(("path", f"Python: {topics[REFUSED]}" if REFUSED in topics else NATIVE))
+    else:
+        lines.append(("path", report.path))
+    lines.append(("plan", report.plan))
     lines += [("machine code", f"{each.title} {each.how} in {each.milliseconds:.1f} ms") for each in found]
     if not found and report.launches:
         lines.append(("machine code", "in memory, from an earlier call of this kind"))

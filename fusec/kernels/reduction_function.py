@@ -60,7 +60,9 @@ class ReductionVariant(AxisKernel):
         self.owner, self.is_tuple, self.forms, self.checks = owner, is_tuple, forms, owner.checks
         types = {param.name: param.dtype for param in signature.inputs if param.dtype is not None}
         self.native = _is_plain(forms, types) and (self.nout == 1) == (not is_tuple)
-        if self.native:
+        if not self.native:
+            self.native_objection = "defaults come before given arguments, or numbers or results need Python"
+        else:
             self.share(owner.paths.setdefault(self.nin, Paths()))
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:

@@ -334,7 +334,6 @@ REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refus
     },
 }
 KNOWN_HOLES: dict[str, str] = {  # cells that give neither: to shrink to nothing
-    "fusec.explain": ALL.replace(", median", ""),
     "where=": "ScanKernel",
     "cached_codes": BUILT_IN,
 }
@@ -366,3 +365,44 @@ def test_a_verb_works_or_says_why_it_cannot(verb: str, kind: str) -> None:
             assert outcome(verb, kind) == code_of(verb, kind)
     else:
         assert outcome(verb, kind) == code_of(verb, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "options", "path"),
+    [
+        ("ReductionKernel", X, {"axis": 0}, "then a native entry"),
+        ("ReductionKernel", X, {"where": HIDDEN}, "Python: where= is a mask"),
+        ("reduction", X[:0], {"axis": 0}, "Python: no elements"),
+        ("ScanKernel", X, {"axis": 0}, "then a native entry"),
+        ("sum", np.ones((2, 3, 4)), {"axis": (0, 2)}, "Python: axis= names several axes"),
+        ("softmax", np.ones((2, 20_000)), {}, "Python runs the kernels in order"),
+        ("fuse", X, {}, "Python runs the kernels in order"),
+        ("fuse of a lambda", X, {}, "then a native entry"),
+    ],
+)
+def test_explain_says_what_answers_calls_and_why(kind: str, x: Any, options: dict[str, Any], path: str) -> None:
+    assert path in dict(fusec.explain(KINDS[kind].kernel, x, **options).lines)["path"]
+
+
+def test_explain_says_which_plan_of_how_many_a_call_takes() -> None:
+    kernel = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0)
+    plans = [dict(fusec.explain(kernel, np.ones(n)).lines)["plan"] for n in (3, 4, 3)]
+    assert plans == ["1 of 1", "2 of 2", "1 of 2"]
+
+
+def test_what_is_explained_changes_nothing() -> None:
+    total = 0.0
+
+    @fusec.fuse
+    def noted(x: Any, y: Any) -> Any:
+        nonlocal total
+        y[...] = x + 1
+        total = x.sum()
+        return y
+
+    y = np.zeros_like(X)
+    fusec.explain(noted, X, y)
+    assert (total, y.any()) == (0.0, False)
+    fusec.simulate(noted)(X, y)
+    assert total == fusec.sum(X)
+    equal(y, X + 1)
