@@ -235,8 +235,9 @@ class Reduction(Public, ShowsTotals):
 
         functions, keys = self.captured()
         constants, numbers, types = self._sorted(forms)
+        roles = tuple(keys.items())
         definition = ReductionFunctions(
-            self.name, functions, tuple(keys.items()), self.params, self.identity, (), constants, numbers
+            self.name, functions, (), constants, numbers, roles=roles, inputs=self.params, identity=self.identity
         )
         scalars = frozenset(name for name, form in forms.items() if form.startswith(("Python", "number")))
         found = infer(definition, types, scalars, ndim)

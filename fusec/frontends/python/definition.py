@@ -82,7 +82,8 @@ class PythonDefinition:
     @property
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on, by its name; where the texts stand is not part of it."""
-        return _texts(self)
+        functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
+        return {**vars(self), "functions": functions}
 
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
@@ -90,32 +91,9 @@ class PythonDefinition:
 
 
 @dataclass(frozen=True)
-class ReductionFunctions:
-    """A reduction of several functions and all that they call; fields as in `PythonDefinition`, and some more."""
+class ReductionFunctions(PythonDefinition):
+    """A reduction of several functions and all that they call."""
 
-    name: str
-    functions: tuple[FunctionText, ...]
-    roles: tuple[tuple[str, str], ...]  # the keys of "combine" and, if there are any, of "map" and "finish"
-    inputs: tuple[str, ...]  # the names of the arguments
-    identity: Capture | None  # a number, or a tuple of numbers
-    outputs: tuple[str, ...] = ()
-    constants: tuple[tuple[str, Capture], ...] = ()
-    numbers: tuple[tuple[str, str], ...] = ()
-    checked: bool = False
-
-    @property
-    def texts(self) -> dict[str, Any]:
-        """As of `PythonDefinition`."""
-        return _texts(self)
-
-    @property
-    def plain(self) -> PythonDefinition:
-        """The functions as those of a kernel."""
-        return PythonDefinition(
-            self.name, self.functions, self.outputs, self.constants, self.numbers, checked=self.checked
-        )
-
-
-def _texts(definition: PythonDefinition | ReductionFunctions) -> dict[str, Any]:
-    functions = [{**vars(each), "file": "", "line": 0} for each in definition.functions]
-    return {**vars(definition), "functions": functions}
+    roles: tuple[tuple[str, str], ...] = ()  # the keys of "combine" and, if there are any, of "map" and "finish"
+    inputs: tuple[str, ...] = ()  # the names of the arguments
+    identity: Capture | None = None  # a number, or a tuple of numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, DType
@@ -26,7 +27,6 @@ from fusec.ir.expr import Expr, apply
 
 Operate = Callable[[str, v.Scalar, v.Scalar, Span], v.Scalar]
 Call = Callable[[s.CallNode], v.Value]
-METHODS = {"conjugate": "conj", "conj": "conj", "item": "item", "astype": "astype", "is_integer": "is_integer"}
 
 
 class PythonExpressions:
@@ -161,31 +161,26 @@ class PythonExpressions:
         if isinstance(owner, v.Array):
             return arrays.fact_of(owner, node)
         if isinstance(owner, v.Table):
-            known = sequences.fact(owner, node.name)
-            if known is not None:
-                return known
+            return sequences.fact_of(owner, node)
         match owner, node.name:
             case v.Module(), _:
                 return attribute_of(owner, node)
             case v.Scalar(), "real" | "imag":
                 return part(node.name, owner)
-            case v.Scalar(type=kind) | v.Table(kind=kind), "dtype":
+            case v.Scalar(type=kind), "dtype":
                 return v.Type(kind)
             case v.Type(), "type":
                 return owner
-            case v.Scalar(), name if name in METHODS:
+            case v.Scalar(), name if name in METHODS or name == "astype":
                 return v.Method(owner, name)
         cure = "numbers have .real, .imag, .dtype, .conjugate() and .astype(dtype)"
-        if isinstance(owner, v.Table):
-            cure = "arrays have .shape, .size, .ndim and .dtype here; compute others before, and use the result"
         raise UnknownMember(v.show(owner), node.name, cure).at(node.span)
 
     def _index(self, node: s.Index) -> v.Value:
         owner = self.value(node.value)
         if isinstance(owner, v.Neighbours):
-            return self.context.neighbourhood.element(
-                owner, self.context.neighbourhood.offsets_of(node.index), node.index.span
-            )
+            offsets = self.context.neighbourhood.offsets_of(node.index)
+            return self.context.neighbourhood.element(owner, offsets, node.index.span)
         if isinstance(owner, v.Array):
             return arrays.item_of(self.context, owner, node)
         if not isinstance(owner, (v.Items, v.Table)):
@@ -230,13 +225,10 @@ class PythonExpressions:
             if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
                 wanted = self._dtype_given(each)
                 continue
-            cure = (
-                "pass it to the call of the kernel" if each.name == "out" else "leave it out; arguments go by position"
-            )
+            cure = "leave it out; arguments go by position"
+            cure = "pass it to the call of the kernel" if each.name == "out" else cure
             raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
         site = CallSite(callee.name, node.span)
-        if callee.name == "astype":
-            raise NotInSubset("'astype' like this is", "write x.astype(dtype)").at(node.span)
         table = {**MATH, **PLAIN} if callee.python else FUNCTIONS
         known = table.get(callee.name) or FUNCTIONS[callee.name]
         args = self._items_of(node.args[0]) if callee.name in ("min", "max") and len(node.args) == 1 else None
@@ -294,26 +286,30 @@ class PythonExpressions:
         return found.kind if isinstance(found, v.Type) else None
 
     def _method(self, callee: v.Method, node: s.CallNode) -> v.Scalar:
-        name = METHODS[callee.name]
-        if name == "astype":
+        if callee.name == "astype":
             kind = self._kind_of(node.args[0]) if len(node.args) == 1 else None
             if kind is None:
                 raise NotAValue("this", "write x.astype(np.float32), with a dtype").at(node.span)
             return cast(callee.owner, kind, node.span)
         if node.args:
             raise ArgumentCount(callee.name, "0", len(node.args), "it takes none").at(node.span)
-        if name == "conj":
-            return part("conj", callee.owner)
-        if name == "is_integer":
-            value = callee.owner.read()
-            return v.Scalar(t.PY_BOOL, apply("equal", value, apply("floor", value)))
-        return self._item(callee.owner)
+        return METHODS[callee.name](callee.owner)
 
-    def _item(self, value: v.Scalar) -> v.Scalar:
-        """``x.item()``: the Python number of the same sort."""
-        dtype = t.carrier(value.type)
-        kind = {"bool": t.PY_BOOL, "float": t.PY_FLOAT, "complex": t.PY_COMPLEX}.get(dtype.kind, t.PY_INT)
-        return v.Scalar(kind, v.converted(value.read(), kind.dtype))
+
+def _item(value: v.Scalar) -> v.Scalar:
+    """``x.item()``: the Python number of the same sort."""
+    dtype = t.carrier(value.type)
+    kind = {"bool": t.PY_BOOL, "float": t.PY_FLOAT, "complex": t.PY_COMPLEX}.get(dtype.kind, t.PY_INT)
+    return v.Scalar(kind, v.converted(value.read(), kind.dtype))
+
+
+def _is_integer(value: v.Scalar) -> v.Scalar:
+    return v.Scalar(t.PY_BOOL, apply("equal", value.read(), apply("floor", value.read())))
+
+
+METHODS: dict[str, Callable[[v.Scalar], v.Scalar]] = {  # of numbers, without arguments
+    "conjugate": partial(part, "conj"), "conj": partial(part, "conj"), "item": _item, "is_integer": _is_integer,
+}  # fmt: skip
 
 
 def conversion(context: FunctionContext, kind: t.Kind, node: s.CallNode) -> v.Scalar:

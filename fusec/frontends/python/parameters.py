@@ -8,7 +8,7 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.base.source import Span
 from fusec.errors.python import BadParameter
-from fusec.frontends.python.definition import PythonDefinition, ReductionFunctions
+from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.kernel_context import Other, value_of
 from fusec.frontends.python.types import BY_NAME, carrier
 from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value, converted
@@ -32,7 +32,7 @@ class Parameters:
 
     def __init__(
         self,
-        definition: PythonDefinition | ReductionFunctions,
+        definition: PythonDefinition,
         types: Mapping[str, DType],
         arrays: Iterable[Array | Neighbours] = (),
     ) -> None:

@@ -95,7 +95,7 @@ class _Lowering:
         self.parameters = Parameters(definition, types)
         self.ndim, self.reduced = ndim, tuple(reduced)
         self.roles = dict(definition.roles)  # the keys of functions
-        self.kernel = KernelContext(definition.plain, reduces=True)
+        self.kernel = KernelContext(definition, reduces=True)
         self.kernel.names |= {*definition.inputs, *definition.outputs, definition.name}
         self.trees = {role: self.kernel.tree(key) for role, key in definition.roles}
         self.taken = {*definition.inputs, *definition.outputs, REDUCED}

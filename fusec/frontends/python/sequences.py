@@ -9,9 +9,10 @@ from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT64, real_type, unsigned_of
 from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
-from fusec.errors.language import BadIndex
+from fusec.errors.language import BadIndex, UnknownMember
+from fusec.frontends.python import syntax as s
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
-from fusec.frontends.python.values import Items, Scalar, Table, Value, adapt, converted, literal, show, truth
+from fusec.frontends.python.values import Items, Scalar, Table, Type, Value, adapt, converted, literal, show, truth
 from fusec.ir.expr import Const, Expr, Lookup, apply, const, scalar_type
 
 Place = int | Expr
@@ -91,16 +92,19 @@ def known_number(value: Scalar) -> bool | int | float | complex | None:
     return value.literal
 
 
-def fact(table: Table, name: str) -> Value | None:
-    """``t.shape``, ``t.size`` and ``t.ndim``; None for another attribute."""
-    match name:
+def fact_of(table: Table, node: s.Attribute) -> Value:
+    """``t.shape``, ``t.size``, ``t.ndim`` and ``t.dtype``. Raises UnknownMember."""
+    match node.name:
         case "shape":
             return Items(tuple(map(literal, table.shape)))
         case "size":
             return literal(prod(table.shape))
         case "ndim":
             return literal(len(table.shape))
-    return None
+        case "dtype":
+            return Type(table.kind)
+    cure = "arrays have .shape, .size, .ndim and .dtype here; compute others before, and use the result"
+    raise UnknownMember(show(table), node.name, cure).at(node.span)
 
 
 # --- arrays -------------------------------------------------------------------------------------------------------
