@@ -76,11 +76,6 @@ class Captured:
     functions: tuple[FunctionText, ...]
     missing: Missing = ()
 
-    @property
-    def tree(self) -> s.FunctionNode:
-        """The syntax tree of the function itself."""
-        return self.functions[-1].tree
-
 
 @dataclass(frozen=True, eq=False)
 class FileFunction(Opaque):
@@ -130,15 +125,7 @@ def capture_roles(
 
 def read(origin: Origin) -> s.FunctionNode:
     """The syntax tree of a function. Raises NoSource and syntax errors."""
-    match origin:
-        case Captured():
-            return origin.tree
-        case Text():
-            return origin.functions[-1].tree
-        case FileFunction():
-            return _tree(origin.text)
-        case _:
-            return _tree(_text_of(origin))
+    return _tree(_text_of(origin) if isinstance(origin, FunctionType) else origin.functions[-1])
 
 
 def attributes(origin: Origin, tree: s.FunctionNode) -> dict[str, object]:
@@ -160,9 +147,8 @@ def constant_of(value: object) -> Capture:
 def _tree(text: FunctionText) -> s.FunctionNode:
     found = text.tree
     if found.name != text.name:
-        raise NotAFunction(
-            f"the source of '{text.name}' has changed", "define the function again, or reload its module"
-        ).at()
+        cure = "define the function again, or reload its module"
+        raise NotAFunction(f"the source of '{text.name}' has changed", cure).at()
     return found
 
 
@@ -213,10 +199,8 @@ def _meant(lambdas: Sequence[ast.Lambda], code: CodeType) -> list[ast.Lambda]:
         ]
     around = []
     for each in lambdas:
-        begin, end = (
-            (each.body.lineno, each.body.col_offset),
-            (each.body.end_lineno or 0, each.body.end_col_offset or 0),
-        )
+        body = each.body
+        begin, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
         if all(begin <= first and last <= end for first, last in places):
             around.append((begin, each))
     return [max(around, key=operator.itemgetter(0))[1]] if around else []

@@ -83,12 +83,9 @@ def settled(
         if len(numbers) != len(kinds) or is_tuple != first.is_tuple:
             given = f"identity= is {_counted(len(numbers), is_tuple)}"
             raise PartsDiffer(str(first), given, _example(first)).at(first.span)
-        pairs = zip(fixed, numbers, strict=True)
-        fixed = tuple(dtype or (each.type if isinstance(each.type, DType) else None) for dtype, each in pairs)
-        weak = [
-            each.type if isinstance(each.type, PythonType) else kind for kind, each in zip(kinds, numbers, strict=True)
-        ]
-        kinds = tuple(promote(kind, each) or kind for kind, each in zip(kinds, weak, strict=True))
+        fixed = fixed if annotated else tuple(each.type if isinstance(each.type, DType) else None for each in numbers)
+        pairs = zip(kinds, [each.type for each in numbers], strict=True)
+        kinds = tuple((promote(kind, each) if isinstance(each, PythonType) else None) or kind for kind, each in pairs)
     held = "identity= makes it" if annotated is None else "combine is annotated for"
     kinds = tuple(
         _fits(first, at, dtype, held) if dtype is not None else kind
@@ -134,10 +131,8 @@ def _check_numbers(first: Parts, kinds: tuple[Kind, ...], identity: tuple[tuple[
     for kind, each in zip(kinds, identity[0] if identity is not None else (), strict=False):
         try:
             adapt(each, kind, first.span)
-        except FusecError as problem:
-            cure = (
-                f"convert what is combined first, e.g. map=lambda x: np.{getattr(problem.error, 'wider', 'int64')}(x)"
-            )
+        except FusecError:
+            cure = "convert what is combined first, e.g. map=lambda x: np.int64(x)"
             held = f"what is combined is {storage(kind)}"
             raise PartsDiffer(held, f"identity= is {each.literal}", cure).at(first.span) from None
 

@@ -16,6 +16,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.python import BadLoop, CannotUnpack
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.arithmetic import PYTHON
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
 from fusec.frontends.python.kernel_context import KernelContext, value_of
@@ -33,10 +34,8 @@ def _shifted(left: int, right: int) -> int:
     return left << right
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "<<": _shifted, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "/": operator.truediv,
-}  # fmt: skip
+BINARY: dict[str, Callable[[Any, Any], Any]] = {op: PYTHON[op] for op in "+ - * / // % >> & |".split()}
+BINARY["<<"] = _shifted
 FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "int": int, "len": len}
 MAX_ELEMENTS = 2**63 - 1  # positions are int64
 CURE = "use shapes, sizes and numbers of the call, constants, + - * // %, min, max and len"

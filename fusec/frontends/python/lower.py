@@ -19,8 +19,8 @@ from fusec.frontends.python.parameters import Inferred, Parameters
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.stencil import Reach, StencilLowering
 from fusec.frontends.python.types import storage
-from fusec.frontends.python.values import Neighbours
-from fusec.ir.loops import ArrayParam, Param, Program, ScalarParam
+from fusec.frontends.python.values import Array, Neighbours
+from fusec.ir.loops import ArrayParam, Program
 
 
 @default_rounding()
@@ -46,19 +46,15 @@ def lower(
     trial = _lowered(definition, parameters, ndims, reach)
     lowering = _lowered(definition, parameters, ndims, reach, trial)
     kernel, body = lowering.context.kernel, tuple(lowering.context.blocks[0])
-    params: list[Param] = []
     names = [param.name for param in lowering.context.tree.params]
-    for name in [name for name in names if name not in parameters.constants]:
-        dtype, array = types[name], parameters.arrays.get(name)
-        if name in scalars:
-            params.append(ScalarParam(name, dtype))
-        elif isinstance(array, Neighbours):
-            ndim = ndims.get(name, 0) or max(1, len(reach.least))  # if no call says: as many as indices have
-            params.append(ArrayParam(name, dtype, raw=True, ndim=ndim))
-        elif array is not None:
-            params.append(ArrayParam(name, dtype, raw=True, ndim=len(array.extents), written=array.written))
+    raw: dict[str, ArrayParam] = {}
+    for name, array in parameters.arrays.items():
+        if isinstance(array, Array):
+            raw[name] = ArrayParam(name, array.dtype, raw=True, ndim=len(array.extents), written=array.written)
         else:
-            params.append(ArrayParam(name, dtype))
+            ndim = ndims.get(name, 0) or max(1, len(reach.least))  # if no call says: as many as indices have
+            raw[name] = ArrayParam(name, array.dtype, raw=True, ndim=ndim)
+    params = [raw.get(each.name, each) for each in parameters.params(names, scalars)]
     skips = definition.border is not None and "skip" in definition.border[0]
     params += [ArrayParam(name, types[name], written=True, read=skips) for name in definition.outputs]
     functions = tuple(instance.function for instance in kernel.instances.values())
