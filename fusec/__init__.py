@@ -12,20 +12,8 @@ from typing import TYPE_CHECKING
 
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
-from fusec.errors import (
-    FusecAttributeError,
-    FusecAxisError,
-    FusecError,
-    FusecIndexError,
-    FusecKeyError,
-    FusecMemoryError,
-    FusecOverflowError,
-    FusecRuntimeError,
-    FusecSyntaxError,
-    FusecTypeError,
-    FusecValueError,
-    FusecWarning,
-)
+from fusec.errors import base as errors_base
+from fusec.errors.base import *  # noqa: F403
 from fusec.errors.interpreter import explained
 from fusec.version import VERSION
 
@@ -70,18 +58,6 @@ if not os.path.isdir(os.path.join(_folder, "grammar")):  # a bare checkout has g
 
 __all__ = [
     "ElementwiseKernel",
-    "FusecAttributeError",
-    "FusecAxisError",
-    "FusecError",
-    "FusecIndexError",
-    "FusecKeyError",
-    "FusecMemoryError",
-    "FusecOverflowError",
-    "FusecRuntimeError",
-    "FusecSyntaxError",
-    "FusecTypeError",
-    "FusecValueError",
-    "FusecWarning",
     "NumExpr",
     "ReductionKernel",
     "ScanKernel",
@@ -112,6 +88,7 @@ __all__ = [
     "validate",
     "vectorize",
 ]
+__all__ += errors_base.__all__
 
 HOMES = {
     "kernels.decorators": "elementwise kernel stencil",

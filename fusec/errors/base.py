@@ -22,7 +22,6 @@ __all__ = [
     "FusecTypeError",
     "FusecValueError",
     "FusecWarning",
-    "UserError",
 ]
 PUBLIC = "fusec"  # the module that tracebacks name
 
