@@ -197,15 +197,9 @@ def _lexicographic(trace: Trace, value: ArrayValue, axes: tuple[int, ...], upwar
 
 def _truth(op: str) -> Callable[..., Any]:
     def reduce(
-        x: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        *,
-        dtype: Any = None,
-        where: Any = True,
+        x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, dtype: Any = None, where: Any = True,
         initial: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         del dtype
         trace, value, axes, mask = _prepared(x, axis, where)
         value = ArrayValue(Scalar(BOOL, condition(value.scalar)), value.phantom)

@@ -58,16 +58,9 @@ __all__ = [
 
 @family
 def _total(
-    name: str,
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
+    name: str, x: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, keepdims: bool = False,
+    initial: Number | None = None, where: Arrays = True,
+) -> Any:  # fmt: skip
     initial = number(initial, name, "initial")
     given, array = array_of(x, name)
     mask = masked(where, array, name)
@@ -123,15 +116,9 @@ all = _truth("all", "Whether no element is zero.")  # noqa: A001
 
 @family
 def _extreme(
-    name: str,
-    x: Arrays,
-    axis: Axes = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    where: Arrays = True,
-) -> Any:
+    name: str, x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False,
+    initial: Number | None = None, where: Arrays = True,
+) -> Any:  # fmt: skip
     given, array = array_of(x, name)
     mask = masked(where, array, name)
     initial = number(initial, name, "initial")
@@ -209,17 +196,10 @@ nanargmax = _place("nanargmax", f"The position of the greatest number, {NO_NUMBE
 
 
 def _moments(
-    name: str,
-    x: Arrays,
-    axis: Axes,
-    dtype: Dtype,
-    out: Any,
-    keepdims: bool,
-    where: Arrays,
-    correction: float | None = None,
-    mean: Arrays | None = None,
-) -> Any:
-    """Means and variances. mean: a mean that is already known."""
+    name: str, x: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, correction: float = 0,
+    keepdims: bool = False, where: Arrays = True, ddof: float | None = None, mean: Arrays | None = None,
+) -> Any:  # fmt: skip
+    less = None if name.endswith("mean") else arguments.corrected(name, correction, ddof)
     given, array = array_of(x, name)
     mask, about = masked(where, array, name), None
     means: tuple[object, ...] = ()
@@ -229,46 +209,22 @@ def _moments(
         known, seen = array_of(mean, name, "mean")
         means, about = (known,), seen.dtype
     kernel = dtype_rules.moments(name, array.dtype, wanted(dtype, out), masked=len(mask) > 0, about=about)
-    further = numbers(kernel, array, "correction", correction)
+    further = numbers(kernel, array, "correction", less)
     return arguments.run(kernel, (given, *means, *mask, *further), out, axis, keepdims)
 
 
 @family
 def _mean(
-    name: str,
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
+    name: str, x: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, keepdims: bool = False,
     where: Arrays = True,
-) -> Any:
-    return _moments(name, x, axis, dtype, out, keepdims, where)
+) -> Any:  # fmt: skip
+    return _moments(name, x, axis, dtype, out, keepdims=keepdims, where=where)
 
 
 mean = _mean("mean", "The arithmetic mean; of integers and bools in float64.")
 nanmean = _mean("nanmean", "The mean of elements that are not nan.")
 
-
-@family
-def _spread(
-    name: str,
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    correction: float = 0,
-    keepdims: bool = False,
-    where: Arrays = True,
-    ddof: float | None = None,
-    mean: Arrays | None = None,
-) -> Any:
-    correction = arguments.corrected(name, correction, ddof)
-    return _moments(name, x, axis, dtype, out, keepdims, where, correction, mean)
-
-
+_spread = family(_moments)
 var = _spread(
     "var",
     "The variance: the sum of squared distances from the mean, divided by the number of elements minus `correction`.",
@@ -280,19 +236,12 @@ nanstd = _spread("nanstd", "The standard deviation of elements that are not nan.
 
 @built_in
 def mean_var(
-    x: Arrays,
-    axis: Axes = None,
-    dtype: Dtype = None,
-    out: Any = None,
-    *,
-    correction: float = 0,
-    keepdims: bool = False,
-    where: Arrays = True,
-    ddof: float | None = None,
-) -> tuple[Any, Any]:
+    x: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, correction: float = 0,
+    keepdims: bool = False, where: Arrays = True, ddof: float | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """Mean and variance in one pass; `out` is a tuple of two arrays."""
-    correction = arguments.corrected("mean_var", correction, ddof)
-    middle, spread = _moments("mean_var", x, axis, dtype, out, keepdims, where, correction)
+    less = arguments.corrected("mean_var", correction, ddof)
+    middle, spread = _moments("mean_var", x, axis, dtype, out, correction=less, keepdims=keepdims, where=where)
     return middle, spread
 
 
