@@ -258,6 +258,17 @@ SYMBOLS = {row.symbol: row.name for row in TABLE.values() if row.symbol}
 COMPARISONS = {
     row.symbol: row.name for row in TABLE.values() if row.symbol and row.result == "bool" and row.accepts != BOOLEAN
 }
+NEGATED = {
+    "less": "greater_equal",
+    "less_equal": "greater",
+    "greater": "less_equal",
+    "greater_equal": "less",
+    "equal": "not_equal",
+    "not_equal": "equal",
+}
+"""What holds where a comparison does not, unless an operand is nan."""
+MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+"""The order of the same operands the other way round."""
 
 
 def result_type(op: Op, operands: tuple[DType, ...], target: DType | None = None) -> DType:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fusec.base.dtypes import BOOL
-from fusec.base.ops import TABLE
+from fusec.base.ops import MIRRORED, NEGATED, TABLE
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Program
 from fusec.ir.walk import rewritten
@@ -246,23 +246,12 @@ def negated_choice(value: Apply) -> Expr | None:
     return None
 
 
-_OPPOSITE = {"equal": "not_equal", "not_equal": "equal"}
-_OPPOSITE_IN_ORDER = {
-    "less": "greater_equal",
-    "greater_equal": "less",
-    "greater": "less_equal",
-    "less_equal": "greater",
-}
-
-
 @_rule("logical_not")
 def negated_comparison(value: Apply) -> Expr | None:
     """``!(x == y)`` for all types; ``!(x < y)`` only where no operand can be nan."""
     match value.args:
-        case (Apply(op, args),) if op in _OPPOSITE:
-            return Apply(_OPPOSITE[op], args, BOOL)
-        case (Apply(op, args),) if op in _OPPOSITE_IN_ORDER and not scalar_type(args[0]).is_float:
-            return Apply(_OPPOSITE_IN_ORDER[op], args, BOOL)
+        case (Apply(op, args),) if op in NEGATED and not (op in MIRRORED and scalar_type(args[0]).is_float):
+            return Apply(NEGATED[op], args, BOOL)
     return None
 
 

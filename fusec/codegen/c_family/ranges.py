@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fusec.base.dtypes import BOOL, DType
+from fusec.base.ops import MIRRORED, NEGATED
 from fusec.codegen.c_family.bounds import Bounds, BoundsOf, dtype_bounds, is_whole
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, scalar_type, type_of
@@ -20,16 +21,6 @@ from fusec.ir.walk import changed_names, inner_first, locals_of, statements
 State = dict[str, Bounds]
 ROUNDS = 8  # of a loop's analysis; a loop that needs more is entered knowing nothing of what it changes
 DEPTH = 3  # loops inside each other that are analysed; each multiplies the rounds
-
-NEGATED = {
-    "less": "greater_equal",
-    "less_equal": "greater",
-    "greater": "less_equal",
-    "greater_equal": "less",
-    "equal": "not_equal",
-    "not_equal": "equal",
-}
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
 class LoopBounds(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fusec.base.dtypes import DType, real_type
-from fusec.base.ops import TABLE
+from fusec.base.ops import MIRRORED, TABLE
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
 from fusec.codegen.llvm.scaling import SCALE, scale
@@ -25,7 +25,6 @@ _INTEGER_COMPARE = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
 }  # fmt: skip
 _ESTIMATED = "reassoc nsz arcp contract afn"
-_SWAPPED = {"less": "greater", "greater": "less", "less_equal": "greater_equal", "greater_equal": "less_equal"}
 
 
 def apply_op(b: Builder, op: str, args: list[Operand], source: DType, target: DType) -> Operand:
@@ -236,7 +235,7 @@ def _comparison(name: str) -> Rule:
         if dtype.is_float:
             return b.compare(f"fcmp {_FLOAT_COMPARE[name]}", args[0], args[1])
         if dtype.kind == "signed":
-            swapped = _SWAPPED.get(name, "")
+            swapped = MIRRORED.get(name, "")
             found = _lanes_below(b, name, args[0], args[1]) or _lanes_below(b, swapped, args[1], args[0])
             if found is not None:
                 return found
@@ -249,7 +248,7 @@ def _comparison(name: str) -> Rule:
 def _lanes_below(b: Builder, name: str, value: Value, limit: Value) -> Value | None:
     """An ordering of symbolic positions and a uniform limit: the lanes on one side of a point, by 32-bit numbers."""
     linear = value.linear
-    if linear is None or limit.varying or linear.step != 1 or linear.low is None or name not in _SWAPPED:
+    if linear is None or limit.varying or linear.step != 1 or linear.low is None or name not in MIRRORED:
         return None
     llvm = value.type
     # less: lane < limit - base; less_equal: lane < limit - base + 1; the other two are their complements.
