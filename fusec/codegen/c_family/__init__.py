@@ -20,7 +20,7 @@ from fusec.codegen.c_family.statements import StmtPrinter, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import LANES as TILE_LANES
-from fusec.codegen.c_family.tiles import THREADS, Tiles, turned
+from fusec.codegen.c_family.tiles import THREADS, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.codegen.generator import SINGLE, Generator, Options
 from fusec.ir.expr import Expr, Struct
@@ -149,7 +149,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     for group in groups:
         places.use("pointer", group.array.name)
         places.grouped[group.array.name] = AddressText(Piece(f"{group.name}.v", POSTFIX), Piece(places.lane, PRIMARY))
-    tiles = _tiles(program, layout, spelling, scope)
+    tiles = turned(program, layout, scope) if spelling.groups else None
     for array, place in tiles.places() if tiles else ():
         places.use("pointer", array)
         places.grouped[array] = place
@@ -181,17 +181,6 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
         strip=strip,
         tiles=tiles,
     )
-
-
-def _tiles(program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> Tiles | None:
-    """What goes through shared memory, on targets that group neighbours where that pays."""
-    found = turned(program, layout) if spelling.groups else None
-    if found is None:
-        return None
-    axis, arrays, others = found
-    squares = [(array, names.fresh(f"{array.name}_tile")) for array in arrays]
-    ahead = [(array, names.fresh(f"{array.name}_ahead")) for array in others]
-    return Tiles(axis, squares, ahead, names.fresh("along"), names.fresh("across"), names.fresh("k"))
 
 
 def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: ScopeNames) -> Strip | None:

@@ -257,15 +257,12 @@ class ExprPrinter:
             case "left_shift":
                 return self._wrapping(value) if self._is_shift(value.args[1], dtype) else self._helper(value)
             case "right_shift":
-                return self._shift_right(value) if self._is_shift(value.args[1], dtype) else self._helper(value)
-            case "quotient":
-                return self._division(value) if self._divides(value) else self._helper(value)
-            case "modulo":
-                return (
-                    self._division(value)
-                    if self._divides(value) and self._has_remainder(value)
-                    else self._helper(value)
-                )
+                if not self._is_shift(value.args[1], dtype):
+                    return self._helper(value)
+                return infix(">>", SHIFT, self.piece(value.args[0]), self.loose(value.args[1]))
+            case "quotient" | "modulo":
+                plain = self._divides(value) and (value.op == "quotient" or self._has_remainder(value))
+                return self._division(value) if plain else self._helper(value)
             case "absolute":
                 return self.piece(value.args[0]) if dtype.kind == "unsigned" else self._helper(value)
             case _:
@@ -341,9 +338,6 @@ class ExprPrinter:
         """The count is certainly inside the width."""
         low, high = self.bounds(count)
         return low >= 0 and high < dtype.bits
-
-    def _shift_right(self, value: Apply) -> Piece:
-        return infix(">>", SHIFT, self.piece(value.args[0]), self.loose(value.args[1]))
 
     def _divides(self, value: Apply) -> bool:
         """Neither division by zero nor the least number by -1 can happen."""

@@ -11,6 +11,7 @@ from fusec.arguments.layouts import TILE
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import AddressText
 from fusec.ir.loops import ArrayParam, Element, Program
@@ -46,10 +47,10 @@ def _at(base: str, index: str) -> AddressText:
     return AddressText(Piece(base, POSTFIX), Piece(index, PRIMARY))
 
 
-def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], list[ArrayParam]] | None:
-    """The axis of some inputs while the others run along the last one; None if there is nothing to transpose.
+def turned(program: Program, layout: Layout, names: ScopeNames) -> Tiles | None:
+    """The inputs that run along another axis while the others run along the last one; None if there are none.
 
-    With these inputs, and those others that are worth loading before a thread waits.
+    With these, those others that are worth loading before a thread waits.
     """
     body = program.body
     if not layout.tiled or program.block or facts.has_shuffles(body) or facts.asks_where_it_is(body):
@@ -66,4 +67,8 @@ def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], lis
     if sum(TILE * (TILE + 1) * each.dtype.nbytes for each in found) > SHARED_BYTES:
         return None
     others = [each for each in inputs if each not in found]
-    return axis, found, others if LANES * sum(each.dtype.nbytes for each in others) <= AHEAD_BYTES else []
+    if LANES * sum(each.dtype.nbytes for each in others) > AHEAD_BYTES:
+        others = []
+    squares = [(array, names.fresh(f"{array.name}_tile")) for array in found]
+    ahead = [(array, names.fresh(f"{array.name}_ahead")) for array in others]
+    return Tiles(axis, squares, ahead, names.fresh("along"), names.fresh("across"), names.fresh("k"))
