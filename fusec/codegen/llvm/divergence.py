@@ -17,7 +17,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr
-from fusec.ir.walk import expressions, inner_first, operands
+from fusec.ir.walk import blocks, changed_by, expressions, inner_first, operands
 
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
 
@@ -144,28 +144,13 @@ def local_access(pointer: Expr) -> tuple[str, Expr | None] | None:
 
 def _written(stmt: ir.Stmt) -> str:
     """The name of the variable a statement writes after its declaration, or nothing."""
-    match stmt:
-        case ir.Assign(name=name) | ir.SetField(name=name):
-            return name
-        case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(result=name):
-            return name
-        case ir.Store(pointer=pointer):
-            access = local_access(pointer)
-            return access[0] if access else ""
-    return ""
+    access = local_access(stmt.pointer) if isinstance(stmt, ir.Store) else None
+    return access[0] if access else changed_by(stmt)
 
 
 def _tree(body: Iterable[ir.Stmt]) -> list[FlowNode]:
-    nodes = []
-    for stmt in body:
-        match stmt:
-            case ir.If():
-                nodes.append(FlowNode(stmt, _tree(stmt.then), _tree(stmt.orelse)))
-            case ir.While():
-                nodes.append(FlowNode(stmt, _tree(stmt.body), _tree(stmt.step)))
-            case _:
-                nodes.append(FlowNode(stmt))
-    return nodes
+    pairs = ((stmt, blocks(stmt) or ((), ())) for stmt in body)
+    return [FlowNode(stmt, _tree(first), _tree(second)) for stmt, (first, second) in pairs]
 
 
 class Analysis:
@@ -416,9 +401,7 @@ class _FunctionAnalysis:
 
     def _varies(self, expr: Expr) -> bool:
         match expr:
-            case ir.Local(name=name):
-                return name in self.plan.varying
-            case ir.LocalArray(name=name):
+            case ir.Local(name=name) | ir.LocalArray(name=name):
                 return name in self.plan.varying
             case ir.Call(function=name, args=args):
                 return self.program.function(name, tuple(self.known[arg] for arg in args)).result_varies

@@ -125,10 +125,10 @@ def _positions(b: Builder, args: list[Value], dtype: DType) -> tuple[Value, Valu
     first, rest = b.binary("udiv", base, size), b.binary("urem", base, size)
     short = "i32" if linear.within(0, (1 << 31) - 1 - b.lanes) else value.type
     carry = _carries(b, rest, size)
-    quotient = _extended(b, b.binary("add", _short(b, first, short), _extended(b, carry, short)), value.type)
+    quotient = b.cast_integer(b.binary("add", b.cast_integer(first, short), b.cast_integer(carry, short)), value.type)
     lanes = Value(short, b.iota(short), varying=True)
-    taken = b.binary("mul", _extended(b, carry, short), _short(b, size, short))
-    rest = _extended(b, b.binary("sub", b.binary("add", _short(b, rest, short), lanes), taken), value.type)
+    taken = b.binary("mul", b.cast_integer(carry, short), b.cast_integer(size, short))
+    rest = b.cast_integer(b.binary("sub", b.binary("add", b.cast_integer(rest, short), lanes), taken), value.type)
     if dtype.kind == "signed" and (divisor.literal is None or divisor.literal < 0):
         negated = b.binary("sub", integer(0, value.type), quotient)
         quotient = b.select(b.compare("icmp slt", divisor, integer(0, value.type)), negated, quotient)
@@ -143,16 +143,8 @@ def _carries(b: Builder, rest: Value, size: Value) -> Value:
     lanes = integer(b.lanes, rest.type)
     is_large = b.compare("icmp uge", size, lanes)
     ahead = b.intrinsic("umin", b.binary("sub", size, rest), lanes)
-    rest = _short(b, b.select(is_large, b.binary("sub", lanes, ahead), rest), "i32")
-    size = _short(b, b.select(is_large, lanes, size), "i32")
+    rest = b.cast_integer(b.select(is_large, b.binary("sub", lanes, ahead), rest), "i32")
+    size = b.cast_integer(b.select(is_large, lanes, size), "i32")
     reciprocal = b.binary("add", b.binary("udiv", integer(1 << _SHIFT, "i32"), size), integer(1, "i32"))
     total = b.binary("add", rest, Value("i32", b.iota("i32"), varying=True))
     return b.binary("lshr", b.binary("mul", total, reciprocal), integer(_SHIFT, "i32"))
-
-
-def _short(b: Builder, value: Value, llvm: str) -> Value:
-    return b.cast("trunc", value, llvm)
-
-
-def _extended(b: Builder, value: Value, llvm: str) -> Value:
-    return b.cast("zext", value, llvm)

@@ -220,8 +220,7 @@ class ExprEmitter(ABC):
         """The value of a variable."""
         if not variable.slots:
             return variable.value
-        pairs = zip(variable.slots, part_types(variable.type), strict=True)
-        return tuple(self.b.read_slot(slot, llvm, variable.varying) for slot, llvm in pairs)
+        return self.b.read_slots(variable.slots, part_types(variable.type), variable.varying)
 
     def _field(self, value: Operand, kind: Type, name: str) -> Operand:
         assert isinstance(kind, Struct), "only structs have fields"

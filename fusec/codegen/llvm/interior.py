@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
@@ -364,7 +364,7 @@ class SplitNest(Nest):
     def _lines(self, row: Row, start: Value, rows: int) -> tuple[Value | None, Value]:
         """Whether outputs begin their cache lines together, and how many elements before `start` that is."""
         outputs = self._outputs()
-        if any(self.inner[name] is not Step.UNIT or self.width * dtype.nbytes % LINE for name, dtype in outputs):
+        if not self._fill_lines():
             return None, integer(0)
         b, skew = self.b, integer(0)
         together = b.invert(self._is_in_place(row))

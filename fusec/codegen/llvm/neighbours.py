@@ -43,13 +43,11 @@ class Result:
 
     def hold(self, b: Builder) -> None:
         """Keep the value."""
-        for slot, part in zip(self.slots, self.value, strict=True):
-            b.write_slot(slot, part, part.varying)
+        b.write_slots(self.slots, self.value, b.lanes > 1)
 
     def held(self, b: Builder) -> Operand:
         """The value that was kept."""
-        pairs = zip(self.slots, self.value, strict=True)
-        return tuple(b.read_slot(slot, part.type, part.varying) for slot, part in pairs)
+        return b.read_slots(self.slots, [part.type for part in self.value], b.lanes > 1)
 
 
 @dataclass(frozen=True)

@@ -399,6 +399,11 @@ class Nest:
     def _outputs(self) -> list[tuple[str, DType]]:
         return [(name, self.arrays[name].dtype) for name in sorted(self.uses.elements) if self.arrays[name].written]
 
+    def _fill_lines(self) -> bool:
+        """Whether a vector of each output is a number of whole lines."""
+        outputs = self._outputs()
+        return all(self.inner[name] is Step.UNIT and self.width * dtype.nbytes % LINE == 0 for name, dtype in outputs)
+
     def _aligned(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
         """The row, and how many elements come before its vectors do; None where vectors may begin anywhere."""
         del row, start, end
@@ -415,8 +420,7 @@ class Nest:
     def _streaming(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
         """The row with its run-time decision, and how many elements come before all outputs begin a cache line."""
         outputs = self._outputs()
-        fits = all(self.inner[name] is Step.UNIT and self.width * dtype.nbytes % LINE == 0 for name, dtype in outputs)
-        if not outputs or not fits:
+        if not outputs or not self._fill_lines():
             return None
         b, together, ahead = self.b, Value("i1", "true"), integer(0)
         for number, (name, dtype) in enumerate(outputs):

@@ -291,33 +291,26 @@ class RowNest(ReductionNest):
 
     def _rounds_in_registers(self, rounds: LaneRounds) -> None:
         """Whole rounds with all lanes in variables of their own, which end in memory."""
-        b, held, width = self.b, self.held[rounds.accumulator.name], self.width
-        starts = range(0, self.lanes, width)
-        slots = [[b.alloca(b.vector_type(llvm) if width > 1 else llvm) for llvm in held.types] for _ in starts]
+        b, held, varying = self.b, self.held[rounds.accumulator.name], self.width > 1
+        starts = range(0, self.lanes, self.width)
+        slots = [[b.alloca(b.vector_type(llvm) if varying else llvm) for llvm in held.types] for _ in starts]
         with b.when(lambda: b.compare("icmp ne", rounds.whole, integer(0)), "first"):
             self._fetch(rounds.stage, integer(0), rounds.whole)
             for lane, mine in zip(starts, slots, strict=True):
                 at = b.binary("add", rounds.base, integer(lane))
-                self._put(mine, self._value(rounds, at.text))
+                b.write_slots(mine, self._value(rounds, at.text), varying)
 
             def one_round(number: str) -> None:
                 begin = self._begin(rounds, number)
                 self._fetch(rounds.stage, Value("i64", number), rounds.whole)
                 for lane, mine in zip(starts, slots, strict=True):
                     value = self._value(rounds, b.binary("add", begin, integer(lane)).text)
-                    self._put(mine, self._met(rounds.row, rounds.accumulator, self._get(mine, held.types), value))
+                    before = b.read_slots(mine, held.types, varying)
+                    b.write_slots(mine, self._met(rounds.row, rounds.accumulator, before, value), varying)
 
             self._repeat(integer(1), 1, rounds.whole, one_round)
             for lane, mine in zip(starts, slots, strict=True):
-                held.write(str(lane), self._get(mine, held.types))
-
-    def _put(self, slots: Sequence[str], parts: Operand) -> None:
-        for slot, part in zip(slots, parts, strict=True):
-            self.b.write_slot(slot, part, varying=self.width > 1)
-
-    def _get(self, slots: Sequence[str], types: Sequence[str]) -> Operand:
-        pairs = zip(slots, types, strict=True)
-        return tuple(self.b.read_slot(slot, llvm, varying=self.width > 1) for slot, llvm in pairs)
+                held.write(str(lane), b.read_slots(mine, held.types, varying))
 
     def _rounds_in_memory(self, rounds: LaneRounds) -> None:
         """Whole rounds of a long body: one copy of it or a few, the lanes in memory."""
@@ -351,12 +344,10 @@ class RowNest(ReductionNest):
         b.fork(is_short, short, whole)
         for label, limit in ((whole, None), (short, count)):
             b.place(label)
-            found = self._meet(accumulator, row, limit)
-            for slot, part in zip(results, found, strict=True):
-                b.line(f"store {part.type} {part.text}, ptr {slot}")
+            b.write_slots(results, self._meet(accumulator, row, limit), varying=False)
             b.jump(done)
         b.place(done)
-        return tuple(b.read_slot(slot, llvm) for slot, llvm in zip(results, types, strict=True))
+        return b.read_slots(results, types, varying=False)
 
     def _meet(self, accumulator: reductions.Accumulator, row: Row, count: Value | None) -> Operand:
         """The halves of all lanes, or of the first `count` of them."""

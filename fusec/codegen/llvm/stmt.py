@@ -103,13 +103,11 @@ class StmtEmitter(ExprEmitter):
         varies = plan.result_varies
         frame = FlowFrame(plan, self.b.label("end"), result=tuple(self._slot(part.type, varies) for part in nothing))
         self._open(frame, params)
-        for slot, part in zip(frame.result, nothing, strict=True):
-            self.b.write_slot(slot, part, varies)
+        self.b.write_slots(frame.result, nothing, varies)
         if self._block(plan.body):
             self.b.jump(frame.end)
         self.b.place(frame.end)
-        pairs = zip(frame.result, nothing, strict=True)
-        return tuple(self.b.read_slot(slot, part.type, varies) for slot, part in pairs)
+        return self.b.read_slots(frame.result, [part.type for part in nothing], varies)
 
     def _open(self, frame: FlowFrame, params: dict[str, tuple[Type, Operand]]) -> None:
         """Enter a frame: its parameters, and the mask of lanes that have not returned."""
@@ -156,8 +154,15 @@ class StmtEmitter(ExprEmitter):
 
     def _statement(self, node: FlowNode) -> bool:
         match node.stmt:
-            case ir.Declare() | ir.DeclareArray() | ir.Assign() | ir.SetField():
-                self._assignment(node)
+            case ir.Declare(name=name, type=kind, value=value):
+                given = zero(kind) if value is None else self.value(value)
+                self._declare_variable(name, kind, given, blended=node.blended)
+            case ir.DeclareArray():
+                self._declare_array(node.stmt)
+            case ir.Assign(name=name, value=value):
+                self._assign(name, self.value(value), node.blended)
+            case ir.SetField():
+                self._set_field(node.stmt, node.blended)
             case ir.Store(pointer=pointer, value=value):
                 self._store(node, pointer, value)
             case ir.Atomic(op=op, pointer=pointer, values=values, result=result):
@@ -200,21 +205,12 @@ class StmtEmitter(ExprEmitter):
 
     # --- variables -----------------------------------------------------------------------------------------------
 
-    def _assignment(self, node: FlowNode) -> None:
-        match node.stmt:
-            case ir.Declare(name=name, type=kind, value=value):
-                given = zero(kind) if value is None else self.value(value)
-                self._declare_variable(name, kind, given, blended=node.blended)
-            case ir.DeclareArray():
-                self._declare_array(node.stmt)
-            case ir.Assign(name=name, value=value):
-                self._assign(name, self.value(value), node.blended)
-            case ir.SetField(name=name, field=field, value=value):
-                variable = self.frame.variables[name]
-                assert isinstance(variable.type, Struct), "only structs have fields"
-                start, count = field_range(variable.type, field)
-                whole = self.read(variable)
-                self._assign(name, whole[:start] + self.value(value) + whole[start + count :], node.blended)
+    def _set_field(self, stmt: ir.SetField, blended: bool) -> None:
+        variable = self.frame.variables[stmt.name]
+        assert isinstance(variable.type, Struct), "only structs have fields"
+        start, count = field_range(variable.type, stmt.field)
+        whole = self.read(variable)
+        self._assign(stmt.name, whole[:start] + self.value(stmt.value) + whole[start + count :], blended)
 
     def _slot(self, llvm: str, varying: bool) -> str:
         return self.b.alloca(self.b.vector_type(llvm) if varying else llvm)
@@ -246,8 +242,7 @@ class StmtEmitter(ExprEmitter):
         if not variable.slots:
             variable.value = value
             return
-        for slot, part in zip(variable.slots, value, strict=True):
-            self.b.write_slot(slot, part, variable.varying)
+        self.b.write_slots(variable.slots, value, variable.varying)
 
     # --- local arrays and stores ---------------------------------------------------------------------------------
 

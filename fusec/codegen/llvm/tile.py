@@ -180,7 +180,7 @@ class TiledNest(Nest):
     def _aligned_outputs(self, row: Row, column: str) -> Value | None:
         """Whether all outputs of this row begin a cache line here."""
         b, outputs, together = self.b, self._outputs(), Value("i1", "true")
-        if not all(self.inner[name] is Step.UNIT and self.width * t.nbytes % LINE == 0 for name, t in outputs):
+        if not self._fill_lines():
             return None
         for name, dtype in outputs:
             beyond = b.binary("and", b.address_of(row.addresses[name], dtype.nbytes, column), integer(LINE - 1))

@@ -251,13 +251,13 @@ class Builder:
         """Declare an intrinsic once."""
         self.declarations[text] = None
 
-    def call(self, result: str, name: str, *given: str) -> str:
-        """A call of a function outside the text, declared once. given: operands with their types.
+    def call(self, result: str, name: str, *given: str, flags: str = "") -> str:
+        """A call of a function outside the text, declared once. given: operands with their types. flags: fast-math.
 
         Returns the register of the result, "" without one.
         """
         self.declare(f"declare {result} @{name}({', '.join(map(_kind_of, given))})")
-        text = f"call {result} @{name}({', '.join(given)})"
+        text = f"call {f'{flags} ' if flags else ''}{result} @{name}({', '.join(given)})"
         if result != "void":
             return self.let(text)
         self.line(text)
@@ -398,12 +398,8 @@ class Builder:
         first = args[0]
         target = Value(result or first.type, "", first.varying)
         overloads = (f"{self.suffix(target)}." if result else "") + self.suffix(first)
-        kinds = [self.type_of(value) for value in args] + ([extra.split()[0]] if extra else [])
-        self.declare(f"declare {self.type_of(target)} @llvm.{name}.{overloads}({', '.join(kinds)})")
-        given = ", ".join([self.typed(value) for value in args] + ([extra] if extra else []))
-        loosely = f"{flags} " if flags else ""
-        text = self.let(f"call {loosely}{self.type_of(target)} @llvm.{name}.{overloads}({given})")
-        return replace(target, text=text)
+        given = [self.typed(value) for value in args] + ([extra] if extra else [])
+        return replace(target, text=self.call(self.type_of(target), f"llvm.{name}.{overloads}", *given, flags=flags))
 
     def select(self, condition: Value, then: Value, orelse: Value) -> Value:
         """Choose by a bool; lane by lane if the bool varies."""
@@ -459,6 +455,15 @@ class Builder:
         value = self.spread(value) if varying else value
         assert value.varying == varying, "a varying value does not fit a uniform variable"
         self.line(f"store {self.typed(value)}, ptr {slot}")
+
+    def read_slots(self, slots: Sequence[str], kinds: Sequence[str], varying: bool) -> Operand:
+        """The parts of a value in stack slots."""
+        return tuple(self.read_slot(slot, llvm, varying) for slot, llvm in zip(slots, kinds, strict=True))
+
+    def write_slots(self, slots: Sequence[str], parts: Operand, varying: bool) -> None:
+        """Write the parts of a value to stack slots."""
+        for slot, part in zip(slots, parts, strict=True):
+            self.write_slot(slot, part, varying)
 
     def scratch(self) -> str:
         """The address of 64 bytes that stand in for memory that must not be touched."""

@@ -198,8 +198,7 @@ class WalkNest(PartNest):
         """A variable that is the same for all columns gets a value."""
         assert isinstance(stmt, ir.Declare | ir.Assign), "a statement that sets a variable"
         assert stmt.value is not None, "it has a value"
-        for slot, part in zip(self.slots[stmt.name], self._parts(row, start, stmt.value), strict=True):
-            self.b.line(f"store {part.type} {part.text}, ptr {slot}")
+        self.b.write_slots(self.slots[stmt.name], self._parts(row, start, stmt.value), varying=False)
 
     def _once(self, row: Row, start: str, value: Expr) -> Value:
         """A value of one part that is the same for all columns."""
@@ -217,8 +216,7 @@ class WalkNest(PartNest):
         known = self._scalars()
         for name in sorted(self.control & wanted):
             kind = self.types[name]
-            pairs = zip(self.slots[name], part_types(kind), strict=True)
-            known[name] = (kind, tuple(self.b.read_slot(slot, llvm) for slot, llvm in pairs))
+            known[name] = kind, self.b.read_slots(self.slots[name], part_types(kind), varying=False)
         return known
 
     # --- columns -----------------------------------------------------------------------------------------------------
