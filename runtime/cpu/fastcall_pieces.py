@@ -223,44 +223,25 @@ look:
   %is.it = icmp eq ptr %known, %type
   br i1 %is.it, label %found, label %loop
 found:
-  switch i64 %kind, label %no [ i64 0, label %u8  i64 1, label %i8  i64 2, label %i16  i64 3, label %i32
-                                i64 4, label %i64  i64 5, label %u8  i64 6, label %u16  i64 7, label %u32
-                                i64 8, label %u64  i64 9, label %half  i64 10, label %single  i64 11, label %double ]
-i8:
-  %i8.value = load i8, ptr %at
-  %i8.wide = sext i8 %i8.value to i64
-  br label %whole
-i16:
-  %i16.value = load i16, ptr %at
-  %i16.wide = sext i16 %i16.value to i64
-  br label %whole
-i32:
-  %i32.value = load i32, ptr %at
-  %i32.wide = sext i32 %i32.value to i64
-  br label %whole
-u8:
-  %u8.value = load i8, ptr %at
-  %u8.wide = zext i8 %u8.value to i64
-  br label %whole
-u16:
-  %u16.value = load i16, ptr %at
-  %u16.wide = zext i16 %u16.value to i64
-  br label %whole
-u32:
-  %u32.value = load i32, ptr %at
-  %u32.wide = zext i32 %u32.value to i64
-  br label %whole
-i64:
-  %i64.value = load i64, ptr %at
-  br label %whole
-u64:
-  %u64.value = load i64, ptr %at
-  %fits = icmp sge i64 %u64.value, 0
-  br i1 %fits, label %whole, label %no
+  switch i64 %kind, label %whole [ i64 9, label %half  i64 10, label %single  i64 11, label %double ]
 whole:
-  %integer = phi i64 [ %i8.wide, %i8 ], [ %i16.wide, %i16 ], [ %i32.wide, %i32 ], [ %u8.wide, %u8 ],
-                     [ %u16.wide, %u16 ], [ %u32.wide, %u32 ], [ %i64.value, %i64 ], [ %u64.value, %u64 ]
+  ; bool, four signed and four unsigned integers; of each four, the next one is twice as wide
   %is.bool = icmp eq i64 %kind, 0
+  %number = sub i64 %kind, 1
+  %doublings = and i64 %number, 3
+  %log.size = select i1 %is.bool, i64 0, i64 %doublings
+  %itemsize = shl i64 1, %log.size
+  %unsigned = call i64 @bits_of(ptr %object, i64 %itemsize)
+  %width = shl i64 8, %log.size
+  %rest = sub i64 64, %width
+  %top = shl i64 %unsigned, %rest
+  %signed = ashr i64 %top, %rest
+  %is.signed = icmp ult i64 %kind, 5
+  %integer = select i1 %is.signed, i64 %signed, i64 %unsigned
+  %is.small = icmp sge i64 %unsigned, 0
+  %fits = or i1 %is.signed, %is.small
+  br i1 %fits, label %integral, label %no
+integral:
   %sort = select i1 %is.bool, i64 {Accepts.BOOL}, i64 {Accepts.INT}
   %integers = insertvalue { i64, double, i64 } zeroinitializer, i64 %integer, 0
   %with.sort = insertvalue { i64, double, i64 } %integers, i64 %sort, 2
