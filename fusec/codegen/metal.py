@@ -166,16 +166,6 @@ def _helpers() -> dict[str, str]:
 
 # --- atomics -----------------------------------------------------------------------------------------------------
 
-_FETCH = {
-    "add": "fetch_add",
-    "subtract": "fetch_sub",
-    "minimum": "fetch_min",
-    "maximum": "fetch_max",
-    "and": "fetch_and",
-    "or": "fetch_or",
-    "xor": "fetch_xor",
-    "exchange": "exchange",
-}
 _ORDER = {"minimum": "<", "maximum": ">"}
 
 
@@ -196,7 +186,8 @@ def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
     if is_float and (op in _ORDER or inside):
         return f"fusec_atomic_{op}_{inside}float({{p}}, {{0}})"
     pointer = f"({word} atomic_{atomic}*)({{p}})"
-    return f"atomic_{_FETCH[op]}_explicit({pointer}, ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
+    verb = op if op == "exchange" else f"fetch_{op[:3]}"
+    return f"atomic_{verb}_explicit({pointer}, ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
 
 
 def _float_loop(op: str, name: str, space: str) -> str:
