@@ -9,17 +9,7 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
-from fusec.codegen.llvm.values import (
-    Builder,
-    Linear,
-    LinearAddress,
-    Operand,
-    Value,
-    bit_width,
-    integer,
-    memory_type,
-    zero_of,
-)
+from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer, memory_type, zero_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +161,7 @@ def _load_consecutive(b: Builder, linear: Linear, dtype: DType, lanes: Lanes) ->
 def _masked_load(b: Builder, base: str, part: DType, count: int, mask: str) -> str:
     """The elements that a mask wants, zeros beside them."""
     kind = memory_type(part)
-    vector, suffix = f"<{count} x {kind}>", f"v{count}{_suffix(kind)}"
+    vector, suffix = f"<{count} x {kind}>", f"v{count}{b.scalar_suffix(kind)}"
     if b.options.permutes >= 512 or (b.options.permutes and part.nbytes >= 4):  # an instruction does it
         given = f"ptr {base}", f"i32 {part.nbytes}", f"<{count} x i1> {mask}", f"{vector} zeroinitializer"
         return b.call(vector, f"llvm.masked.load.{suffix}.p0", *given)
@@ -251,7 +241,7 @@ def _store_consecutive(b: Builder, linear: Linear, value: Operand, dtype: DType,
             _store_vector(b, f"{vector} {text}, ptr {base}", part, lanes.hint)
         return
     mask = f"<{count} x i1> {_mask_of_parts(b, lanes.mask, dtype, backwards)}"
-    name = f"llvm.masked.store.v{count}{_suffix(kind)}.p0"
+    name = f"llvm.masked.store.v{count}{b.scalar_suffix(kind)}.p0"
     b.call("void", name, f"{vector} {text}", f"ptr {base}", f"i32 {part.nbytes}", mask)
 
 
@@ -287,10 +277,6 @@ def _store_tested(b: Builder, given: str, base: str, part: DType) -> None:
     b.place(done)
 
 
-def _suffix(kind: str) -> str:
-    return {"float": "f32", "double": "f64"}.get(kind, kind)
-
-
 # --- scattered elements ----------------------------------------------------------------------------------------
 
 
@@ -304,7 +290,7 @@ def _gather(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> Value:
 
 def gather(b: Builder, pointer: Value, mask: str, kind: str, nbytes: int) -> Value:
     """The elements of an LLVM type at the addresses of a vector; zeros beside a mask."""
-    vector, name = b.vector_type(kind), f"llvm.masked.gather.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
+    vector, name = b.vector_type(kind), f"llvm.masked.gather.v{b.lanes}{b.scalar_suffix(kind)}.v{b.lanes}p0"
     filler = "poison" if mask == ALL_LANES else f"splat ({kind} {zero_of(kind)})"
     given = f"{b.vector_type('i1')} {mask}", f"{vector} {filler}"
     return Value(kind, b.call(vector, name, b.typed(pointer), f"i32 {nbytes}", *given), varying=True)
@@ -312,7 +298,7 @@ def gather(b: Builder, pointer: Value, mask: str, kind: str, nbytes: int) -> Val
 
 def _scatter(b: Builder, pointer: Value, value: Value, part: DType, lanes: Lanes) -> None:
     pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
-    name = f"llvm.masked.scatter.v{b.lanes}{_suffix(memory_type(part))}.v{b.lanes}p0"
+    name = f"llvm.masked.scatter.v{b.lanes}{b.scalar_suffix(memory_type(part))}.v{b.lanes}p0"
     mask = f"{b.vector_type('i1')} {mask}"
     b.call("void", name, b.typed(value), b.typed(pointer), f"i32 {part.nbytes}", mask)
 
@@ -321,6 +307,6 @@ def _redirected(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> tuple[
     """Addresses and mask of a scattered access; small elements, which no instruction masks, use scratch."""
     if lanes.mask is None:
         return pointer, ALL_LANES
-    if bit_width(memory_type(part)) >= 32:
+    if part.bits >= 32:
         return pointer, lanes.mask.text
     return b.select(lanes.mask, pointer, Value("ptr", b.scratch())), ALL_LANES

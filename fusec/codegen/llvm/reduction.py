@@ -14,7 +14,7 @@ from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, RowSite
 from fusec.codegen.llvm.stmt import StmtEmitter
-from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.codegen.llvm.values import Builder, Operand, Value, bit_width, integer, part_types
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
 from fusec.ir.reductions import Accumulator, ReductionIR, Stage, addressed, parts_of
@@ -87,7 +87,7 @@ class Held:
             at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
             varying = b.lanes > 1
             vector = b.vector_type(stored) if varying else stored
-            value = Value(stored, b.let(f"load {vector}, ptr {at}, align {_align(stored)}"), varying)
+            value = Value(stored, b.let(f"load {vector}, ptr {at}, align {bit_width(stored) // 8}"), varying)
             found.append(b.compare("icmp ne", value, integer(0, "i8")) if llvm == "i1" else value)
         return tuple(found)
 
@@ -99,15 +99,11 @@ class Held:
             at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
             value = b.spread(part)
             value = b.cast("zext", value, "i8") if llvm == "i1" else value
-            b.line(f"store {b.typed(value)}, ptr {at}, align {_align(stored)}")
+            b.line(f"store {b.typed(value)}, ptr {at}, align {bit_width(stored) // 8}")
 
 
 def _stored(llvm: str) -> str:
     return "i8" if llvm == "i1" else llvm
-
-
-def _align(llvm: str) -> int:
-    return {"float": 4, "double": 8, "ptr": 8}.get(llvm) or int(llvm[1:]) // 8
 
 
 class PartNest(Nest):

@@ -310,12 +310,14 @@ class Builder:
             value = self.materialised(value)
         return f"{self.type_of(value)} {value.text}"
 
+    @staticmethod
+    def scalar_suffix(llvm: str) -> str:
+        """A scalar type in the name of an overloaded intrinsic."""
+        return {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}.get(llvm, llvm)
+
     def suffix(self, value: Value) -> str:
         """The type suffix of an overloaded intrinsic."""
-        scalar = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}.get(
-            value.type, value.type
-        )
-        return f"v{self.lanes}{scalar}" if value.varying else scalar
+        return (f"v{self.lanes}" if value.varying else "") + self.scalar_suffix(value.type)
 
     def splat_text(self, llvm: str, text: str) -> str:
         """The vector text that repeats a scalar; a literal needs no instruction."""
