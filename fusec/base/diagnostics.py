@@ -55,9 +55,23 @@ def excerpt(span: Span, label: str = "") -> list[str]:
     ]
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def counted(count: int | str, noun: str, plural: str = "") -> str:
     """A number of things, such as "1 axis" or "2 axes"; plural: if it is not the noun with an s."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+    shown = count if isinstance(count, str) else f"{count:,}"
+    return f"{shown} {noun if shown == '1' else plural or noun + 's'}"
+
+
+class Shown:
+    """A value for a format string of messages, where "{count:axis/axes}" stands for a count with its noun."""
+
+    def __init__(self, value: object) -> None:
+        self.value = short(value)
+
+    def __format__(self, spec: str) -> str:
+        return counted(str(self.value), *spec.split("/")) if spec[:1].isalpha() else format(self.value, spec)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 def short(value: object) -> object:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -140,7 +141,7 @@ def _explanation(error: type[UserError]) -> str:
     ]
     for name, template in (("message: ", error.message), ("marked:  ", error.label), ("hint:    ", error.hint)):
         if template and template not in fields:  # a field alone says nothing
-            parts.append(name + template)
+            parts.append(name + re.sub(r"\{(\w+):(\w+)[^}]*\}", r"{\1} \2(s)", template))
     more = [text for text in (error.about, EXAMPLES.get(error.code)) if text]
     return "\n\n".join(["\n".join(parts), *more])
 

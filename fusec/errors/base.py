@@ -194,7 +194,7 @@ class UserError:
 
     Subclasses are frozen dataclasses in all but cost: their fields are their annotations, in order, those of a base
     first. Making a hundred real ones would take longer than a first call. A field `cure` is the hint of a class that
-    has no other.
+    has no other. `{count:element}` in a text is a number of elements.
     """
 
     code: ClassVar[str] = ""  # F and three digits, never reused
@@ -246,7 +246,7 @@ class UserError:
     def text(self, part: str = "message") -> str:
         """One of the class's format strings, filled in with the fields."""
         template: str = getattr(type(self), part)
-        shown = {name: diagnostics.short(value) for name, value in self.__dict__.items()}
+        shown = {name: diagnostics.Shown(value) for name, value in self.__dict__.items()}
         return template.format(**shown)
 
     def at(self, span: Span | None = None) -> FusecError:

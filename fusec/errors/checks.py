@@ -85,7 +85,7 @@ class BlockMisused(Named, code="F396"):
 class IndexOutside(Named, code="F380", exception=FusecIndexError):
     """An index outside its array, found as the kernel ran."""
 
-    message = "kernel '{name}': {index} of '{array}' is outside its {limit} elements"
+    message = "kernel '{name}': {index} of '{array}' is outside its {limit:element}"
     label = "in element {element}"
     array: str
     index: str
@@ -106,7 +106,7 @@ class AssertionFailed(Named, code="F381", exception=FusecRuntimeError):
 class ItemOutside(Named, code="F740", exception=FusecIndexError):
     """An index outside a tuple or a constant array, found as the kernel ran."""
 
-    message = "kernel '{name}': index {index} is outside a table of {limit} items"
+    message = "kernel '{name}': index {index} is outside a table of {limit:item}"
     label = "in element {element}"
     hint = "indices run from -{limit} to {last}; unchecked kernels take the nearest item"
     index: int

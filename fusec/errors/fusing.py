@@ -134,7 +134,7 @@ class NothingBefore(UserError, code="F509", exception=FusecRuntimeError):
 class ArgumentsOfExpression(UserError, code="F510", exception=FusecTypeError):
     """A compiled expression called with too many or too few arguments."""
 
-    message = "the expression takes {expected} argument(s), given {given}"
+    message = "the expression takes {expected:argument}, given {given}"
     hint = "its names are, in this order: {names}"
     expected: int
     given: int

@@ -122,7 +122,7 @@ class UnknownHeader(UserError, code="F119"):
 class MacroArguments(Named, code="F120"):
     """A function macro with the wrong number of arguments."""
 
-    message = "macro '{name}' takes {expected} argument(s), given {given}"
+    message = "macro '{name}' takes {expected:argument}, given {given}"
     hint = "a comma separates macro arguments unless it is inside parentheses"
     expected: int
     given: int
@@ -258,7 +258,7 @@ class NotAPlace(UserError, code="F148", exception=FusecTypeError):
 class ArgumentCount(Named, code="F149", exception=FusecTypeError):
     """A call with too many or too few arguments."""
 
-    message = "'{name}' takes {expected} argument(s), given {given}"
+    message = "'{name}' takes {expected:argument}, given {given}"
     expected: str
     given: int
     cure: str = ""

@@ -129,7 +129,7 @@ class BadTarget(Described, code="F184"):
 class CannotUnpack(UserError, code="F185"):
     """A value with the wrong number of parts for its targets."""
 
-    message = "cannot unpack {given} into {wanted} names"
+    message = "cannot unpack {given} into {wanted:name}"
     given: str
     wanted: int
     cure: str

@@ -66,7 +66,7 @@ class WhereNotBool(Named, code="F245", exception=FusecTypeError):
 class RowsTooLong(Named, code="F246"):
     """Rows that are too long for a kernel whose chunks cannot be combined."""
 
-    message = "'{name}' takes at most {most} elements along the axis it reduces, not {count}"
+    message = "'{name}' takes at most {most:element} along the axis it reduces, not {count}"
     hint = "its chunks cannot be combined; reduce in steps"
     most: int
     count: int

@@ -65,7 +65,7 @@ class AtomicUnsupported(UserError, code="F321", exception=FusecTypeError):
 class TooManyArrays(Named, code="F322"):
     """A kernel with more arrays than the target can bind."""
 
-    message = "kernel '{name}' uses {count} arrays, but {target} binds at most {limit}"
+    message = "kernel '{name}' uses {count:array}, but {target} binds at most {limit}"
     hint = "split the kernel, or stack arrays of one dtype into a raw array"
     count: int
     limit: int
@@ -98,7 +98,7 @@ class NoCudaDriver(UserError, code="F351", exception=FusecRuntimeError):
 class NoCudaDevice(UserError, code="F352", exception=FusecRuntimeError):
     """The driver is installed, but there is no such device."""
 
-    message = "no CUDA device {ordinal}: the driver reports {count} device(s)"
+    message = "no CUDA device {ordinal}: the driver reports {count:device}"
     hint = "CUDA_VISIBLE_DEVICES={visible} decides which devices a process sees; nvidia-smi lists them all"
     ordinal: int
     count: int

@@ -16,6 +16,7 @@ from fusec.arguments.operands import Form, dtype_of, form_of, is_contained
 from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
 from fusec.arguments.signature import Parameter, Signature, Takes, types_named
 from fusec.base import dtypes, locks
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
@@ -347,7 +348,9 @@ class Elementwise(Public, ShowsElements, ShortWays):
         """The outputs that follow the inputs by position. Raises UnexpectedArgument."""
         outputs = args[len(self.params) :]
         if outputs and len(outputs) != len(self.outputs):
-            cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
+            cure = (
+                f"it takes {counted(len(self.params), 'argument')}, then {counted(len(self.outputs), 'output')} if any"
+            )
             raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
         return outputs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.errors.language import BadDeclaration, NotSupported
 from fusec.frontends.c import symbols as sym
@@ -185,7 +186,7 @@ class Declarations:
         for length in lengths if not nested else lengths[:1]:
             total *= length
         if len(node.elements) > total:
-            shown = f"{len(node.elements)} values for {total} element(s)"
+            shown = f"{counted(len(node.elements), 'value')} for {counted(total, 'element')}"
             raise BadDeclaration(shown, "make the array longer, or omit its length").at(node.span)
         row = 1
         for length in lengths[1:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import INT8, INT64, UINT8
 from fusec.base.records import replace
 from fusec.base.source import Span
@@ -179,7 +180,7 @@ class LvalueLowering:
 
     def _local_element(self, array: sym.LocalArrayOf, indices: list[s.Expression], node: s.Index) -> sym.Address:
         if len(indices) != len(array.lengths):
-            shown = f"'{array.name}' has {len(array.lengths)} dimension(s), the index {len(indices)}"
+            shown = f"'{array.name}' has {counted(len(array.lengths), 'dimension')}, the index {len(indices)}"
             raise BadIndex(shown, "index every dimension").at(node.span)
         flat: Expr = const(0, INT64)
         for length, index in zip(array.lengths, indices, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType, real_type
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
@@ -93,7 +94,7 @@ class Overloads:
     def _candidate(self, function: s.FunctionDef, explicit: list[CType | Const], given: list[CallOperand]) -> Candidate:
         templates = function.templates or ()
         if len(explicit) > len(templates):
-            raise DeductionError(f"it has {len(templates)} template parameter(s)")
+            raise DeductionError(f"it has {counted(len(templates), 'template parameter')}")
         bindings: Bindings = {}
         for template, written in zip(templates, explicit, strict=False):
             bindings[template.name] = self._template_argument(template, written, bindings)

@@ -288,7 +288,7 @@ class _Splitter:
                 raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "it takes axis=").at(keyword.span)
         if not node.args or len(given) > 1:
             count = len(node.args) + len(node.keywords)
-            raise ArgumentCount(name, "1 and axis=", count, f"{name}(x, axis=0)").at(node.span)
+            raise ArgumentCount(name, "1", count, f"{name}(x, axis=0)").at(node.span)
         if not given or (isinstance(given[0], s.Constant) and given[0].value is None):
             return None
         items = given[0].items if isinstance(given[0], s.Tuple) else (given[0],)

@@ -68,7 +68,7 @@ def test_all_device_tests_pass_on_the_stand_in(driver):
 
 def test_without_a_device_the_error_says_so(driver):
     done = python("from fusec.runtime import cuda; cuda.device(0)", stub.environment(driver, FUSEC_STUB_DEVICES="0"))
-    assert "no CUDA device 0: the driver reports 0 device(s) [F352]" in done.stderr
+    assert "no CUDA device 0: the driver reports 0 devices [F352]" in done.stderr
 
 
 def test_without_a_driver_the_error_names_library_and_cure(driver):
