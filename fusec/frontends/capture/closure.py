@@ -30,7 +30,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import ANY
 from fusec.frontends.python.build import LAMBDA
 from fusec.frontends.python.compound import KNOWN, PYTHONS_OWN
-from fusec.frontends.python.definition import ARRAY_CLASS, Capture, FunctionText, number
+from fusec.frontends.python.definition import Capture, FunctionText, number
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 
@@ -369,7 +369,7 @@ class _Capturing:
         if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
             return ("function", self.key_of(value))
         cure = "numbers, dtypes, functions, tuples and lists of them, and arrays can be used from outside"
-        return ("other", _described(value), cure, *([ARRAY_CLASS] if _is_array_class(value) else []))
+        return ("other", _described(value), cure, _is_array_class(value))
 
 
 def _is_array_class(value: object) -> bool:

@@ -14,8 +14,7 @@ Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number, key), ("complex", real, imag, key), ("numpy", dtype name, bits),
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
 ("intrinsic", what only kernels have), ("tuple", captures), ("array", dtype name, shape, its bytes in C order as hex),
-("none",), ("other", what it is, a cure, perhaps ARRAY_CLASS), or ("missing", a guess)."""
-ARRAY_CLASS = "array class"  # may annotate parameters, and says nothing about a dtype
+("none",), ("other", what it is, a cure, perhaps whether it is a class of arrays), or ("missing", a guess)."""
 
 
 def number(value: complex) -> Capture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -14,7 +15,7 @@ from fusec.base.source import SourceFile, Span
 from fusec.frontends.lowering import fresh, nested
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python import values as v
-from fusec.frontends.python.definition import ARRAY_CLASS, Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.types import BY_NAME, Kind, carrier
 from fusec.ir.expr import Const
 from fusec.ir.loops import Function
@@ -37,7 +38,12 @@ class Other:
 
     given: str
     cure: str
-    is_array_class: bool = False
+    is_array_class: bool = False  # which may annotate parameters, and says nothing about a dtype
+
+
+AS_THEY_ARE: dict[str, Callable[..., v.Value | Other]] = {  # captures whose values have their fields
+    "module": v.Module, "builtin": v.Builtin, "intrinsic": v.Intrinsic, "none": v.Absent, "other": Other,
+}  # fmt: skip
 
 
 @dataclass
@@ -94,12 +100,6 @@ def value_of(capture: Capture, name: str = "") -> v.Value | Other:
             return v.Type(DTYPES[kind] if kind in DTYPES and kind not in BY_NAME else BY_NAME[kind])
         case ("numpy type", str() as kind):
             return v.Type(DTYPES[kind])
-        case ("module", str() as module):
-            return v.Module(module)
-        case ("builtin", str() as function, bool() as python):
-            return v.Builtin(function, python)
-        case ("intrinsic", str() as function):
-            return v.Intrinsic(function)
         case ("function", str() as key):
             return v.UserFunction(name, key)
         case ("tuple", items):
@@ -108,12 +108,10 @@ def value_of(capture: Capture, name: str = "") -> v.Value | Other:
             return wrong or v.Items(tuple(each for each in values if not isinstance(each, Other)))
         case ("array", str() as dtype, shape, str() as text):
             return _array(DTYPES[dtype], tuple(shape), bytes.fromhex(text))
-        case ("none",):
-            return v.Absent()
-        case ("other", str() as given, str() as cure, *more):
-            return Other(given, cure, ARRAY_CLASS in more)
         case ("missing", str() as cure):
             return Other("", cure)
+        case (str() as what, *fields) if what in AS_THEY_ARE:
+            return AS_THEY_ARE[what](*fields)
     raise AssertionError(f"unknown capture {capture}")
 
 
