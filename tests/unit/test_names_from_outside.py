@@ -94,3 +94,14 @@ def test_an_alias_of_arrays_leaves_their_dtype_open_and_is_no_number():
     assert out.tolist() == [1, 1, 1]
     with pytest.raises(fusec.FusecError, match="'Image' is a GenericAlias"):
         fusec.elementwise(lambda x: x + Image)(1.0)
+
+
+def test_aliases_in_a_function_annotate_functions_inside_it():
+    real, rows = np.float32, np.ndarray
+
+    @fusec.elementwise
+    def twice(x: rows) -> real:
+        return 2 * x
+
+    assert twice(1.0).dtype == "float32"
+    assert twice(np.ones(2)).tolist() == [2, 2]

@@ -250,8 +250,8 @@ class _Capturing:
                 return self._of_text(origin)
         text = _text_of(origin)
         (key,) = self._new_keys(origin, [text.name], kept)
-        namespace = OuterScopes(kept, closure_of(origin), origin.__globals__)
         tree = _tree(text)
+        namespace = OuterScopes(kept, closure_of(origin), origin.__globals__, _annotations(origin, tree))
         self.missing += [(origin, name) for name in name_usage.free(tree) if _is_missing(name, namespace)]
         params = [param.name for param in tree.params]
         given = origin.__defaults__ or ()
@@ -381,6 +381,17 @@ def _is_array_class(value: object) -> bool:
         value = value.__origin__
     names = {each.__name__ for each in value.__mro__[:-1]} if isinstance(value, type) else ()
     return value is Any or not ANY.isdisjoint(names)
+
+
+def _annotations(function: FunctionType, tree: s.FunctionNode) -> dict[str, object]:
+    """What names in annotations stood for when Python came to the function: no closure holds them."""
+    try:
+        known = function.__annotations__
+    except NameError:  # Python 3.14 evaluates them here
+        return {}
+    nodes = {**{param.name: param.annotation for param in tree.params}, "return": tree.returns}
+    found = {name_usage.dotted_name(node): known.get(name) for name, node in nodes.items() if node is not None}
+    return {name: value for name, value in found.items() if name and value is not None and not isinstance(value, str)}
 
 
 def _is_missing(name: str, namespace: OuterScopes) -> bool:
