@@ -61,7 +61,7 @@ def counted(count: int | str, noun: str, plural: str = "") -> str:
     return f"{shown} {noun if shown == '1' else plural or noun + 's'}"
 
 
-class Shown:
+class MessageField:
     """A value for a format string of messages, where "{count:axis/axes}" stands for a count with its noun."""
 
     def __init__(self, value: object) -> None:

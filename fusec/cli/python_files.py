@@ -27,8 +27,7 @@ from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile, Span
 from fusec.dispatch import checked
 from fusec.errors.base import FusecError
-from fusec.errors.files import BadDecorator, NoPythonKernels
-from fusec.errors.python import NotPython
+from fusec.errors.python import BadDecorator, NoPythonKernels, NotPython
 from fusec.frontends.capture.closure import FileFunction, Unusable, lambda_text
 from fusec.frontends.python.definition import FunctionText
 from fusec.kernels import decorators, reduction_decorator

@@ -28,7 +28,7 @@ from fusec.base.records import dataclass
 from fusec.base.source import SourceFile, Span
 from fusec.compiler import pipeline
 from fusec.errors.base import FusecError, UserError
-from fusec.errors.files import BadKernelTable, NoKernels, NotToml, UnknownTable
+from fusec.errors.language import BadKernelTable, NoKernels, NotToml, UnknownTable
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "kernel": ("in_params", "out_params", "operation"),

@@ -246,7 +246,7 @@ class UserError:
     def text(self, part: str = "message") -> str:
         """One of the class's format strings, filled in with the fields."""
         template: str = getattr(type(self), part)
-        shown = {name: diagnostics.Shown(value) for name, value in self.__dict__.items()}
+        shown = {name: diagnostics.MessageField(value) for name, value in self.__dict__.items()}
         return template.format(**shown)
 
     def at(self, span: Span | None = None) -> FusecError:

@@ -1,4 +1,4 @@
-"""Errors in functions written in Python (codes F170 to F199)."""
+"""Errors in functions written in Python (codes F170 to F199), and in the files that hold them (F403 and F404)."""
 
 from __future__ import annotations
 
@@ -202,3 +202,19 @@ class PartsDiffer(UserError, code="F193", exception=FusecTypeError):
 
 class BadReduction(Described, code="F194", exception=FusecTypeError):
     """A reduction whose functions do not fit the roles map, combine and finish."""
+
+
+class NoPythonKernels(UserError, code="F403"):
+    """A Python file without functions that fusec compiles."""
+
+    message = "{file} defines no kernel"
+    hint = "decorate a function at its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    file: str
+
+
+class BadDecorator(Named, code="F404"):
+    """A decorator or kernel string whose arguments are unknown until the file runs."""
+
+    message = "this kernel cannot be made without running the file: {problem}"
+    hint = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
+    problem: str
