@@ -103,4 +103,5 @@ class ScanOptions(TypedDict, total=False):
 
     axis: SupportsIndex | None
     reverse: bool
+    where: Any
     stream: object

@@ -32,6 +32,15 @@ class WrongNumberOfArguments(Named, code="F200", exception=FusecTypeError):
     outputs: str
 
 
+WITHOUT = {  # what calls of element-wise kernels do not take, and what to do instead
+    "where": "an element left out would have no value: select one in the kernel, m ? x : y, or np.where(m, x, y)",
+    "axis": "elements are independent of each other; ReductionKernel, ScanKernel and fusec.reduction take axis=",
+}
+WITHOUT_OF_TOTALS = {  # the same of reductions and scans
+    "block_size": "its groups of threads are part of the order of its operations, which the bits of results depend on",
+}
+
+
 class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
     """A call with an unknown keyword."""
 

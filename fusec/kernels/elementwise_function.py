@@ -31,7 +31,7 @@ from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
 from fusec.dispatch.shown import Showing, Shown
 from fusec.dispatch.spec import MAX_PLANS
-from fusec.errors.arguments import UnknownTypeName
+from fusec.errors.arguments import WITHOUT, UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Captured, Origin
@@ -336,7 +336,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
         for name, value in named.items():
             if name not in self.params:
                 cure = f"its parameters are: {', '.join(self.params)}; and out=, stream=, block_size="
-                raise UnexpectedArgument(self.name, name, cure).at()
+                raise UnexpectedArgument(self.name, name, WITHOUT.get(name, cure)).at()
             if name in given:
                 raise UnexpectedArgument(self.name, name, "it was given by position already").at()
             given[name] = value

@@ -25,6 +25,7 @@ from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
 from fusec.dispatch.shown import Showing, Shown
 from fusec.errors.arguments import (
+    WITHOUT,
     BadSize,
     DefinitionNotText,
     InvalidKernelName,
@@ -151,7 +152,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         **unknown: object,
     ) -> object:
         for keyword in unknown:
-            raise UnknownKeyword(self.name, keyword).at()
+            raise UnknownKeyword(self.name, keyword, WITHOUT.get(keyword, UnknownKeyword.cure)).at()
         threads = None if block_size is None else block_size_of(block_size)
         if size is None:
             size = -1

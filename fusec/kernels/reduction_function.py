@@ -24,6 +24,7 @@ from fusec.dispatch.checked import Checks
 from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
 from fusec.dispatch.shown import Showing, Shown
+from fusec.errors.arguments import WITHOUT_OF_TOTALS
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Origin
@@ -187,7 +188,8 @@ class Reduction(Public, ShowsTotals):
             raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
         for name, value in named.items():
             if name not in self.params:
-                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}; {TAKES}").at()
+                cure = WITHOUT_OF_TOTALS.get(name, f"its parameters are: {', '.join(self.params)}; {TAKES}")
+                raise UnexpectedArgument(self.name, name, cure).at()
             if name in given:
                 raise UnexpectedArgument(self.name, name, "it was given by position already").at()
             given[name] = value

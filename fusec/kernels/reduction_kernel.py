@@ -19,7 +19,7 @@ from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
-from fusec.errors.arguments import UnknownKeyword
+from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 
@@ -129,7 +129,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
     ) -> object:
         for keyword in unknown:
             cure = "a call takes axis=, keepdims=, out=, where= and stream=; inputs and outputs are positional"
-            raise UnknownKeyword(self.name, keyword, cure).at()
+            raise UnknownKeyword(self.name, keyword, WITHOUT_OF_TOTALS.get(keyword, cure)).at()
         self.check_counts(args, out)
         results = self.run(args, out, Along(axis, keepdims, where), stream)
         return results[0] if self.nout == 1 else results

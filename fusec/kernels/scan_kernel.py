@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fusec.arguments.annotations import Foreign, Given, Number, Output, ScanOptions
@@ -17,6 +19,7 @@ from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.interception import present
@@ -24,8 +27,15 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
 from fusec.dispatch.shown import Showing
-from fusec.errors.arguments import UnknownKeyword
-from fusec.errors.reductions import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
+from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
+from fusec.errors.reductions import (
+    ExclusiveWithoutIdentity,
+    NoPositionInScan,
+    SegmentsNotBool,
+    SegmentsUnknown,
+    WhereNotBool,
+    WhereWithoutIdentity,
+)
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 from fusec.kernels.reduction_kernel import INDEX_NAMES, identity_number, identity_text
@@ -132,17 +142,23 @@ class ScanKernel(Public, AxisKernel):
         axis: Any = -1,
         out: Any = None,
         reverse: bool = False,
+        where: Any = True,
         stream: object = None,
         **unknown: object,
     ) -> Any:
         """Scan; returns the output, or a tuple of several, of the shape that the inputs have together.
 
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
-        begin at the end of the axis. stream: for arrays on a GPU.
+        begin at the end of the axis. where: a bool array; elements where it is False count as the identity. stream: for
+        arrays on a GPU.
         """
         for keyword in unknown:
-            cure = "a call takes axis=, out=, reverse= and stream=; inputs and outputs are positional"
-            raise UnknownKeyword(self.name, keyword, cure).at()
+            cure = "a call takes axis=, out=, reverse=, where= and stream=; inputs and outputs are positional"
+            raise UnknownKeyword(self.name, keyword, WITHOUT_OF_TOTALS.get(keyword, cure)).at()
+        if where is not True and where is not None:
+            self.check_counts(args, out)
+            kernel, args = self._masked(args, where)
+            return kernel(*args, axis=axis, out=out, reverse=reverse, stream=stream)
         given = out is not None or len(args) != self.nin
         if given:
             self.check_counts(args, out)
@@ -152,6 +168,28 @@ class ScanKernel(Public, AxisKernel):
                 return quick(*args, *outputs_of(out)) if given else quick(*args)
         results = self.run(args, out, Along(axis, reverse=bool(reverse)), stream)
         return results[0] if self.nout == 1 else results
+
+    def _masked(self, args: tuple[Any, ...], where: object) -> tuple[ScanKernel, tuple[Any, ...]]:
+        """The kernel that reads a mask after its inputs, and its arguments. Raises WhereNotBool."""
+        if where is True or where is None:
+            return self, args
+        dtype = array_of(where, self.name, "where")[1].dtype
+        if dtype != np.bool_:
+            raise WhereNotBool(self.name, str(dtype)).at()
+        return self._with_mask, (*args[: self.nin], where, *args[self.nin :])
+
+    @cached_property
+    def _with_mask(self) -> ScanKernel:
+        """The same with a bool input more. Raises WhereWithoutIdentity."""
+        d = self.scan.reduced
+        if d.identity is None:
+            raise WhereWithoutIdentity(self.name).at()
+        mask = next(name for name in ("where", "where_", "_where") if name not in {each.name for each in self.params})
+        return ScanKernel(
+            f"{d.in_params}, bool {mask}", d.out_params, f"{mask} ? ({d.map_expr}) : ({d.identity})", d.reduce_expr,
+            d.post_map_expr, d.identity if d.number is None else d.number, d.name, d.reduce_type, d.preamble,
+            self.inclusive, self.segments, d.options, fp=self.fp, check=self.checks,
+        )  # fmt: skip
 
     @hide_internal_frames
     def source(
@@ -174,16 +212,20 @@ class ScanKernel(Public, AxisKernel):
         return self.shown(Showing(target, types, scalars, shape, axis, reverse)).text(target)
 
     @hide_internal_frames
-    def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
+    def explain(self, *args: object, axis: int | None = -1, reverse: bool = False, where: object = True) -> Explanation:
         """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
-        return self.explained(args, Along(axis, reverse=bool(reverse)))
+        kernel, args = self._masked(args, where)
+        return kernel.explained(args, Along(axis, reverse=bool(reverse)))
 
-    def simulated(self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False) -> object:
+    def simulated(
+        self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False, where: object = True
+    ) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
         from fusec.dispatch.interpret_axis import interpreted
 
         self.check_counts(args, out)
-        results = interpreted(self, args, out, Along(axis, reverse=bool(reverse)))
+        kernel, args = self._masked(args, where)
+        results = interpreted(kernel, args, out, Along(axis, reverse=bool(reverse)))
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fusec.dispatch.planned import brief
 from fusec.errors import FusecError
-from fusec.errors.arguments import UnknownKeyword
+from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
 from fusec.kernels.kernel_caller import FunctionVerbs, give_verbs
 
 P = ParamSpec("P")
@@ -17,6 +17,15 @@ R = TypeVar("R")
 
 ARRAYS = ("x", "y", "weight", "bias")  # parameters that take arrays, as source() shows
 WITHOUT_KERNEL = {"median": "NumPy's partition selects the middle elements"}
+WITHOUT = {  # what no built-in function takes, and what to do instead; the last, most
+    "fp": 'built-in functions give the bits of fp="strict"; ReductionKernel and ScanKernel take other modes',
+    "bounds": "built-in functions compute no indices that could lie outside of an array",
+    "check": "set FUSEC_CHECK=wrap to look for totals that wrap",
+    "name": "its kernels are called as it is",
+    "stream": "it runs on the current stream of the arrays' library",
+    "where": "pass np.where(mask, x, 0), or define a ReductionKernel or ScanKernel, which take where=",
+    **WITHOUT_OF_TOTALS,
+}
 ARGUMENTS = {
     "x": "x: an array of any shape and library, or a list; numbers, bools, and dates where NumPy takes them.",
     "y": "y: like x; both broadcast.",
@@ -135,7 +144,8 @@ def _misused(function: Callable[..., Any], args: Any, options: Any) -> TypeError
     unknown = [each for each in options if each not in signature.parameters]
     if unknown:
         *takes, last = [f"{each.name}=" for each in signature.parameters.values() if each.default is not each.empty]
-        found: Any = brief(UnknownKeyword(name, unknown[0], f"a call takes {', '.join(takes)} and {last}").at())
+        cure = WITHOUT.get(unknown[0], f"a call takes {', '.join(takes)} and {last}")
+        found: Any = brief(UnknownKeyword(name, unknown[0], cure).at())
         return found  # type: ignore[no-any-return]
     try:
         signature.bind(*args, **options)

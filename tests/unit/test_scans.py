@@ -458,5 +458,27 @@ def test_scans_by_several_kernels_keep_little_memory_for_their_next_call():
 
 def test_a_keyword_that_calls_do_not_take_is_named():
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", "0", "running")
-    with pytest.raises(FusecError, match=r"'running' takes no keyword 'where'.*F201"):
-        kernel(np.arange(3), where=True)
+    with pytest.raises(FusecError, match=r"'running' takes no keyword 'keepdims'.*F201"):
+        kernel(np.arange(3), keepdims=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"reverse": True}], ids=str)
+def test_elements_left_out_count_as_the_identity(options):
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0)
+    x = np.random.default_rng(3).normal(size=(7, 90)).astype("float32")
+    mask = x > 0.2
+    wanted = kernel(np.where(mask, x, np.float32(0)), **options)
+    np.testing.assert_array_equal(kernel(x, where=mask, **options), wanted)
+    np.testing.assert_array_equal(fusec.simulate(kernel)(x, where=mask, **options), wanted)
+    out = np.empty_like(x)
+    assert kernel(x, where=mask, out=out, **options) is out
+    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(kernel(x, where=True, **options), kernel(x, **options))
+
+
+def test_a_mask_of_a_scan_is_bool_and_needs_an_identity():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a")
+    with pytest.raises(ValueError, match="F244"):
+        kernel(np.ones(3), where=np.array([True, False, True]))
+    with pytest.raises(TypeError, match="F245"):
+        fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0)(np.ones(3), where=np.array([1, 0, 1]))

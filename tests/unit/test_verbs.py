@@ -334,7 +334,6 @@ REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refus
     },
 }
 KNOWN_HOLES: dict[str, str] = {  # cells that give neither: to shrink to nothing
-    "where=": "ScanKernel",
     "cached_codes": BUILT_IN,
 }
 
