@@ -20,7 +20,7 @@ from fusec.errors.base import FusecError
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
-    from fusec.dispatch.shown import Shown
+    from fusec.dispatch.shown import ShownKernels
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
 
 Made = TypeVar("Made")
@@ -52,11 +52,11 @@ class Choice:
         """The text by itself."""
         return self._shown(target).text(target)
 
-    def _shown(self, target: str) -> Shown:
+    def _shown(self, target: str) -> ShownKernels:
         from fusec.dispatch.shown import Showing
 
         asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis)
-        found: Shown = self.kernel.shown(asked)
+        found: ShownKernels = self.kernel.shown(asked)
         return found.in_mode(self.fp)
 
 

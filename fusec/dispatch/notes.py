@@ -15,7 +15,7 @@ from fusec.dispatch.explain import RUNS_ALL, Explanation
 from fusec.dispatch.explain_axis import AlongAxes
 from fusec.dispatch.interpret import completed
 from fusec.dispatch.planned import is_on_device
-from fusec.dispatch.shown import Elements, Several, Shown
+from fusec.dispatch.shown import Elements, Several, ShownKernels
 
 if TYPE_CHECKING:
     from fusec.arguments.layouts import Shape
@@ -42,7 +42,7 @@ class NotedElementwiseCall:
         """The report of the call."""
         return self.kernel.explained(self.args, self.size)
 
-    def shown(self, target: str) -> Shown:
+    def shown(self, target: str) -> ShownKernels:
         """The kernel for contiguous arrays of the call's types."""
         del target
         call, types, _ = completed(self.kernel, self.args, self.size)
@@ -77,7 +77,7 @@ class NotedAxisCall:
         """The report of the call."""
         return self.kernel.explained(self.args, self.along)
 
-    def shown(self, target: str) -> Shown:
+    def shown(self, target: str) -> ShownKernels:
         """The kernels of the call."""
         return AlongAxes(self.kernel, self.bound(target))
 
@@ -119,6 +119,6 @@ class Notes:
         places = ", ".join(dict.fromkeys(each.plan for each in reports))
         return Explanation("; ".join(each.kernel for each in reports), tuple(lines), moved, RUNS_ALL, places)
 
-    def shown(self, target: str) -> Shown:
+    def shown(self, target: str) -> ShownKernels:
         """The kernels of all calls."""
         return Several(tuple(each.shown(target) for each in self.calls))

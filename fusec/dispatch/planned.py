@@ -23,7 +23,7 @@ from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
 from fusec.dispatch.interception import present
 from fusec.dispatch.plan import ElementwiseCall, Plan
-from fusec.dispatch.shown import Elements, Showing, Shown
+from fusec.dispatch.shown import Elements, Showing, ShownKernels
 from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
 from fusec.environment import debug
 from fusec.errors import FusecError
@@ -91,7 +91,7 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
 class ShowsElements:
     """The verb `source` of element-wise kernels."""
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows."""
         raise NotImplementedError
 
@@ -157,7 +157,7 @@ class Planned(ShowsElements, KernelSpec):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the definition, its types and its memory layout."""
         return Elements(self.definition, self.specialisation(asked.types, asked.scalars))
 

@@ -27,7 +27,7 @@ from fusec.dispatch.host_axis import AxisCall
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
-from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.dispatch.spec import MAX_PLANS, SpecOptions
 from fusec.environment import debug
 from fusec.errors.arguments import OutGivenTwice, WrongNumberOfArguments, WrongNumberOfOutputs
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class ShowsTotals:
     """The verb `source` of reductions."""
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows."""
         raise NotImplementedError
 
@@ -193,7 +193,7 @@ class AxisKernel(AxisSpec):
 
         checked_axis.check(self, bound, args, along, stream)
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
         from fusec.dispatch import explain_axis
 

@@ -32,7 +32,7 @@ class Showing:
         return self.types is None and self.shape is None and self.axis is None and not self.scalars
 
 
-class Shown(Protocol):
+class ShownKernels(Protocol):
     """The kernels of one call of a kernel."""
 
     def kernels(self, target: str) -> list[Kernel]:
@@ -69,7 +69,7 @@ class Elements:
 class Several:
     """The kernels of several calls, one after another."""
 
-    parts: tuple[Shown, ...]
+    parts: tuple[ShownKernels, ...]
 
     def kernels(self, target: str) -> list[Kernel]:
         """All of them, in order."""

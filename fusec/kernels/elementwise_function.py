@@ -29,7 +29,7 @@ from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
-from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors.arguments import WITHOUT, UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
@@ -426,7 +426,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
         if asked.of_last and self.last is not None:
             variant = self.last

@@ -23,7 +23,7 @@ from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
-from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import (
     WITHOUT,
     BadSize,
@@ -210,7 +210,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """Install the fast path of calls on devices before everything else."""
         self.repeat_calls(args, ready)
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
         return self._checked.shown(asked) if self.checks else super().shown(asked)
 

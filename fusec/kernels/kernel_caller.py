@@ -12,7 +12,7 @@ from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.dispatch.interception import intercepted
 from fusec.dispatch.planned import hide_internal_frames
-from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import NoKernel
 from fusec.errors.python import ArgumentMissing, UnexpectedArgument
 
@@ -81,7 +81,7 @@ class KernelCaller(Public):
         target_of(target)
         return self.shown(Showing(target, types, scalars, shape), options).text(target)
 
-    def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> Shown:
+    def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call with arguments of certain types."""
         options = {} if options is None else options
         if asked.axis is not None:

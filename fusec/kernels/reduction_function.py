@@ -23,7 +23,7 @@ from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
-from fusec.dispatch.shown import Showing, Shown
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import WITHOUT_OF_TOTALS
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
@@ -309,7 +309,7 @@ class Reduction(Public, ShowsTotals):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    def shown(self, asked: Showing) -> Shown:
+    def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
         from fusec.dispatch import explain_axis
 
