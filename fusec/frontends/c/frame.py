@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from fusec.base.dtypes import DType
@@ -159,11 +159,9 @@ class FunctionFrame(StatementBuilder):
         if collected and len(self.blocks) + self.extra > MAX_STATEMENTS:
             raise TooDeep(MAX_STATEMENTS, "statements").at(self.span)
 
-    @contextmanager
-    def nested(self, span: Span, what: str = "expressions", limit: int = MAX_DEPTH) -> Iterator[None]:
+    def nested(self, span: Span, what: str = "expressions", limit: int = MAX_DEPTH) -> AbstractContextManager[None]:
         """Count one level of nesting. Raises TooDeep."""
-        with nested(self.unit.nesting, what, span, limit):  # shared by all functions: calls are lowered in callers
-            yield
+        return nested(self.unit.nesting, what, span, limit)  # shared by all functions: calls are lowered in callers
 
     def at(self, node: s.Node) -> int:
         """The line of a node, 0 if it is not in the operation's text."""
