@@ -74,9 +74,9 @@ class StatementBuilder:
         self._counts: dict[str, int] = {}
         self._depths: dict[Expr, int] = {}
 
-    def emit(self, statement: Stmt) -> None:
+    def emit(self, *statements: Stmt) -> None:
         """Append to the innermost block."""
-        self.blocks[-1].append(statement)
+        self.blocks[-1].extend(statements)
 
     def fresh(self, name: str) -> str:
         """A name for a local that nothing else in this function has."""

@@ -89,7 +89,7 @@ class FunctionLowering:
         if inlined.flag is not None:
             self.frame.emit(ir.Declare(inlined.flag.name, BOOL, line=self.frame.line))
         if inlined.returns == 0 or (inlined.returns == 1 and inlined.flag is None and isinstance(body[-1], ir.Break)):
-            self.frame.blocks[-1].extend(body[: len(body) - inlined.returns])
+            self.frame.emit(*body[: len(body) - inlined.returns])
         else:
             self.frame.emit(ir.While(TRUE, (*body, ir.Break(line=self.frame.line)), line=self.frame.line))
         unit.active.pop()
@@ -103,7 +103,7 @@ class FunctionLowering:
             names = self._bind_parameter(parameter, kind, tuple(type_of(arg) for arg in args))
         for name, arg in zip(names, args, strict=True):
             self.frame.emit(ir.Declare(name, type_of(arg), arg, line=self.frame.line))
-        self.frame.blocks[-1].extend(bound)
+        self.frame.emit(*bound)
 
     def give(self, value: Expr | None) -> None:
         """Return from the function."""

@@ -132,7 +132,7 @@ class Declarations:
             *before, last = assigned
             assert isinstance(last, Assign), "pointing somewhere is an assignment"
             assert variable.type is not None, "pointing somewhere settles the type"
-            self.frame.blocks[-1].extend(before)
+            self.frame.emit(*before)
             self.frame.emit(Declare(variable.name, variable.type, last.value, line=self.frame.line))
         self.frame.bind(each.name, variable, each.span)
 

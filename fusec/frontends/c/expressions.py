@@ -227,7 +227,7 @@ class ExpressionLowering:
         else:
             value = self.value(node.value)
         mark = self.frame.mark
-        self.frame.blocks[-1].extend(found)
+        self.frame.emit(*found)
         (value,) = self.frame.kept([value], mark)
         if node.op:
             value = self.frame.bounded(binary(node.op, self.storage.load(place), value, node.span))
@@ -241,7 +241,7 @@ class ExpressionLowering:
             moved = s.Binary(node.span, node.op, node.span, node.target, node.value)
             if node.op not in ("+", "-"):
                 raise BadOperands(f"{node.op}=", "pointers", "only += and -= move pointers").at(node.span)
-            self.frame.emit(Assign(target.name, self.lvalues.address(moved).pointer, line=self.frame.line))
+            self.frame.set(target, self.lvalues.address(moved).pointer)
             return
         self.point(target, self.lvalues.address(node.value), node.value.span)
 
@@ -265,7 +265,7 @@ class ExpressionLowering:
                 span
             )
         pointer = self.lvalues.unbytes(address).pointer if address.offset is not None else address.pointer
-        self.frame.emit(Assign(target.name, pointer, line=self.frame.line))
+        self.frame.set(target, pointer)
 
     def effect(self, node: s.Expression) -> None:
         """Lower an expression for its effect alone."""

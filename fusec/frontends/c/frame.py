@@ -16,7 +16,7 @@ from fusec.frontends.c.c_types import CType
 from fusec.frontends.c.context import Bindings, CallOperand, Candidate, Record, Template, TranslationUnit
 from fusec.frontends.c.folding import Known
 from fusec.frontends.c.sequencing import changes
-from fusec.frontends.c.symbols import Address, NamedConstant, Place, Symbol, Variable
+from fusec.frontends.c.symbols import Address, NamedConstant, Place, PointerVariable, Symbol, Variable
 from fusec.frontends.c.unknown_names import unknown_name
 from fusec.frontends.lowering import MAX_DEPTH, MAX_STATEMENTS, StatementBuilder, nested
 from fusec.ir import loops as ir
@@ -186,7 +186,7 @@ class FunctionFrame(StatementBuilder):
             b = lower(node.orelse)
         return a, b, then, orelse
 
-    def set(self, local: ir.Local, value: Expr) -> None:
+    def set(self, local: ir.Local | PointerVariable, value: Expr) -> None:
         """Assign to a local."""
         self.emit(ir.Assign(local.name, value, line=self.line))
 

@@ -119,7 +119,7 @@ class _KernelLowering:
         if self.frame.left_early:
             self.frame.emit(ir.While(TRUE, (*body, ir.Break())))
         else:
-            self.frame.blocks[-1].extend(body)
+            self.frame.emit(*body)
 
     def _element(self, param: ParamDecl) -> ir.Element:
         const = param.name not in self.outputs and not param.non_const

@@ -351,7 +351,7 @@ class LvalueLowering:
             raise NotAPlace(f"'{op}'").at(target.span)
         old = self.frame.temporary(found.pointer) if after else found.pointer
         moved = self.moved(found.pointer, const(1 if op == "++" else -1, INT64))
-        self.frame.emit(Assign(found.pointer.name, moved, line=self.frame.line))
+        self.frame.set(found.pointer, moved)
         return sym.Address(old, found.element, found.const)
 
     def _chosen(self, node: s.Choose) -> sym.Address:

@@ -103,9 +103,7 @@ class StatementLowering:
         for at, piece in enumerate(pieces):
             with self.frame.block() as body:
                 self._links(piece, orelse if at == len(flags) else flags[at])
-            self.frame.emit(ir.If(flags[at - 1], tuple(body), line=self.frame.line)) if at else self.frame.blocks[
-                -1
-            ].extend(body)
+            self.frame.emit(*([ir.If(flags[at - 1], tuple(body), line=self.frame.line)] if at else body))
 
     def _links(self, links: list[s.IfNode], last: s.Body | ir.Local) -> None:
         """A chain that ends in a statement, or in setting a flag."""
@@ -220,7 +218,7 @@ class StatementLowering:
 
     def leave(self) -> None:
         """End this element's work."""
-        self.frame.blocks[-1].extend(self.frame.exits)
+        self.frame.emit(*self.frame.exits)
         self.frame.emit(ir.Return(line=self.frame.line))
 
     # --- switch ---
@@ -242,7 +240,7 @@ class StatementLowering:
         self.frame.extra -= levels
         chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
         if not wraps:
-            self.frame.blocks[-1].extend(chain)
+            self.frame.emit(*chain)
             return
         context = self.frame.break_targets.pop()
         if context.flag is not None:
