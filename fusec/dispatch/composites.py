@@ -94,15 +94,13 @@ def _pieces(steps: Sequence[CompiledLaunch], outside: CompositeInterface) -> lis
     where = {(slot.param, slot.axis): at for at, slot in enumerate(outside.slots, 1)}
     pieces = []
     for step in steps:
-        arrays = dict(step.launch.arrays)
         copies = [(slot, where[name, half], 0) for slot, name, _, half in step.arguments.scalars]
         places = []
         for slot, name, offset in step.arguments.pointers:
-            known = arrays.get(name, name)
-            if known in outside.arrays:
-                places.append((slot, known, offset))
+            if name in outside.arrays:
+                places.append((slot, name, offset))
             else:
-                copies.append((slot, where[known, 0], offset))
+                copies.append((slot, where[name, 0], offset))
         pieces.append(CompositePiece(step.executable, step.arguments.template, copies, places, step.launch.positions))
     return pieces
 

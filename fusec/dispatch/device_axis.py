@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -179,20 +179,19 @@ def make_plan(kernel: AxisSpec, call: DeviceAxisCall) -> DeviceAxisPlan:
         for name, shape, dtype in launch.made:
             offsets[name] = nbytes
             nbytes += room_of(shape, dtype)
-        steps.append(_step(kernel, bound, launch, call.device, offsets))
-    return DeviceAxisPlan(bound, Steps(tuple(steps), nbytes))
+        steps.append(_step(kernel, bound, launch, call.device))
+    return DeviceAxisPlan(bound, Steps(tuple(steps), nbytes, offsets))
 
 
-def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: Mapping[str, int]) -> DeviceLaunch:
-    """One kernel. number: of the device. offsets: where arrays lie in memory of the call, by their names in it."""
+def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int) -> DeviceLaunch:
+    """One kernel. number: of the device."""
     generate = partial(kernel.kind.generate, kernel.definition, bound.request, launch, ON_DEVICE, 1)
     key = (bound.request.key, launch.code(True))
     module = device.compiled(kernel.kind.name, kernel.definition.texts, key, number, generate)
     known = {AXIS: launch.extent, **bound.sizes}
     arguments = arrange(module.kernel, launch, launch.threads, bound.raw, known)
-    between = tuple((name, offsets[known_as]) for name, known_as in launch.arrays if known_as in offsets)
     threads = prod(launch.threads)
-    return DeviceLaunch(module, arguments, cuda.Launcher(module, threads, number), threads, between)
+    return DeviceLaunch(module, arguments, cuda.Launcher(module, threads, number), threads)
 
 
 # --- running -------------------------------------------------------------------------------------------------------

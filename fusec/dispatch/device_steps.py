@@ -17,25 +17,21 @@ ALIGNED = 256  # bytes, as the driver's own memory
 
 @dataclass(frozen=True)
 class DeviceLaunch:
-    """One kernel, with its arguments.
-
-    threads: of its launch. between: where the arrays lie that it shares with other kernels: (name, offset in bytes) in
-    memory of the call.
-    """
+    """One kernel, with its arguments."""
 
     module: CompiledModule
     arguments: Arguments
     launcher: cuda.Launcher
-    threads: int
-    between: tuple[tuple[str, int], ...]
+    threads: int  # of its launch
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The kernels of a call in order. nbytes: of the memory between them."""
+    """The kernels of a call in order."""
 
     order: tuple[DeviceLaunch, ...]
-    nbytes: int
+    nbytes: int  # of the memory between them
+    offsets: Mapping[str, int]  # where arrays lie there, in bytes, by their names among all kernels
 
     def run(
         self, addresses: Mapping[str, int], values: Mapping[str, object], name: str, device: int, stream: int
@@ -45,10 +41,9 @@ class Steps:
         addresses: of arrays. values: numbers. name: of the kernel, for messages.
         """
         between = cuda.empty((self.nbytes,), UINT8, device=device, stream=stream) if self.nbytes else None
-        known = dict(addresses)
+        start = 0 if between is None else between.pointer
+        known = {**addresses, **{array: start + offset for array, offset in self.offsets.items()}}
         for step in self.order:
-            if between is not None:
-                known |= {array: between.pointer + offset for array, offset in step.between}
             words = step.arguments.fill(known, values, name)
             try:
                 step.launcher(words, stream)

@@ -42,7 +42,9 @@ def put_before(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, following: Call
     if reason:
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return following
-    step = plan.steps[0] if len(plan.steps) == 1 else composites.sequence(kernel, bound, plan.steps)
+    # One kernel whose operands are the arguments, or a composite.
+    is_alone = len(plan.steps) == 1 and all(name == known for name, known in plan.steps[0].launch.arrays)
+    step = plan.steps[0] if is_alone else composites.sequence(kernel, bound, plan.steps)
     given, (shape, *_) = call.outputs is not None, bound.shapes
     offsets = {name: offset for name, _, offset in step.launch.operands}
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
@@ -92,7 +94,6 @@ class Repeat:
             (
                 step.arguments.fill, step.executable.run, step.launch.positions,
                 [(known, prod(shape) * dtype.nbytes) for known, shape, dtype in step.launch.made],
-                [(name, known) for name, known in step.launch.arrays if name != known],
             )
             for step in plan.steps
         ]  # fmt: skip
@@ -113,7 +114,7 @@ class Repeat:
             results.append(result := memory.empty(self.shape, dtype))
             addresses[name] = self.address_of(result)
         held: list[object] = []  # what lies between the kernels
-        for fill, run, positions, made, renamed in self.steps:
+        for fill, run, positions, made in self.steps:
             for known, nbytes in made:
                 if nbytes < SMALL:
                     room = array("b", bytes(nbytes))
@@ -123,8 +124,6 @@ class Repeat:
                     large = memory.empty((nbytes,), BYTES)
                     addresses[known] = self.address_of(large)
                     held.append(large)
-            for name, known in renamed:
-                addresses[name] = addresses[known]
             slots = fill(addresses, values, self.name)
             run(slots.buffer_info()[0], positions)
         return results[0] if len(results) == 1 else tuple(results)

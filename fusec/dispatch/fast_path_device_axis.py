@@ -56,7 +56,7 @@ def cached_call(
         makers = tuple(source.maker(shape, range(len(shape)), dtype, call.device) for shape, dtype in typed)
     return CachedCall(
         launches=tuple(
-            cached_launch(kernel.signature, each.launcher, each.arguments, dict(each.between))
+            cached_launch(kernel.signature, each.launcher, each.arguments, plan.steps.offsets)
             for each in plan.steps.order
         ),
         makers=makers,

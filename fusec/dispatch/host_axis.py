@@ -218,10 +218,9 @@ def _run_steps(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, outputs: Sequen
     arrays: dict[str, Array] = dict(call.sources)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
     for step in plan.steps:
-        for name, shape, dtype in step.launch.made:
-            arrays[name] = memory.empty(shape, dtype.numpy)
-        addresses = {name: arrays[known].__array_interface__["data"][0] for name, known in step.launch.arrays}
-        addresses |= {name: arrays[name].__array_interface__["data"][0] for name in plan.bound.raw}
+        arrays |= {name: memory.empty(shape, dtype.numpy) for name, shape, dtype in step.launch.made}
+    addresses = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
+    for step in plan.steps:
         slots = step.arguments.fill(addresses, call.values, kernel.name)
         step.executable.run(slots.buffer_info()[0], step.launch.positions)
 

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.signature import Parameter
-from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
+from fusec.kinds.launch import Launch
 
 
 @dataclass(frozen=True)
-class Space:
-    """The iteration space of a call and how its operands lie in it."""
+class Space(Launch):
+    """The iteration space of a call, whose axes may be merged, and how its operands lie in it, inputs first."""
 
     shape: Shape  # the broadcast shape
-    extents: Shape  # of the walk, whose axes may be merged
-    operands: tuple[tuple[str, Shape, int], ...]  # name, strides in bytes, offset in bytes; inputs first
     raw: Mapping[str, View]  # the arrays that the body addresses itself
     views: Mapping[str, View]  # all arrays
-    layout: Layout
 
     @property
     def size(self) -> int:
         """The number of elements that the operation runs for."""
-        return prod(self.extents)
+        return self.positions
 
 
 def make_space(
@@ -48,5 +44,5 @@ def make_space(
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
     layout = layouts.make_layout(nest, walked, raw, c_order=uses_index, vectors=vectors)
     layout = replace(layout, streaming=streaming) if streaming else layout
-    operands = zip((name for name, _ in walked), nest.strides, nest.offsets, strict=True)
-    return Space(shape, nest.extents, tuple(operands), dict(raw), dict([*walked, *raw]), layout)
+    operands = tuple(zip((name for name, _ in walked), nest.strides, nest.offsets, strict=True))
+    return Space(layout, nest.extents, operands, shape, dict(raw), dict([*walked, *raw]))

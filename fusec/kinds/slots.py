@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from math import prod
-from typing import Protocol
 
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.scalars import encode
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, Slot
 from fusec.base.records import dataclass
+from fusec.kinds.launch import Launch
 
 
 @dataclass(frozen=True)
@@ -32,27 +32,21 @@ class Arguments:
         return slots
 
 
-class Walks(Protocol):
-    """A kernel's operands along its walk."""
-
-    @property
-    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
-        """Name, strides in bytes, offset in bytes."""
-
-
 def arrange(
-    kernel: Kernel, walk: Walks, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
+    kernel: Kernel, launch: Launch, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
 ) -> Arguments:
-    """Match the slots of a kernel with its walk.
+    """Match the slots of a kernel with its launch; arrays go by their names among all launches of a call.
 
     extents: of the kernel's own space. raw: the arrays that the texts address. known: numbers that no call changes.
     """
-    walks = {name: (strides, offset) for name, strides, offset in walk.operands}
+    walks = {name: (strides, offset) for name, strides, offset in launch.operands}
+    arrays = dict(launch.arrays)
     template, pointers, scalars = array("q"), [], []
     for position, slot in enumerate(kernel.slots):
         template.append(_constant(slot, extents, walks, raw, known))
         if slot.kind == "pointer":
-            pointers.append((position, slot.param, walks[slot.param][1] if slot.param in walks else 0))
+            offset = walks[slot.param][1] if slot.param in walks else 0
+            pointers.append((position, arrays.get(slot.param, slot.param), offset))
         elif slot.kind == "scalar" and slot.param not in known:
             scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
     return Arguments(template, tuple(pointers), tuple(scalars))

@@ -37,8 +37,8 @@ Generate = Callable[[Program, Layout], Kernel]
 class Reduced:
     """One reduction of given arrays.
 
-    programs: of the phases in order. outputs: name -> array of the right shape and dtype. partials: (name as output,
-    name as input, dtype) of the arrays between phases. expected: the bits that outputs must have.
+    programs: of the phases in order. outputs: name -> array of the right shape and dtype. expected: the bits that
+    outputs must have.
     """
 
     name: str
@@ -46,7 +46,6 @@ class Reduced:
     programs: Sequence[Program]
     arrays: Mapping[str, np.ndarray]
     expected: Mapping[str, np.ndarray]
-    partials: Sequence[tuple[str, str, np.dtype]]
     scalars: Mapping[str, object]
     count: int
 
@@ -57,25 +56,19 @@ class Reduced:
         known = {AXIS: phase.extents[phase.axis], REDUCED: self.count}
         arguments = arrange(kernel, phase, phase.threads, raw, known)
         assert all(offset == 0 for *_, offset in arguments.pointers), "axes are not reversed here"
-        words = arguments.fill(dict.fromkeys(self.buffers_of(at), 0), self.scalars, self.name)
-        names = {slot: self.buffers_of(at)[name] for slot, name, _ in arguments.pointers}
+        words = arguments.fill({name: 0 for _, name, _ in arguments.pointers}, self.scalars, self.name)
+        names = {slot: name for slot, name, _ in arguments.pointers}
         return [
             names[number] if number in names else _bytes(word, slot)
             for number, (word, slot) in enumerate(zip(words, kernel.slots, strict=True))
         ]
 
-    def buffers_of(self, at: int) -> dict[str, str]:
-        """Which buffer each array of a phase is: the results of one phase are given to the next."""
-        own = {name: name for name in (*self.arrays, *self.expected)}
-        stored = {stored: f"{stored}_{at}" for stored, _, _ in self.partials}
-        return own | stored | {given: f"{stored}_{at - 1}" for stored, given, _ in self.partials}
-
     @property
     def buffers(self) -> dict[str, Buffer]:
         """Memory for all launches."""
         made: dict[str, Buffer] = {name: array for name, array in self.arrays.items() if name not in self.expected}
-        for at, phase in enumerate(self.phases[:-1]):
-            made |= {f"{stored}_{at}": Workspace(phase.space, dtype) for stored, _, dtype in self.partials}
+        for phase in self.phases:
+            made |= {name: Workspace(shape, dtype.numpy) for name, shape, dtype in phase.made}
         return made | {name: Output(each.shape, each.dtype) for name, each in self.expected.items()}
 
 
@@ -122,9 +115,8 @@ def reduced(
         follow_the_oracle(phase, part, memory, {REDUCED: prod(shape[axis] for axis in axes)})
         memory |= {given: memory[each] for each, given, _ in partials if each in memory}
     programs = [reduction_pipeline.threaded(part, phase) for part, phase in zip(ready, found, strict=True)]
-    named = [(stored, given, dtype.numpy) for stored, given, dtype in partials]
     count = prod(shape[axis] for axis in axes)
-    return Reduced(name, found, programs, arrays, outputs, named, {}, count)
+    return Reduced(name, found, programs, arrays, outputs, {}, count)
 
 
 def follow_the_oracle(phase: Phase, reduction: ReductionIR, memory: Mapping[str, np.ndarray], scalars: dict) -> None:
@@ -241,7 +233,5 @@ def called(kernel: ReductionKernel, *args: object, axis: object = None, where: n
         reduction_pipeline.threaded(reduction_pipeline.prepared(kernel.definition, bound.request, phase), phase)
         for phase in bound.launches
     ]
-    made = enumerate(bound.launches[0].made)
-    named = [(f"_partial{at}", f"_given{at}", dtype.numpy) for at, (_, _, dtype) in made]
     title = f"{kernel.name} of {bound.types} {bound.shape} along {axis}"
-    return Reduced(title, bound.launches, programs, arrays, expected, named, call.values, bound.count)
+    return Reduced(title, bound.launches, programs, arrays, expected, call.values, bound.count)

@@ -35,9 +35,8 @@ class Scanned(Reduced):
         step = self.phases[at]
         arguments = arrange(kernel, step, step.extents, {}, {AXIS: step.extent})
         assert all(offset == 0 for *_, offset in arguments.pointers), "axes are not reversed here"
-        known = dict(step.arrays)
-        words = arguments.fill(dict.fromkeys(known, 0), {}, self.name)
-        names = {slot: known[name] for slot, name, _ in arguments.pointers}
+        words = arguments.fill(dict.fromkeys(dict(step.arrays).values(), 0), {}, self.name)
+        names = {slot: name for slot, name, _ in arguments.pointers}
         return [
             names[number] if number in names else _bytes(word, slot)
             for number, (word, slot) in enumerate(zip(words, kernel.slots, strict=True))
@@ -73,4 +72,4 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     is_last = steps[0].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
-    return Scanned(title, steps, programs, given, outputs, [], {}, 0)  # type: ignore[arg-type]
+    return Scanned(title, steps, programs, given, outputs, {}, 0)  # type: ignore[arg-type]

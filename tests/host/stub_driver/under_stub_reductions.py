@@ -13,8 +13,10 @@ from stub import emitted_twin
 
 import fusec
 from fusec.base.kernel_abi import Kernel, Layout
+from fusec.dispatch.axis_spec import Along
 from fusec.runtime import cuda
 from fusec.runtime.cuda import launching, nvrtc
+from tests.support.differences import differences
 
 sys.path.append(str(Path(__file__).parents[1]))
 library = ctypes.CDLL("libcuda.so.1")
@@ -56,6 +58,17 @@ class Exporter:
 
 
 X = np.random.default_rng(0).normal(size=20_000).astype("f4")
+
+
+def test_a_kind_of_kernels_made_outside_runs_on_devices() -> None:
+    kernel, wanted = differences(), np.diff(X.reshape(100, 200), axis=0)
+    x, out = cuda.from_numpy(X.reshape(100, 200)), cuda.from_numpy(np.zeros_like(wanted))
+    for _ in range(3):  # later calls take the fast path
+        (found,) = kernel.run((x,), None, Along(0))
+        assert found.numpy().tobytes() == wanted.tobytes()
+        kernel.run((x,), out, Along(0))
+        assert out.numpy().tobytes() == wanted.tobytes()
+    assert kernel.quick[0, False, False](x).numpy().tobytes() == wanted.tobytes()
 
 
 def test_the_kernels_of_a_reduction_follow_each_other_on_one_stream():
