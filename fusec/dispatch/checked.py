@@ -136,7 +136,7 @@ def run(
         arrays = {param.name: arg for param, arg in zip(kernel.params[:nin], args, strict=False) if not is_number(arg)}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}  # type: ignore[attr-defined]
         spec = kernel.specialisation()
-        raise fault_of(kernel, words, shapes, dict(spec.types), spec.scalars, _space(kernel, shapes, outputs, size))
+        raise fault_of(kernel, words, shapes, dict(spec.types), _space(kernel, shapes, outputs, size))
     return outputs
 
 
@@ -165,13 +165,13 @@ def fault_of(
     words: np.ndarray[Any, Any],
     shapes: Mapping[str, Shape],
     types: Mapping[str, DType],
-    scalars: frozenset[str],
     space: Shape = (),
 ) -> FusecError:
     """The error that the words of FAULT describe.
 
-    shapes: of the arrays of the call; types: of all; scalars: the others; space: the shape of what it ran over.
+    shapes: of the arrays of the call; types: of all; space: the shape of what it ran over.
     """
+    scalars = frozenset(param.name for param in kernel.in_params if param.name not in shapes) - {FAULT}
     ndims = {param.name: len(shapes.get(param.name, ())) for param in kernel.params if param.raw}
     source = kernel.definition
     assert isinstance(source, CheckedSource), "only checked kernels have faults"

@@ -24,6 +24,7 @@ from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import checked, combining, exact_totals
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound
+from fusec.dispatch.exact_totals import RunningOrder
 from fusec.dispatch.planned import Planned
 from fusec.errors.checks import LocalArrayAfterTheCheck
 from fusec.frontends.python.definition import ReductionFunctions
@@ -108,7 +109,7 @@ def _compare(kernel: AxisSpec, request: Request, values: Array, along: Along) ->
     axes = normalised(kernel.name, along.axis, values.shape)
     if isinstance(definition, ScanDefinition):
         axis = axes[0] if axes else 0
-        exact_totals.check_running(kernel.name, op, values, axis, definition.exclusive, along.reverse)
+        exact_totals.check_running(kernel.name, op, values, RunningOrder(axis, definition.exclusive, along.reverse))
     else:
         exact_totals.check_totals(kernel.name, op, values, axes, None)
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import is_number, memory_order
-from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.recent import Recent
+from fusec.base.records import dataclass
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.compiler import pipeline
@@ -36,6 +36,47 @@ MODULES = 512  # compiled kernels kept in memory
 _modules: Recent[str, CompiledModule] = Recent(MODULES)
 
 
+@dataclass
+class DeviceCall:
+    """A call of a kernel, read."""
+
+    kernel: KernelSpec
+    args: tuple[object, ...]
+    arrays: list[DeviceArray | None]  # of all parameters; None for numbers and for outputs to allocate
+    types: dict[str, DType]
+    shape: Shape  # of the space
+    stream: int  # a handle
+    device: int
+
+    @property
+    def on(self) -> cuda.StreamOn:
+        """Where it is enqueued."""
+        return cuda.StreamOn(self.stream, self.device)
+
+    @property
+    def given(self) -> bool:
+        """Whether outputs were passed."""
+        return len(self.args) > self.kernel.nin
+
+    @property
+    def views(self) -> list[View | None]:
+        """The arrays as memory."""
+        return [
+            None if each is None else View(each.pointer, each.shape, each.strides, each.dtype) for each in self.arrays
+        ]
+
+    @property
+    def is_written(self) -> list[bool]:
+        """Whether the kernel writes the array of a parameter."""
+        kernel = self.kernel
+        return [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+
+    @property
+    def like(self) -> object:
+        """The first array, whose library new ones have."""
+        return next(arg for arg, each in zip(self.args, self.arrays, strict=False) if each is not None)
+
+
 def run(
     kernel: KernelSpec,
     args: tuple[object, ...],
@@ -54,20 +95,15 @@ def run(
     shapes = [None if each is None else each.shape for each in arrays]
     shape = host.loop_shape(kernel, shapes, size)
     host.check_shapes(kernel, shapes, shape, size)
-    given = len(args) > kernel.nin
-    outputs = list(args[kernel.nin :])
-    described = arrays
-    if given or any(param.non_const for param in kernel.in_params):
-        arrays = _protect(kernel, args, arrays, handle)
-    is_usual = size == -1 and block_size is None and all(map(operator.is_, described, arrays))
-    if not given:
-        outputs = _allocate(kernel, args, arrays, types, shape, device, handle)
-        arrays[kernel.nin :] = [cuda.describe(each, handle) for each in outputs]
-    done = _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
+    call = DeviceCall(kernel, args, arrays, types, shape, handle, device)
+    is_usual = size == -1 and block_size is None
+    if call.given or any(param.non_const for param in kernel.in_params):
+        is_usual = not _copy_disturbed(call) and is_usual
+    outputs = args[kernel.nin :] or _allocate(call)
+    done = _launch(call, block_size)
     if done is not None and is_usual:
-        _remember(kernel, args, arrays, done, (handle, device))
-    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
-    return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
+        _remember(call, done)
+    return outputs if call.given else tuple(cuda.deliver(call.like, each) for each in outputs)
 
 
 def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
@@ -84,129 +120,98 @@ def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list
     return arrays + [None] * (kernel.nargs - len(arrays))
 
 
-def _view(array: DeviceArray) -> View:
-    return View(array.pointer, array.shape, array.strides, array.dtype)
-
-
-def _allocate(
-    kernel: KernelSpec,
-    args: tuple[object, ...],
-    arrays: Sequence[DeviceArray | None],
-    types: dict[str, DType],
-    shape: Shape,
-    device: int,
-    stream: int,
-) -> list[object]:
+def _allocate(call: DeviceCall) -> tuple[object, ...]:
     """New outputs in the library of the first array, laid out like the inputs; the launch clears them if it must."""
-    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
-    inputs = zip(kernel.in_params, arrays, strict=False)
-    rows = [
-        layouts.broadcast_strides(_view(each), shape) for param, each in inputs if each is not None and not param.raw
-    ]
+    kernel, shape = call.kernel, call.shape
+    inputs = zip(kernel.in_params, call.views, strict=False)
+    rows = [layouts.broadcast_strides(each, shape) for param, each in inputs if each is not None and not param.raw]
     made = []
     for param in kernel.out_params:
         order = tuple(range(len(shape))) if param.raw else memory_order(shape, rows)
-        array = cuda.allocate(like, shape, types[param.name], order, cuda.StreamOn(stream, device))
-        made.append(array)
-    return made
+        made.append(cuda.allocate(call.like, shape, call.types[param.name], order, call.on))
+    call.arrays[kernel.nin :] = [cuda.describe(each, call.stream) for each in made]
+    return tuple(made)
 
 
-def _protect(
-    kernel: KernelSpec, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
-) -> list[DeviceArray | None]:
-    """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
-    pairs = _pairs(kernel, arrays)
-    held = [None if each is None else ArrayArgument(param.name, _view(each), raw=param.raw) for param, each in pairs]
-    is_written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
-    outputs = [each for each, written in zip(held, is_written, strict=True) if each is not None and written]
-    check_outputs(kernel.name, outputs)
-    protected = list(arrays)
-    for position, each in enumerate(held):
-        if each is not None and not is_written[position] and is_copied(each, outputs):
-            (copy,) = run(KernelSpec.copier(), (args[position],), -1, stream, None)
-            protected[position] = cuda.describe(copy, stream)
-    return protected
+def _copy_disturbed(call: DeviceCall) -> bool:
+    """Copy inputs that a given output overlaps in another order, if any; refuse outputs that overlap each other."""
+    named = zip(call.kernel.params, call.views, call.is_written, strict=True)
+    held = [
+        (None if view is None else ArrayArgument(param.name, view, raw=param.raw), written)
+        for param, view, written in named
+    ]
+    outputs = [each for each, written in held if each is not None and written]
+    check_outputs(call.kernel.name, outputs)
+    found = False
+    for position, (each, written) in enumerate(held):
+        if each is not None and not written and is_copied(each, outputs):
+            (copy,) = run(KernelSpec.copier(), (call.args[position],), -1, call.stream, None)
+            call.arrays[position], found = cuda.describe(copy, call.stream), True
+    return found
 
 
-def _pairs(kernel: KernelSpec, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
-    return list(zip(kernel.params, arrays, strict=True))
-
-
-def _launch(
-    kernel: KernelSpec,
-    args: tuple[object, ...],
-    arrays: Sequence[DeviceArray | None],
-    types: dict[str, DType],
-    shape: Shape,
-    where: tuple[int, int, int | None],
-    given: bool,
-) -> DevicePlan | None:
+def _launch(call: DeviceCall, block_size: int | None) -> DevicePlan | None:
     """Enqueue; what a repeated call can use again, None if it would have more to do than to launch."""
-    stream, device, block_size = where
-    if 0 in shape:
+    if 0 in call.shape:
         return None
-    described = (
-        (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES) for each in arrays if each is not None
-    )
-    key = (shape, device, tuple(each is None for each in arrays), *described)
-    plan = kernel.device_plans.get(key)
-    if plan is None:
-        plan = kernel.device_plans.keep(key, _make_plan(kernel, arrays, types, shape, device))
+    kernel, (stream, device) = call.kernel, (call.stream, call.device)
+    plan = _plan(call)
     kernel.remember(plan.spec)
-    module = plan.module
-    addresses = {param.name: each.pointer for param, each in _pairs(kernel, arrays) if each is not None}
-    values = {param.name: arg for param, arg in zip(kernel.params, args, strict=False)}
+    pairs = zip(kernel.params, call.arrays, strict=True)
+    addresses = {param.name: each.pointer for param, each in pairs if each is not None}
+    values = {param.name: arg for param, arg in zip(kernel.params, call.args, strict=False)}
     words = plan.arguments.fill(addresses, values, kernel.name)
-    present = [each for each in arrays if each is not None]
-    cuda.acquire(present, stream, device)
-    cleared = [] if given else [param.raw or param.name in module.kernel.fills for param in kernel.out_params]
-    for is_cleared, each in zip(cleared, arrays[kernel.nin :], strict=False):
-        if each is not None and is_cleared:
-            cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
-    cuda.launch(module, words, plan.space.size, cuda.StreamOn(stream, device), block_size)
-    cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
+    outputs = [each for each in call.arrays[kernel.nin :] if each is not None]
+    cuda.acquire([each for each in call.arrays if each is not None], stream, device)
+    fills = plan.module.kernel.fills
+    cleared = [] if call.given else [param.raw or param.name in fills for param in kernel.out_params]
+    for is_cleared, each in zip(cleared, outputs, strict=False):
+        if is_cleared:
+            cuda.fill_with_zeros(each.pointer, prod(each.shape) * each.dtype.nbytes, device, stream)
+    cuda.launch(plan.module, words, plan.space.size, call.on, block_size)
+    cuda.release(outputs, stream, device)
     return None if any(cleared) else plan
 
 
-def _make_plan(
-    kernel: KernelSpec, arrays: Sequence[DeviceArray | None], types: dict[str, DType], shape: Shape, device: int
-) -> DevicePlan:
+def _plan(call: DeviceCall) -> DevicePlan:
+    """The plan of a call, made and stored at the first call of its kind."""
+    described = [
+        None if each is None else (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES)
+        for each in call.arrays
+    ]
+    key = (call.shape, call.device, *described)
+    kernel: KernelSpec = call.kernel
+    found: DevicePlan | None = kernel.device_plans.get(key)
+    return kernel.device_plans.keep(key, _make_plan(call)) if found is None else found
+
+
+def _make_plan(call: DeviceCall) -> DevicePlan:
     """Lay out the space, compile."""
-    views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
-    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
-    numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
-    spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
+    kernel, named = call.kernel, list(zip(call.kernel.params, call.views, strict=True))
+    views = [(param, each) for param, each in named if each is not None]
+    space = make_space(call.shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
+    numbers = frozenset(param.name for param, each in named if each is None)
+    spec = Specialisation(tuple(call.types.items()), numbers, space.layout, kernel.fp)
     generate = partial(pipeline.generate, kernel.definition, spec, ON_DEVICE)
-    module = compiled("elementwise", kernel.definition.texts, (spec.key,), device, generate)
+    module = compiled("elementwise", kernel.definition.texts, (spec.key,), call.device, generate)
     return DevicePlan(module, arrange(module.kernel, space, space.extents, space.raw, {}), space, spec)
 
 
-def _remember(
-    kernel: KernelSpec,
-    args: tuple[object, ...],
-    arrays: Sequence[DeviceArray | None],
-    done: DevicePlan,
-    where: tuple[int, int],
-) -> None:
+def _remember(call: DeviceCall, done: DevicePlan) -> None:
     """Let later calls of this kind take the short way, if the library of all the arrays has one."""
-    stream, device = where
-    source = device_plans.library_of(args, device, stream)
+    kernel, args, views, device = call.kernel, call.args, call.views, call.device
+    source = device_plans.library_of(args, device, call.stream)
     if source is None:
         return
-    views = [None if each is None else _view(each) for each in arrays]
-    written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    launcher = cuda.Launcher(done.module, done.space.size, device)
     ready = fast_path_device.CachedCall(
-        launches=(
-            device_plans.cached_launch(
-                kernel.signature, cuda.Launcher(done.module, done.space.size, device), done.arguments, {}
-            ),
-        ),
+        launches=(device_plans.cached_launch(kernel.signature, launcher, done.arguments, {}),),
         makers=tuple(
             source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)
             for view in views[len(args) :]
             if view is not None
         ),
-        pairs=device_plans.pairs_of(views, written, [param.raw for param in kernel.params], len(args)),
+        pairs=device_plans.pairs_of(views, call.is_written, [param.raw for param in kernel.params], len(args)),
         source=source,
         device=device,
         nin=kernel.nin,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,26 +25,33 @@ def check_totals(
     if dtype is None or not dtype.is_integer or op not in NAMES or not values.size:
         return
     exact = np.asarray(_sums(values, axes) if op == "add" else _products(values, axes), dtype=object)
-    _compare(name, op, exact, values.size // exact.size, dtype, span)
+    _compare(name, f"the {NAMES[op]} of {values.size // exact.size} elements", exact, dtype, span)
 
 
-def check_running(
-    name: str, op: str, values: np.ndarray[Any, Any], axis: int, is_exclusive: bool, is_reverse: bool
-) -> None:
-    """The same for the running totals along an axis; is_exclusive: elements do not count towards their own total."""
+class RunningOrder(NamedTuple):
+    """The order of running totals."""
+
+    axis: int
+    is_exclusive: bool  # elements do not count towards their own total
+    is_reverse: bool
+
+
+def check_running(name: str, op: str, values: np.ndarray[Any, Any], order: RunningOrder) -> None:
+    """The same for running totals."""
     dtype = from_numpy(values.dtype)
     assert dtype is not None, "kernels made the values"
+    axis, is_exclusive, is_reverse = order
     if values.size:
         ufunc = np.add if op == "add" else np.multiply
         ordered = (np.flip(values, axis) if is_reverse else values).astype(object)
         exact = ufunc.accumulate(ordered, axis)
         if is_exclusive:
             exact = np.insert(np.delete(exact, -1, axis), 0, 0, axis)
-        _compare(name, op, np.flip(exact, axis) if is_reverse else exact, 0, dtype, None)
+        _compare(name, f"the running {NAMES[op]}", np.flip(exact, axis) if is_reverse else exact, dtype, None)
 
 
-def _compare(name: str, op: str, exact: np.ndarray[Any, Any], count: int, dtype: DType, span: Span | None) -> None:
-    """Raise TotalWraps for the first exact total that a dtype does not hold. count: of its elements, 0 if unknown."""
+def _compare(name: str, total_of: str, exact: np.ndarray[Any, Any], dtype: DType, span: Span | None) -> None:
+    """Raise TotalWraps for the first exact total that a dtype does not hold."""
     info = np.iinfo(dtype.numpy)
     wraps = np.asarray((exact < info.min) | (exact > info.max), bool)
     if wraps.any():
@@ -52,9 +59,8 @@ def _compare(name: str, op: str, exact: np.ndarray[Any, Any], count: int, dtype:
         total = int(exact[at])
         shown = f" is {total}," if abs(total) >> 128 == 0 else " is"
         wrapped = int(np.asarray(total % (1 << dtype.bits), np.uint64).astype(f"u{dtype.nbytes}").view(dtype.numpy))
-        what = f"the {NAMES[op]} of {count} elements{shown}" if count else f"the running {NAMES[op]}{shown}"
         element = str(at) if len(at) > 1 else str(at[0] if at else 0)
-        raise TotalWraps(name, what, dtype.name, str(wrapped), element).at(span)
+        raise TotalWraps(name, total_of + shown, dtype.name, str(wrapped), element).at(span)
 
 
 def _sums(values: np.ndarray[Any, Any], axes: tuple[int, ...] | None) -> Any:

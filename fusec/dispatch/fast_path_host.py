@@ -98,8 +98,8 @@ class Entries:
                 key: object = types
                 put_before = partial(host.typed_entry, kernel, plan, call.numbers)
             elif again and call.key not in self.chain:
-                places, deciding = host.places_of(kernel, plan, call), kernel.deciding(call)
-                key, put_before = call.key, partial(host.placed_entry, kernel, plan, call.numbers, places, deciding)
+                placed = host.placed(kernel, plan, call)
+                key, put_before = call.key, partial(host.placed_entry, kernel, plan, placed)
             else:
                 if again:
                     debug.show(2, f"{kernel.name}: a call does not qualify for its native entry; {WHY_NOT}")

@@ -23,6 +23,7 @@ from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
+from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
@@ -145,7 +146,7 @@ def make_plan(kernel: KernelSpec, call: ElementwiseCall) -> Plan:
     views, orders = _views(kernel, call, types, shape)
     space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
     if _exceeds_cache(kernel, views):
-        space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True)
+        space = replace(space, layout=replace(space.layout, streaming=True))
         debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
     executable = pipeline.executable(kernel.definition, spec)
@@ -263,25 +264,26 @@ def typed_entry(
     return fastcall.make(plan.executable, arguments, fallback, kernel.name, form)
 
 
-def placed_entry(
-    kernel: KernelSpec,
-    plan: Plan,
-    numbers: frozenset[str],
-    places: tuple[KnownLayout | None, ...],
-    deciding: Mapping[str, object],
-    fallback: Callable[..., object],
-) -> Callable[..., object]:
-    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan.
+@dataclass(frozen=True)
+class PlacedCall:
+    """The part of a call that may be stored."""
 
-    deciding: numbers that must be these.
-    """
+    numbers: frozenset[str]  # inputs passed by value
+    places: tuple[KnownLayout | None, ...]  # the layout of its arrays, including outputs to allocate
+    deciding: Mapping[str, object]  # numbers that must be these
+
+
+def placed_entry(
+    kernel: KernelSpec, plan: Plan, placed: PlacedCall, fallback: Callable[..., object]
+) -> Callable[..., object]:
+    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan."""
     from fusec.runtime.cpu import fastcall
 
-    reason = objection(kernel, plan, numbers, deciding)
+    reason = objection(kernel, plan, placed.numbers, placed.deciding)
     if reason:
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
-    known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
+    known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, placed.places, plan.orders)
     form = fastcall.CallForm(
         returns=kernel.returns,
         known=known,
@@ -290,7 +292,8 @@ def placed_entry(
         keyword=kernel.names_output,
         zeroed=plan.executable.kernel.fills,
     )
-    return fastcall.make(plan.executable, arg_specs(kernel, plan.types, numbers, deciding), fallback, kernel.name, form)
+    arguments = arg_specs(kernel, plan.types, placed.numbers, placed.deciding)
+    return fastcall.make(plan.executable, arguments, fallback, kernel.name, form)
 
 
 def objection(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:
@@ -347,13 +350,14 @@ def known_layout(view: View, aligned: bool, offset: int) -> KnownLayout:
     return KnownLayout(view.shape, view.strides, aligned, offset, low, high)
 
 
-def places_of(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> tuple[KnownLayout | None, ...]:
-    """The layout of a call's arrays, including outputs to allocate."""
+def placed(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> PlacedCall:
+    """A call without its arrays."""
     offsets = {name: offset for name, _, offset in plan.space.operands}
     views = plan.space.views
-    return tuple(
+    places = tuple(
         known_layout(views[param.name], given is None or given.flags.aligned, offsets.get(param.name, 0))
         if param.name in views
         else None
         for param, given in zip(kernel.params, call.arrays, strict=True)
     )
+    return PlacedCall(call.numbers, places, kernel.deciding(call))

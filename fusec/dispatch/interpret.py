@@ -60,7 +60,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
         raise BlockMisused(kernel.name, found.what).at(checked.line_of(program, found.line)) from None
     if fault[0]:
         shapes_of = {name: array.shape for name, array in arrays.items()}
-        raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers, shape)
+        raise checked.fault_of(kernel, fault, shapes_of, types, shape)
     return tuple(args[nin:]) if call.given else tuple(call.arrays[kernel.nin :])
 
 

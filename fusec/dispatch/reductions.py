@@ -23,7 +23,7 @@ from fusec.errors.reductions import NothingToReduce, RowsTooLong
 from fusec.ir.loops import GROUP, Query, Stmt
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
 from fusec.ir.walk import expressions, roots_of
-from fusec.kinds.reduction import Operand, Phase, Request, dense, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, Request, dense, phases
 from fusec.kinds.scan import Machine
 
 # What NumPy's messages call the built-in rules that have no identity.
@@ -70,11 +70,11 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
     found: tuple[Phase, ...] = ()
     if 0 not in shape:
         inputs = {name: each for name, each in views.items() if name in along}
-        operands = _operands(kernel, inputs, types, shape, axes, outputs)
-        found = phases(
-            shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses,
-            totals_as_is=uses and asks_for_positions(reduction.finish),
-        )  # fmt: skip
+        made = [dense(shape if p.name in kernel.elements else kept, types[p.name]) for p in kernel.out_params]
+        operands = _operands(kernel, inputs, shape, axes, outputs or made)
+        totals_as_is = uses and asks_for_positions(reduction.finish)
+        rules = PhaseRules(reduction.lanes, partials, list(raw.items()), uses, totals_as_is)
+        found = phases(shape, axes, operands, rules)
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
@@ -107,23 +107,20 @@ def _nothing(kernel: AxisSpec, shape: Shape) -> NothingToReduce:
 def _operands(
     kernel: AxisSpec,
     inputs: Mapping[str, View],
-    types: Mapping[str, DType],
     shape: Shape,
     axes: tuple[int, ...],
     outputs: Sequence[View],
 ) -> list[Operand]:
-    """Inputs and outputs as memory along the walk; outputs to allocate lie in C order."""
+    """Inputs and outputs as memory along the walk."""
     found = [
         Operand(name, view, layouts.broadcast_strides(view, shape), is_output=False) for name, view in inputs.items()
     ]
     kept = [axis for axis in range(len(shape)) if axis not in axes]
-    for at, param in enumerate(kernel.out_params):
+    for param, output in zip(kernel.out_params, outputs, strict=True):
         if param.name in kernel.elements:
-            whole = outputs[at] if outputs else dense(shape, types[param.name])
-            found.append(Operand(param.name, whole, layouts.broadcast_strides(whole, shape), is_output=True))
+            found.append(Operand(param.name, output, layouts.broadcast_strides(output, shape), is_output=True))
             continue
-        extents = tuple(shape[axis] for axis in kept)
-        view = without_kept(outputs[at], axes, len(shape)) if outputs else dense(extents, types[param.name])
+        view = without_kept(output, axes, len(shape))
         strides = [0] * len(shape)
         for axis, stride in zip(kept, view.strides, strict=True):
             strides[axis] = 0 if shape[axis] == 1 else stride

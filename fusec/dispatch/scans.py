@@ -85,7 +85,7 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
     operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
     for param, each in zip(kernel.out_params, views, strict=True):
         operands.append(Operand(param.name, each, layouts.broadcast_strides(each, shape), True))
-    walk = walk_of(shape, number, operands, backwards=given.along.reverse)
+    walk = replace(walk_of(shape, number, operands, backwards=given.along.reverse), raw=tuple(raw.items()))
     return planned(kernel, replace(found, walk=walk), machine)
 
 
@@ -101,7 +101,7 @@ def planned(kernel: AxisSpec, bound: Bound, machine: Machine) -> Bound:
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
     is_expensive = pipeline.is_expensive(scan)
-    steps = steps_of(bound.walk, list(bound.raw.items()), totals, read, machine, is_expensive=is_expensive)
+    steps = steps_of(bound.walk, totals, read, machine, is_expensive=is_expensive)
     nbytes = [view.dtype.nbytes for _, view, _, _ in bound.walk.operands]
     return replace(bound, launches=steps, chain=chain_of(steps, totals, nbytes, machine))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.signature import Parameter
-from fusec.base.records import dataclass, replace
+from fusec.base.records import dataclass
 from fusec.kinds.launch import Launch
 
 
@@ -31,7 +31,6 @@ def make_space(
     *,
     uses_index: bool,
     reduce_dims: bool,
-    streaming: bool = False,
     vectors: bool = False,
 ) -> Space:
     """Merge axes, choose the order of the walk, and classify the strides.
@@ -43,6 +42,5 @@ def make_space(
     strides = [layouts.broadcast_strides(view, shape) for _, view in walked]
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
     layout = layouts.make_layout(nest, walked, raw, c_order=uses_index, vectors=vectors)
-    layout = replace(layout, streaming=streaming) if streaming else layout
     operands = tuple(zip((name for name, _ in walked), nest.strides, nest.offsets, strict=True))
     return Space(layout, nest.extents, operands, shape, dict(raw), dict([*walked, *raw]))

@@ -127,31 +127,28 @@ class _Walk:
             axis -= 1
 
 
-def phases(
-    shape: Shape,
-    axes: Sequence[int],
-    operands: Sequence[Operand],
-    raw: Sequence[tuple[str, View]],
-    *,
-    lanes: int,
-    partials: Sequence[tuple[str, str, DType]],
-    as_is: bool = False,
-    totals_as_is: bool = False,
-) -> tuple[Phase, ...]:
-    """The kernels of a reduction of the axes `axes` of the walk `shape`, in order.
+@dataclass(frozen=True)
+class PhaseRules:
+    """The properties of a reduction that its phases depend on."""
 
-    lanes: of the reduction. partials: (name as output, name as input, dtype) of the arrays between phases, in C order
-    of the space of the phase that stores them. as_is: axes are neither merged nor put in another order, since the
-    texts ask for positions. totals_as_is: nor are they afterwards, since what is made of totals asks for theirs.
-    Requires: no extent is 0.
-    """
+    lanes: int
+    # Name as output, name as input, dtype of the arrays between phases, in C order of the space of the phase that
+    # stores them.
+    partials: Sequence[tuple[str, str, DType]]
+    raw: Sequence[tuple[str, View]] = ()  # the arrays that the texts address
+    as_is: bool = False  # axes are neither merged nor put in another order: the texts ask for positions
+    totals_as_is: bool = False  # nor are they afterwards: what is made of totals asks for theirs
+
+
+def phases(shape: Shape, axes: Sequence[int], operands: Sequence[Operand], rules: PhaseRules) -> tuple[Phase, ...]:
+    """The kernels of a reduction of the axes `axes` of the walk `shape`, in order. Requires: no extent is 0."""
     walk = _Walk(
         list(shape),
         [axis in axes for axis in range(len(shape))],
         {each.name: list(each.strides) for each in operands},
         dict.fromkeys((each.name for each in operands), 0),
     )
-    if not as_is:
+    if not rules.as_is:
         walk.take([axis for axis, extent in enumerate(shape) if extent != 1])
         inputs = [each.name for each in operands if not each.is_output]
         _walk_upwards(walk, inputs)
@@ -162,13 +159,13 @@ def phases(
     outputs = [each.name for each in operands if each.is_output]
     found: list[Phase] = []
     while True:
-        phase, walk = _phase(walk, views, outputs, raw, lanes, partials, as_is, totals_as_is, is_first=not found)
-        found.append(_named(phase, len(found), partials))
+        phase, walk = _phase(walk, views, outputs, rules, is_first=not found)
+        found.append(_named(phase, len(found), rules.partials))
         if phase.role in ("whole", "last"):
             return tuple(found)
-        raw, as_is = (), totals_as_is
+        rules = replace(rules, raw=(), as_is=rules.totals_as_is)
         views = {name: views[name] for name in outputs}
-        views |= {name: dense(phase.space, dtype) for _, name, dtype in partials}
+        views |= {name: dense(phase.space, dtype) for _, name, dtype in rules.partials}
 
 
 def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]) -> Phase:
@@ -194,16 +191,7 @@ def _walk_upwards(walk: _Walk, inputs: Sequence[str]) -> None:
 
 
 def _phase(
-    walk: _Walk,
-    views: Mapping[str, View],
-    outputs: Sequence[str],
-    raw: Sequence[tuple[str, View]],
-    lanes: int,
-    partials: Sequence[tuple[str, str, DType]],
-    as_is: bool,
-    totals_as_is: bool,
-    *,
-    is_first: bool,
+    walk: _Walk, views: Mapping[str, View], outputs: Sequence[str], rules: PhaseRules, *, is_first: bool
 ) -> tuple[Phase, _Walk]:
     """The phase that reduces the innermost reduced axis, and the walk that is left after it."""
     if True not in walk.reduced:
@@ -212,41 +200,34 @@ def _phase(
         for row in walk.rows.values():
             row.append(0)
     axis = len(walk.reduced) - 1 - walk.reduced[::-1].index(True)
-    if axis == len(walk.extents) - 1 and walk.extents[axis] <= SHORT and False in walk.reduced and not as_is:
+    if axis == len(walk.extents) - 1 and walk.extents[axis] <= SHORT and False in walk.reduced and not rules.as_is:
         inner = len(walk.reduced) - 1 - walk.reduced[::-1].index(False)
         walk.take([at for at in range(len(walk.extents)) if at != inner] + [inner])
         axis -= 1
     is_last = axis == len(walk.extents) - 1
-    chunks = -(-walk.extents[axis] // chunk_of(lanes, is_last))
+    chunks = -(-walk.extents[axis] // chunk_of(rules.lanes, is_last))
     is_done = chunks == 1 and sum(walk.reduced) == 1
     extents = tuple(walk.extents)
     space = (*extents[:axis], chunks, *extents[axis + 1 :])
-    stored = [] if is_done else [(name, dense(space, dtype)) for name, _, dtype in partials]
+    stored = [] if is_done else [(name, dense(space, dtype)) for name, _, dtype in rules.partials]
     names = [name for name in views if is_done or name not in outputs]
     rows = [*((name, tuple(walk.rows[name]), walk.offsets[name]) for name in names)]
     rows += [(name, view.strides, 0) for name, view in stored]
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
-    layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
+    layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
     role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
     phase = Phase(layout, extents, tuple(rows), role, axis, chunks)
-    return phase, _after(walk, axis, chunks, outputs, partials, space, totals_as_is)
+    return phase, _after(walk, phase, outputs, rules)
 
 
-def _after(
-    walk: _Walk,
-    axis: int,
-    chunks: int,
-    outputs: Sequence[str],
-    partials: Sequence[tuple[str, str, DType]],
-    space: Shape,
-    as_is: bool,
-) -> _Walk:
-    """The walk over the results of chunks; as_is: an axis that is done stays, with one element."""
+def _after(walk: _Walk, phase: Phase, outputs: Sequence[str], rules: PhaseRules) -> _Walk:
+    """The walk over the results of chunks; where positions count, an axis that is done stays, with one element."""
+    space, axis, chunks = phase.space, phase.axis, phase.chunks
     rows = {name: list(walk.rows[name]) for name in outputs}
-    rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in partials}
+    rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in rules.partials}
     left = _Walk([*space], [*walk.reduced], rows, {name: walk.offsets.get(name, 0) for name in rows})
-    if as_is:
+    if rules.totals_as_is:
         left.reduced[axis] = chunks > 1
         return left
     left.take([at for at in range(len(space)) if at != axis or chunks > 1])

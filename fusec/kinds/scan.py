@@ -88,6 +88,7 @@ class Walk:
     extents: Shape
     axis: int
     operands: tuple[tuple[str, View, Shape, int], ...]
+    raw: tuple[tuple[str, View], ...] = ()  # the arrays that the texts address
 
 
 def walk_of(shape: Shape, axis: int, operands: Sequence[Operand], *, backwards: bool) -> Walk:
@@ -137,7 +138,6 @@ def _joined(order: Sequence[int], shape: Shape, axis: int, rows: Mapping[str, Se
 
 def steps_of(
     walk: Walk,
-    raw: Sequence[tuple[str, View]],
     totals: Sequence[DType],
     inputs: frozenset[str],
     machine: Machine,
@@ -150,7 +150,7 @@ def steps_of(
     """
     if is_expensive and not machine.twice:
         machine = replace(machine, groups=1, columns=1)
-    return tuple(_steps(walk, raw, totals, inputs, machine, 0))
+    return tuple(_steps(walk, totals, inputs, machine, 0))
 
 
 def chain_of(
@@ -195,12 +195,7 @@ def chain_of(
 
 
 def _steps(
-    walk: Walk,
-    raw: Sequence[tuple[str, View]],
-    totals: Sequence[DType],
-    inputs: frozenset[str],
-    machine: Machine,
-    depth: int,
+    walk: Walk, totals: Sequence[DType], inputs: frozenset[str], machine: Machine, depth: int
 ) -> list[ScanLaunch]:
     extents, axis = walk.extents, walk.axis
     is_last, extent = axis == len(extents) - 1, extents[axis]
@@ -208,7 +203,7 @@ def _steps(
     alone = prod(extents) // extent
     enough = alone >= (machine.groups if is_last else machine.columns)
     if chunks == 1 or enough or prod(extents) < machine.least:
-        return [_step(walk, raw, "whole", 1, levels_of(extent, is_last), depth)]
+        return [_step(walk, "whole", 1, levels_of(extent, is_last), depth)]
     few = (*extents[:axis], chunks - 1, *extents[axis + 1 :])
     views = [(at, dense(few, dtype)) for at, dtype in enumerate(totals)]
     names = {kind: [(f"{kind}{at}", view, view.strides, 0) for at, view in views] for kind in (GIVEN, PARTIAL, PREFIX)}
@@ -217,20 +212,20 @@ def _steps(
     middle = Walk(few, axis, (*names[GIVEN], *names[PARTIAL]))
     last = replace(walk, operands=(*walk.operands, *names[PREFIX]))
     return [
-        _step(first, raw, "totals", chunks - 1, 0, depth),
-        *_steps(middle, (), totals, inputs, machine, depth + 1),
-        _step(last, raw, "results", chunks, 0, depth),
+        _step(first, "totals", chunks - 1, 0, depth),
+        *_steps(middle, totals, inputs, machine, depth + 1),
+        _step(last, "results", chunks, 0, depth),
     ]
 
 
-def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, levels: int, depth: int) -> ScanLaunch:
+def _step(walk: Walk, role: Role, count: int, levels: int, depth: int) -> ScanLaunch:
     extents, axis = walk.extents, walk.axis
     is_last = axis == len(extents) - 1
     space = (*extents[:axis], count * GROUP if is_last else count, *extents[axis + 1 :])
     rows = tuple(row for _, _, row, _ in walk.operands)
     nest = MergedSpace(extents, rows, tuple(offset for *_, offset in walk.operands))
     arrays = [(name, view) for name, view, _, _ in walk.operands]
-    layout = layouts.make_layout(nest, arrays, raw, c_order=False)
+    layout = layouts.make_layout(nest, arrays, walk.raw, c_order=False)
     layout = replace(layout, wide=layout.wide or prod(space) >= WIDE)
     operands = tuple((name, row, offset) for name, _, row, offset in walk.operands)
     known = {name: _known_as(name, role, depth) for name, *_ in operands}

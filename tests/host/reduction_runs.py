@@ -24,7 +24,7 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
-from fusec.kinds.reduction import Operand, Phase, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, phases
 from fusec.kinds.scan import MANY_THREADS
 from fusec.kinds.slots import arrange
 from fusec.passes.phases import in_role
@@ -106,7 +106,7 @@ def reduced(
         operands.append(Operand(param.name, view, strides, is_output=param.written))
     parts = () if reduction.total is None else reduction.total.parts
     partials = [(f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts)]
-    found = phases(shape, axes, operands, (), lanes=reduction.lanes, partials=partials)
+    found = phases(shape, axes, operands, PhaseRules(reduction.lanes, partials))
     ready = [run_on_reduction(in_role(reduction, phase.role), passes.run) for phase in found]
     memory: dict[str, np.ndarray] = {**arrays, **outputs}
     for phase, part in zip(found, ready, strict=True):

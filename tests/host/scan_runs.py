@@ -62,7 +62,7 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     ]
     walk = walk_of(shape, axis, operands, backwards=False)
     totals = [dtype for _, dtype in scan.running.parts]
-    steps = steps_of(walk, [], totals, frozenset(given), machine)
+    steps = steps_of(walk, totals, frozenset(given), machine)
     programs = []
     for step in steps:
         here = between(scan) if step.of_totals else scan

@@ -36,16 +36,7 @@ KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may jo
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
-    "fusec.compiler.pipeline": "lower",
-    "fusec.dispatch.checked": "fault_of",
-    "fusec.dispatch.device": "_allocate _launch",
-    "fusec.dispatch.exact_totals": "_compare check_running",
-    "fusec.dispatch.host": "placed_entry",
-    "fusec.dispatch.reductions": "_operands",
     "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
-    "fusec.kinds.elementwise": "make_space",
-    "fusec.kinds.reduction": "_after _phase phases",
-    "fusec.kinds.scan": "_step _steps steps_of",
 }
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
