@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments.layouts import Shape, View
+from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import (
     Array,
     dtype_of,
@@ -132,26 +132,21 @@ def is_disturbed(kernel: AxisSpec, call: AxisCall) -> bool:
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
+def given_of(kernel: AxisSpec, call: AxisCall) -> Given:
+    """The arguments as memory."""
+    views = {name: _held(kernel, name, each).view for name, each in call.sources.items()}
+    outputs = None if call.outputs is None else tuple(each.view for each in _outputs(kernel, call.outputs))
+    mask = None if call.mask is None else views.pop(MASK)
+    return Given(views, frozenset(call.values), outputs, mask, call.along)
+
+
 @fork_safe
 def make_plan(kernel: AxisSpec, call: AxisCall) -> AxisPlan:
     """Bind types, order the walk, compile every launch."""
     with locks.lock:
         from fusec.runtime.cpu.machine import thread_count
 
-    def view(array: Array, param: str) -> View:
-        return view_of(array, dtype_of(array, param, kernel.name))
-
-    outputs = None
-    if call.outputs is not None:
-        named = zip(kernel.out_params, call.outputs, strict=True)
-        outputs = tuple(view(each, param.name) for param, each in named)
-    given = Given(
-        inputs={name: view(each, name) for name, each in call.inputs.items()},
-        numbers=frozenset(call.values),
-        outputs=outputs,
-        mask=None if call.mask is None else view(call.mask, MASK),
-        along=call.along,
-    )
+    given = given_of(kernel, call)
     bound = kernel.kind.bind(kernel, given, kernel.kind.machine(thread_count()), None)
     fitted = kernel.kind.fitted(kernel, bound)
     if fitted.chain:

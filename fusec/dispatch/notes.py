@@ -9,7 +9,7 @@ import numpy as np
 from fusec.arguments.operands import outputs_of
 from fusec.base.records import dataclass, field
 from fusec.compiler.pipeline import Specialisation
-from fusec.dispatch import explain_axis, host_axis, interpret_axis
+from fusec.dispatch import explain_axis, host_axis
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.explain import RUNS_ALL, Explanation
 from fusec.dispatch.explain_axis import AlongAxes
@@ -63,7 +63,7 @@ class NotedAxisCall:
         """What the call comes to on a machine with the threads of a target."""
         if is_on_device(self.args, self.out, self.along.where):
             return self.kernel.planned(self.args, self.along)[0]
-        given = interpret_axis.given(self.kernel, host_axis.read(self.kernel, self.args, None, self.along))
+        given = host_axis.given_of(self.kernel, host_axis.read(self.kernel, self.args, None, self.along))
         return self.kernel.kind.bind(self.kernel, given, explain_axis.machine_of(target), None)
 
     def outputs(self) -> tuple[Any, ...]:
