@@ -36,8 +36,8 @@ from fusec.fusion.expression_kernels import (
     Remembered,
     check_options,
     dtype_of_array,
-    picking,
 )
+from fusec.fusion.numbers import picking
 from fusec.kernels.kernel_caller import KernelCaller
 
 Names = Mapping[str, object]

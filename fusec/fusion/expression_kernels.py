@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
@@ -31,6 +31,7 @@ from fusec.errors.fusing import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.expression.functions import REDUCTIONS
 from fusec.frontends.expression.parse import ExpressionPart, Parsed, parse
+from fusec.fusion.numbers import picking
 
 Order = Literal["K", "A", "C", "F"]
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -366,16 +367,6 @@ class ExpressionKernel:
             known[part.source.part.name] = np.empty((1,) * part.check_axes(inputs), dtype.numpy)
         if out is not None and dtype is not None:
             check_cast("the result", dtype, out, casting)
-
-
-def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
-    """A function that extracts the values of some keys from a mapping or a sequence, as a tuple."""
-    match keys:
-        case []:
-            return lambda _: ()
-        case [key]:
-            return lambda known: (known[key],)
-    return itemgetter(*keys)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

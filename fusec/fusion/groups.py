@@ -98,7 +98,7 @@ class Group:
         if isinstance(statement, Total):
             fits = self.axes == statement.axes and self.shape == statement.value.shape
             return "totals" if fits else None
-        shape = _extents(statement)
+        shape = extents_of(statement)
         if shape == self.shape:
             return "elements"
         if self.axes is not None and squeezed(shape) == squeezed(self.kept):
@@ -150,7 +150,7 @@ def _is_nested(root: Expr) -> bool:
     return any(isinstance(inner, Reduce) for each in found for inner in parts_of(each.value))
 
 
-def _extents(statement: Statement) -> Shape:
+def extents_of(statement: Statement) -> Shape:
     """The shape of what a statement stores, for a total that of what it combines."""
     if isinstance(statement, Write):
         return statement.phantom.shape
@@ -171,12 +171,6 @@ def _along(array: Array, shape: Shape) -> tuple[object, ...] | None:
     return geometry(found)
 
 
-def new_group(statement: Statement, reason: str) -> Group:
-    """The kernel of one statement."""
-    axes = statement.axes if isinstance(statement, Total) else None
-    return Group(_extents(statement), axes, reason)
-
-
 def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
     """The leaves that a statement reads."""
     return [leaves[each] for each in leaves_of(statement.value.expr)]
@@ -184,7 +178,7 @@ def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
 
 def _differs(statement: Statement, group: Group) -> str:
     """In what a statement is not like a kernel."""
-    shape = _extents(statement)
+    shape = extents_of(statement)
     if shape != group.shape:
         return f"its shape is {shape}, that of the other kernel is {group.shape}"
     return "it reduces" if group.axes is None else "the other kernel reduces other axes"

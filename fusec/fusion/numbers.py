@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fusec.base.records import dataclass
@@ -56,3 +57,13 @@ def natural(exponent: int) -> int:
     if exponent < 0:
         raise ValueError("Integers to negative integer powers are not allowed.")
     return exponent
+
+
+def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
+    """A function that extracts the values of some keys from a mapping or a sequence, as a tuple."""
+    match keys:
+        case []:
+            return lambda _: ()
+        case [key]:
+            return lambda known: (known[key],)
+    return itemgetter(*keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -128,13 +127,7 @@ class KernelStep:
     @cached_property
     def pick(self) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
         """A function from the arguments of a call to the inputs, if these are among them."""
-        places = self.places
-        if places is None or not places:
-            return None
-        if len(places) == 1:
-            (only,) = places
-            return lambda args: (args[only],)
-        return itemgetter(*places)
+        return numbers.picking(self.places) if self.places else None
 
     def phases(self) -> Sequence[Phase]:
         """The kernels of a reduction in order; none for an element-wise step."""

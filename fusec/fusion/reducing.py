@@ -223,7 +223,7 @@ def _counted(
 ) -> ArrayValue:
     """How many elements a total has."""
     if mask is None:
-        return trace.known(product(value.shape[axis] for axis in axes), real)
+        return trace.number(("known", product(value.shape[axis] for axis in axes)), real)
     ones = elementwise.choose(trace, mask, constant(1, real), constant(0, real))
     (_, ones) = trace.ready([value, ones])
     ones = trace.combined(ones.scalar, [ones, value])

@@ -217,7 +217,7 @@ class TracedRun:
             return self.arguments[place]
         if place in self.values:
             return given
-        return tracer.made(self.trace, self.trace.number(place, self._kind(given)), True)
+        return tracer.made(self.trace, self.trace.number(("argument", place), self._kind(given)), True)
 
     def _kind(self, given: Any) -> PythonType | DType:
         """The type of a number. Raises NotTraceable."""

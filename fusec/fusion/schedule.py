@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
-from fusec.fusion.groups import Group, arrays_of, new_group
+from fusec.fusion.groups import Group, arrays_of, extents_of
 from fusec.fusion.trace import Trace, common_phantom, widened
 from fusec.fusion.trace_values import (
     ArrayValue,
@@ -19,6 +19,7 @@ from fusec.fusion.trace_values import (
     Define,
     Leaf,
     Statement,
+    Total,
     Write,
     is_expensive_op,
     leaves_of,
@@ -98,12 +99,11 @@ class _Scheduler:
             reason = why
         if stale is not None:
             raise TooLateError(stale)
-        self.groups.append(new_group(statement, reason or self._waits(leaves)))
+        if not reason and self.groups and leaves:  # there was none that could be asked
+            reason = "it needs the results of the kernel before"
+        axes = statement.axes if isinstance(statement, Total) else None
+        self.groups.append(Group(extents_of(statement), axes, reason))
         return len(self.groups) - 1
-
-    def _waits(self, leaves: list[Leaf]) -> str:
-        """Why a kernel starts where there was none that could be asked."""
-        return "it needs the results of the kernel before" if self.groups and leaves else ""
 
     def _after(self, leaf: Leaf) -> int:
         """The first kernel in which a leaf may be read."""

@@ -152,14 +152,6 @@ class Trace:
             self._by_geometry[key] = self.leaves[found.input] = found
         return ArrayValue(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
 
-    def number(self, place: int, kind: Kind) -> ArrayValue:
-        """A number among the arguments."""
-        return self._number(("argument", place), kind)
-
-    def known(self, value: object, kind: DType) -> ArrayValue:
-        """A number that follows from shapes: passed by value, so that code serves all shapes."""
-        return self._number(("known", value), kind)
-
     def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
         """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
         fetches, places = zip(*map(self._number_of, values), strict=True)
@@ -171,7 +163,7 @@ class Trace:
         place = next(self._temporaries)
         self._held[place] = found
         self.numbers[place] = Computed(place, function, fetches, type(found), arguments)
-        return self._number(("computed", place), PYTHON_TYPES[type(found)])
+        return self.number(("computed", place), PYTHON_TYPES[type(found)])
 
     def _number_of(self, value: ArrayValue) -> tuple[numbers.Fetch, tuple[int, ...]]:
         """How calls find a Python number, and the arguments that it is made of."""
@@ -191,7 +183,8 @@ class Trace:
             return numbers.argument(place), (place,)
         return numbers.held(place), self.numbers[place].arguments
 
-    def _number(self, which: Any, kind: Kind) -> ArrayValue:
+    def number(self, which: Any, kind: Kind) -> ArrayValue:
+        """A number passed by value. which: an argument by its place, a computed one, or one known from shapes."""
         key = (which, kind)
         found = self._by_geometry.get(key)
         if found is None:
@@ -332,7 +325,7 @@ class Trace:
             if kind == BOOL and not holds(kind, value.kind):
                 value = self.computed(bool, [value])
             if holds(kind, value.kind):
-                return self._number(self.leaves[value.expr].number, kind)  # type: ignore[index]
+                return self.number(self.leaves[value.expr].number, kind)  # type: ignore[index]
         scalar = value.scalar
         if scalar.literal is not None:
             made = python_values.adapt(scalar, kind, here())

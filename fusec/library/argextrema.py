@@ -6,14 +6,14 @@ Fewer operations for each element than to carry places along.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.ir.expr import const
 from fusec.ir.loops import Local, Program, Query
-from fusec.ir.reductions import Accumulator, ReductionIR, Stage
-from fusec.library.formula import Fields, Formula, Lowered, combining, kind_of, made, parts_named
+from fusec.library.formula import Fields, Formula, Lowered, combining, parts_named, reduction_of, stage_of
 from fusec.math.value import Term, unary, where
 
 
@@ -50,17 +50,11 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
             formula.chosen(x, Term(const(end_of(held, not upwards), held))),
             where(here, _position(reduced, index), nowhere),
         )
-        stages = tuple(
-            Stage(formula.loads, Accumulator(local, kind_of(function), value.expr, function.name))
-            for local, function, value in zip(("extreme", "place"), functions, values, strict=False)
-        )
-        kind = kind_of(functions[2])
-        total = Accumulator("total", kind, made([extreme, at], kind), functions[2].name)
+        stages = tuple(map(partial(stage_of, formula), ("extreme", "place"), ([each] for each in values), functions))
         found = parts_named("total", fields)["at"].to(INT64)
         missing = parts_named("total", fields)["at"].eq(nowhere)
         stores = formula.stores([where(missing, -1, found) if formula.condition is not None else found])
-        reduction = ReductionIR(name, formula.params, stages, total, stores, functions)
-        return reduction, Program(name, (), ())
+        return reduction_of(formula, stages, [extreme, at], functions, stores), Program(name, (), ())
 
     return rule
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -167,13 +167,30 @@ def one_walk(
         return [Term(apply(part.op, a[part.name].expr, b[part.name].expr)) for part in parts]
 
     function = combining(formula.name, fields, combine)
-    kind = kind_of(function)
-    stage = Stage(formula.loads, Accumulator("part", kind, made(values, kind), function.name))
-    total = Accumulator("total", kind, made(list(parts_named("part", fields).values()), kind), function.name)
+    stages = (stage_of(formula, "part", values, function),)
     neutral = {part.name: part.neutral for part in parts}
     stores = formula.stores(finish(parts_named("total", fields)))
-    reduction = ReductionIR(formula.name, formula.params, (stage,), total, stores, (function,))
+    whole = list(parts_named("part", fields).values())
+    reduction = reduction_of(formula, stages, whole, (function,), stores)
     return reduction, formula.empty(neutral, finish, has_value=has_value)
+
+
+def stage_of(
+    formula: Formula, name: str, values: Sequence[Term], combine: ir.Function, then: tuple[ir.Stmt, ...] = ()
+) -> Stage:
+    """A walk along the axis that accumulates values in a local. then: what follows it."""
+    kind = kind_of(combine)
+    return Stage(formula.loads, Accumulator(name, kind, made(values, kind), combine.name), then)
+
+
+def reduction_of(
+    formula: Formula, stages: tuple[Stage, ...], whole: Sequence[Term], functions: tuple[ir.Function, ...],
+    stores: tuple[ir.Stmt, ...],
+) -> ReductionIR:  # fmt: skip
+    """A reduction whose last function combines what chunks come to."""
+    kind = kind_of(functions[-1])
+    total = Accumulator("total", kind, made(whole, kind), functions[-1].name)
+    return ReductionIR(formula.name, formula.params, stages, total, stores, functions)
 
 
 def combining(
@@ -214,9 +231,11 @@ def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Ter
 @lru_cache(maxsize=1024)
 def signature_of(formula: Formula) -> Signature:
     """The inputs and outputs as those of a kernel."""
+    inputs = (*formula.arrays, *formula.numbers)
+    return typed_signature(formula.name, inputs, formula.outputs)
 
-    def parameter(name: str, dtype: DType) -> Parameter:
-        return Parameter(name, dtype.name, dtype)
 
-    inputs = tuple(parameter(name, dtype) for name, dtype in (*formula.arrays, *formula.numbers))
-    return Signature(formula.name, inputs, tuple(parameter(name, dtype) for name, dtype in formula.outputs))
+def typed_signature(name: str, inputs: Iterable[tuple[str, DType]], outputs: Iterable[tuple[str, DType]]) -> Signature:
+    """A signature whose parameters have dtypes."""
+    sides = (tuple(Parameter(each, dtype.name, dtype) for each, dtype in side) for side in (inputs, outputs))
+    return Signature(name, *sides)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fusec.arguments.signature import Parameter, Signature
+from fusec.arguments.signature import Signature
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.compiler.lowering import lower_program, lower_reduction
@@ -14,6 +14,7 @@ from fusec.ir.expr import Expr, scalar_type
 from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.kinds.reduction import Request
+from fusec.library.formula import typed_signature
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
@@ -70,11 +71,9 @@ def _elementwise(
 @lru_cache(maxsize=256)
 def signature_of(source: GraphSource) -> Signature:
     """The graph's inputs and outputs as those of a kernel."""
-    inputs = tuple(Parameter(each.name, each.type.name, each.type) for each in source.graph.inputs)
-    outputs = tuple(
-        Parameter(name, scalar_type(value).name, scalar_type(value)) for name, value in source.graph.outputs
-    )
-    return Signature(source.name, inputs, outputs)
+    graph = source.graph
+    outputs = ((name, scalar_type(value)) for name, value in graph.outputs)
+    return typed_signature(source.name, ((each.name, each.type) for each in graph.inputs), outputs)
 
 
 def levels(graph: Graph) -> tuple[tuple[Graph, ...], Graph]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from fusec.base.dtypes import INT64, real_type
 from fusec.ir.expr import const
-from fusec.ir.loops import Declare, Function, Local, Stmt
-from fusec.ir.reductions import COVERED, Accumulator, ReductionIR, Stage
-from fusec.library.formula import REST, Fields, Formula, Lowered, combining, kind_of, made, parts_named
+from fusec.ir.loops import Declare, Local, Stmt
+from fusec.ir.reductions import COVERED
+from fusec.library.formula import REST, Fields, Formula, Lowered, combining, parts_named, reduction_of, stage_of
 from fusec.math.value import Term, make_complex, sqrt, unary, where
 
 
@@ -96,11 +96,9 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     squares = second["q"] - square(second["d"]) / divisor
     total = [count, mean, over(second["d"], divisor), where(squares < 0, 0.0, squares)]
     stages = (
-        _stage(formula, "first", first, functions[0], (declare_count, declare_divisor, declare_mean)),
-        _stage(formula, "second", [far, square(far)], functions[1]),
+        stage_of(formula, "first", first, functions[0], (declare_count, declare_divisor, declare_mean)),
+        stage_of(formula, "second", [far, square(far)], functions[1]),
     )
-    kind = kind_of(functions[2])
-    whole = Accumulator("total", kind, made(total, kind), functions[2].name)
 
     def finish(found: Mapping[str, Term], may_be_empty: bool = True) -> Sequence[Term]:
         count, mean = found["n"] if counted else REST.to(real), found["mean"] + found["rest"]
@@ -112,15 +110,8 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
 
     neutral = {name: Term(const(0, dtype)) for name, dtype in moments}
     stores = formula.stores(finish(parts_named("total", moments), may_be_empty=counted))
-    reduction = ReductionIR(formula.name, formula.params, stages, whole, stores, functions)
+    reduction = reduction_of(formula, stages, total, functions, stores)
     return reduction, formula.empty(neutral, finish, has_value=True)
-
-
-def _stage(
-    formula: Formula, name: str, values: Sequence[Term], combine: Function, then: tuple[Stmt, ...] = ()
-) -> Stage:
-    accumulator = Accumulator(name, kind_of(combine), made(values, kind_of(combine)), combine.name)
-    return Stage(formula.loads, accumulator, then)
 
 
 # --- logsumexp -----------------------------------------------------------------------------------------------------
@@ -159,17 +150,15 @@ def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
     )
     declare, shift = _named("shift", _shift(Term(Local("greatest", held))))
     stages = (
-        _stage(formula, "greatest", [x], functions[0], (declare,)),
-        _stage(formula, "powers", [unary("exp", x - shift)], functions[1]),
+        stage_of(formula, "greatest", [x], functions[0], (declare,)),
+        stage_of(formula, "powers", [unary("exp", x - shift)], functions[1]),
     )
-    kind = kind_of(functions[2])
-    whole = made([Term(Local("greatest", held)), Term(Local("powers", held))], kind)
-    total = Accumulator("total", kind, whole, functions[2].name)
+    total = [Term(Local("greatest", held)), Term(Local("powers", held))]
 
     def finish(found: Mapping[str, Term]) -> Sequence[Term]:
         return [unary("log", found["s"]) + _shift(found["m"])]
 
     neutral = {"m": lowest, "s": Term(const(0, held))}
     stores = formula.stores(finish(parts_named("total", fields)))
-    reduction = ReductionIR(formula.name, formula.params, stages, total, stores, functions)
+    reduction = reduction_of(formula, stages, total, functions, stores)
     return reduction, formula.empty(neutral, finish, has_value=True)
