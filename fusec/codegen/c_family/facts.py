@@ -25,28 +25,14 @@ def declared(body: Iterable[ir.Stmt]) -> list[str]:
 def mentions(body: Iterable[ir.Stmt], name: str) -> bool:
     """Whether the statements read or set a local."""
     body = tuple(body)
-    if name in changed_names(body):
-        return True
-    return any(isinstance(node, ir.Local) and node.name == name for node in nodes(body))
+    reads = (node.name for node in nodes(body) if isinstance(node, ir.Local))
+    return name in changed_names(body) or name in reads
 
 
 def leaves_from_loop(body: Iterable[ir.Stmt]) -> bool:
     """Whether a Return is inside a While."""
     loops = (stmt for stmt in statements(body) if isinstance(stmt, ir.While))
     return any(isinstance(stmt, ir.Return) for loop in loops for stmt in statements(loop.body + loop.step))
-
-
-def continues(body: Sequence[ir.Stmt]) -> bool:
-    """Whether a Continue of this very loop is in its body."""
-    for stmt in body:
-        match stmt:
-            case ir.Continue():
-                return True
-            case ir.If(_, then, orelse) if continues(then) or continues(orelse):
-                return True
-            case _:
-                pass
-    return False
 
 
 def always_returns(body: Sequence[ir.Stmt]) -> bool:
@@ -82,8 +68,6 @@ def _stores(body: Sequence[ir.Stmt], param: str) -> tuple[bool, bool]:
                 stored = stored or (first and second)
             case ir.While(_, inner, step):
                 returns = returns and (stored or _stores(inner + step, param)[1])
-            case _:
-                pass
     return stored, returns
 
 
@@ -95,8 +79,6 @@ def updates_beyond_elements(body: Iterable[ir.Stmt]) -> bool:
                 return True
             case ir.Store(pointer) if not isinstance(pointer, ir.Element) and _is_global(type_of(pointer)):
                 return True
-            case _:
-                pass
     return False
 
 
@@ -139,8 +121,6 @@ def _cost(body: Iterable[ir.Stmt], functions: dict[str, int]) -> int:
                     total += functions[name]
                 case Apply() | ir.Load() | Lookup():
                     total += 1
-                case _:
-                    pass
         inner = sum(_cost(block, functions) for block in blocks(stmt))
         total += 8 * inner if isinstance(stmt, ir.While) else inner
     return total
@@ -175,8 +155,6 @@ def _loaded_by_walks(body: Iterable[ir.Stmt]) -> int:
             match node:
                 case ir.Load(ir.Moved(), dtype):
                     total += dtype.nbytes
-                case _:
-                    pass
         times = fixed_rounds(stmt) or 1
         total += times * sum(_loaded_by_walks(block) for block in blocks(stmt))
     return total
@@ -241,8 +219,6 @@ def _types_in(body: Iterable[ir.Stmt], where: str) -> Iterator[TypeUse]:
         match stmt:
             case ir.Declare(_, declared) | ir.DeclareArray(_, declared):
                 yield TypeUse(declared, where, stmt.line)
-            case _:
-                pass
         yield from (TypeUse(type_of(node), where, stmt.line) for node in inner_first(operands(stmt)))
 
 

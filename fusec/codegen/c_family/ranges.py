@@ -61,8 +61,6 @@ def assume(bounds: BoundsOf, condition: Expr, holds: bool) -> None:
             first, second = _bounds(bounds, left), _bounds(bounds, right)
             _narrow(bounds, left, op, second)
             _narrow(bounds, right, MIRRORED.get(op, op), first)
-        case _:
-            pass
 
 
 def _bounds(bounds: BoundsOf, value: Expr) -> Bounds:
@@ -93,8 +91,6 @@ def _narrow(bounds: BoundsOf, value: Expr, op: str, other: Bounds) -> None:
             low, high = max(low, other[0]), min(high, other[1])
         case _ if other[0] == other[1]:  # not equal to a constant: that trims an end
             low, high = low + (low == other[0]), high - (high == other[0])
-        case _:
-            pass
     if low <= high:
         bounds.learn(value.name, (low, high))
 
@@ -160,8 +156,6 @@ class _BoundsWalk:
                 return False
             case ir.Return():
                 return False
-            case _:
-                pass
         return True
 
     def branches(self, stmt: ir.If) -> bool:

@@ -14,7 +14,7 @@ from fusec.errors.targets import AtomicUnsupported
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
 from fusec.ir.update import updated
-from fusec.ir.walk import changed_names, operands
+from fusec.ir.walk import fixed_names, operands
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one
@@ -41,7 +41,7 @@ class StmtPrinter:
     ) -> None:
         self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
         self.lines: list[str] = []
-        self._constant = frozenset[str]()  # locals that never change
+        self._constant = set[str]()  # locals that never change
         self._types: dict[str, Type] = dict(types or {})
         self._shown = {0}  # lines of the user's text
         self._loops: list[tuple[ir.Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
@@ -54,7 +54,7 @@ class StmtPrinter:
 
     def whole(self, body: Sequence[ir.Stmt], depth: int) -> None:
         """The body of the function."""
-        self._constant = frozenset(facts.declared(body)) - changed_names(body)
+        self._constant = fixed_names(tuple(body))
         self.block(body, depth)
 
     def block(self, body: Sequence[ir.Stmt], depth: int) -> None:
@@ -233,8 +233,6 @@ class StmtPrinter:
                     if op in ("add", "subtract") and value.type.is_integer and _is_one(operand):
                         return f"{2 * symbol}{place}"
                     return f"{place} {symbol}= {self.expressions.text(operand)}"
-            case _:
-                pass
         return f"{place} = {self.expressions.text(value)}"
 
     def _return(self, value: Expr | None, depth: int) -> None:
