@@ -101,14 +101,9 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     width = max(1, bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
     made = LlvmModule(reduction.name, options)
-    builder = made.builder(width)
-    nest: RowNest | ColumnNest
-    if is_last:
-        nest = RowNest(reduction, layout, builder, made.arguments)
-        note = f"{reduction.lanes} accumulators in vectors of {width}"
-    else:
-        nest = ColumnNest(reduction, layout, axis, builder, made.arguments)
-        note = f"axis {axis} of {layout.ndim} in chunks, {width} columns at once"
+    nest = (RowNest if is_last else ColumnNest)(reduction, layout, axis, made.builder(width), made.arguments)
+    note = f"axis {axis} of {layout.ndim} in chunks, {width} columns at once"
+    note = f"{reduction.lanes} accumulators in vectors of {width}" if is_last else note
     cost = nest.costs.of_body(nest.program.body)
     made.write(nest)
     return made.kernel(f" along axis {axis} of {layout.ndim},", layout, width, cost, [note])

@@ -47,23 +47,14 @@ class ColumnNest(ReductionNest):
     def __init__(
         self, reduction: reductions.ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
     ) -> None:
-        super().__init__(reduction, layout, builder, arguments)
-        self.axis = axis
-        self.chunk = reductions.ROUNDS if reduction.total is not None else 0
-        self.count = self.chunks = integer(0)
+        super().__init__(reduction, layout, axis, builder, arguments)
         self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
-        self.held: dict[str, Held] = {}
         self.types: dict[str, Type] = {}
         self.fetched = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_wide(name)]
         self.next_tile: dict[str, Value] = {}  # how many bytes further it begins
         self.goes_on = Value("i1", "false")  # whether the next chunk is this thread's too
 
-    def write(self) -> None:
-        """All text from the end of the entry block to the return."""
-        b = self.b
-        self.count, self.chunks = self.arguments.number("extent", "", self.axis), integer(1)
-        if self.chunk:
-            self.chunks = b.binary("udiv", b.binary("add", self.count, integer(self.chunk - 1)), integer(self.chunk))
+    def _hold(self) -> None:
         parts: list[tuple[str, Type]] = []
         for stage in self.reduction.stages:
             parts += [*(stage.accumulator.parts if stage.accumulator else ()), *reductions.declared(stage.then)]
@@ -75,15 +66,11 @@ class ColumnNest(ReductionNest):
             columns = min(columns, cells // (reductions.ROUNDS * max(walked, 1)))
         self.tile = max(self.width, columns // self.width * self.width)
         for name, kind in parts:
-            self.held[name], self.types[name] = Held(b, kind, self.tile), kind
-        super().write()
+            self.held[name], self.types[name] = Held(self.b, kind, self.tile), kind
 
     def _is_wide(self, name: str) -> bool:
         """Whether a vector of an input is at least half a line, so that it is worth asking for."""
         return self.inner[name] is Step.UNIT and self.width * self.arrays[name].dtype.nbytes >= LINE // 2
-
-    def _extent(self, axis: int) -> Value:
-        return self.chunks if axis == self.axis else super()._extent(axis)
 
     def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:
         """Inputs begin at the first row of the chunk; what is stored afterwards counts chunks."""

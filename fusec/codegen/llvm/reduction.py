@@ -17,7 +17,7 @@ from fusec.codegen.llvm.stmt import StmtEmitter
 from fusec.codegen.llvm.values import Builder, Operand, Value, bit_width, integer, part_types
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
-from fusec.ir.reductions import Accumulator, ReductionIR, Stage, addressed, parts_of
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage, addressed, chunk_of, parts_of
 
 Known = dict[str, tuple[Type, Operand]]
 
@@ -145,14 +145,34 @@ class PartNest(Nest):
 
 
 class ReductionNest(PartNest):
-    """What the loops of reductions have in common."""
+    """What the loops of reductions have in common. The axis's extent is a slot; positions count its chunks."""
 
-    def __init__(self, reduction: ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(
+        self, reduction: ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
+    ) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
-        self.reduction = reduction
+        self.reduction, self.axis = reduction, axis
+        self.chunk = chunk_of(reduction.lanes, axis == layout.ndim - 1) if reduction.total is not None else 0
+        self.held: dict[str, Held] = {}
+        self.count = self.chunks = integer(0)
         self.inputs = set[str]()
         for stage in reduction.stages:
             self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
+
+    def write(self) -> None:
+        """All text from the end of the entry block to the return."""
+        b = self.b
+        self.count, self.chunks = self.arguments.number("extent", "", self.axis), integer(1)
+        if self.chunk:
+            self.chunks = b.binary("udiv", b.binary("add", self.count, integer(self.chunk - 1)), integer(self.chunk))
+        self._hold()
+        super().write()
+
+    def _hold(self) -> None:
+        """Make room for the accumulators."""
+
+    def _extent(self, axis: int) -> Value:
+        return self.chunks if axis == self.axis else super()._extent(axis)
 
     def _combined(
         self, site: RowSite, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes

@@ -54,13 +54,13 @@ class LaneRounds:
 class RowNest(ReductionNest):
     """Writes the loops of a kernel that reduces the last axis of its layout.
 
-    The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
+    What `finish` stores has one element for each chunk.
     """
 
     def __init__(
-        self, reduction: reductions.ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots
+        self, reduction: reductions.ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
     ) -> None:
-        super().__init__(reduction, layout, builder, arguments)
+        super().__init__(reduction, layout, axis, builder, arguments)
         kept = kept_rows(reduction) if layout.streaming else {}
         self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches
         for name, apart in self.kept.items():
@@ -68,28 +68,15 @@ class RowNest(ReductionNest):
         self.reduction = buffer_rows(reduction, self.kept)
         self.slots: dict[str, str] = {}  # where rows that are kept lie on the stack
         self.lanes = reduction.lanes  # L
-        self.chunk = reductions.chunk_of(self.lanes, True) if reduction.total is not None else 0
-        self.held: dict[str, Held] = {}
-        self.count = self.chunks = integer(0)
         self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
         leaves_chunks = any(param.name.startswith(reductions.PARTIAL) for param in reduction.arrays)
         self.fetched = self._to_fetch(leaves_chunks)
         self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
 
-    def write(self) -> None:
-        """All text from the end of the entry block to the return."""
-        b = self.b
-        self.count = self.arguments.number("extent", "", self.layout.ndim - 1)
-        self.chunks = integer(1)
-        if self.chunk:
-            self.chunks = b.binary("udiv", b.binary("add", self.count, integer(self.chunk - 1)), integer(self.chunk))
+    def _hold(self) -> None:
         for each in self.reduction.accumulators[: len(self.reduction.stages)]:
-            self.held[each.name] = Held(b, each.type, self.lanes)
-        super().write()
-
-    def _extent(self, axis: int) -> Value:
-        return self.chunks if axis == self.layout.ndim - 1 else super()._extent(axis)
+            self.held[each.name] = Held(self.b, each.type, self.lanes)
 
     def _outputs(self) -> list[tuple[str, DType]]:
         """Those of the last walk, which are what it may write around the caches."""
