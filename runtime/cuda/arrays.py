@@ -233,13 +233,8 @@ def _interface_layout(
     shape = tuple(int(extent) for extent in interface["shape"])
     if not all(0 <= extent < 1 << 63 for extent in shape):
         raise ValueError(f"shape {shape}")
-    return (
-        int(pointer or 0),
-        bool(readonly),
-        shape,
-        None if strides is None else tuple(int(stride) for stride in strides),
-        str(interface["typestr"]),
-    )
+    steps = None if strides is None else tuple(map(int, strides))
+    return int(pointer or 0), bool(readonly), shape, steps, str(interface["typestr"])
 
 
 def _interface_dtype(value: object, typestr: str) -> DType:

@@ -83,11 +83,8 @@ def compile_text(source: str, name: str, to: Goal) -> Image:
     try:
         arguments = [option.encode() for option in options(to)]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(arguments), arguments)
-        log = (
-            _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-            .rstrip(b"\0")
-            .decode(errors="replace")
-        )
+        said = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        log = said.rstrip(b"\0").decode(errors="replace")
         if int(status) != 0:
             raise CudaCompileFailed(name, to.arch, log.strip() or str(status), str(_kept(source, name))).at()
         if to.form == "cubin":

@@ -164,7 +164,8 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
     lanes = strip.rows if strip else TILE_LANES if tiles else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
-    lines = [*indented_block(printer.lines), f"{label}:;"] if jumps else printer.lines
+    # The braces are there so that a jump past them skips no declaration.
+    lines = ["{", *indented(printer.lines, 1), "}", f"{label}:;"] if jumps else printer.lines
     return Frame(
         program,
         layout,
@@ -195,11 +196,6 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
     printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"))
     printer.whole(body, 0)
     return Strip(rows, parts, printer.lines)
-
-
-def indented_block(lines: list[str]) -> list[str]:
-    """Lines in their own braces, so that a jump past them skips no declaration."""
-    return ["{", *indented(lines, 1), "}"]
 
 
 # --- groups of neighbours --------------------------------------------------------------------------------------

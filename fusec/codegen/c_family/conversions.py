@@ -48,8 +48,7 @@ def bitcast(value: Piece, source: DType, target: DType, spelling: Spelling) -> P
     template = spelling.bitcasts.get((source, target))
     if template is not None:
         return Piece(template.format(value.text), POSTFIX)
-    assert not source.is_float, f"no bitcast from {source} to {target}"
-    assert not target.is_float, f"no bitcast from {source} to {target}"
+    assert not any(each.is_float for each in (source, target)), f"no bitcast from {source} to {target}"
     return cast(spelling.type(target), value)
 
 

@@ -232,18 +232,14 @@ class ExprPrinter:
 
     def _complex(self, value: Apply, source: DType) -> Piece:
         operands = [self.piece(arg) for arg in value.args]
-        prefix_name = f"fusec_equal_{source}"
         match value.op:
-            case "real":
-                return Piece(f"{operands[0].at(POSTFIX)}.re", POSTFIX)
-            case "imag":
-                return Piece(f"{operands[0].at(POSTFIX)}.im", POSTFIX)
+            case "real" | "imag":
+                return Piece(f"{operands[0].at(POSTFIX)}.{value.op[:2]}", POSTFIX)
             case "convert":
                 return conversions.convert(operands[0], source, value.type, self.spelling)
-            case "equal":
-                return Piece(f"{prefix_name}({operands[0].text}, {operands[1].text})", POSTFIX)
-            case "not_equal":
-                return prefix("!", Piece(f"{prefix_name}({operands[0].text}, {operands[1].text})", POSTFIX))
+            case "equal" | "not_equal":
+                equal = Piece(f"fusec_equal_{source}({operands[0].text}, {operands[1].text})", POSTFIX)
+                return equal if value.op == "equal" else prefix("!", equal)
             case _:
                 raise AssertionError(f"op {value.op} on {source} should have been expanded by fusec.math")
 

@@ -13,7 +13,8 @@ from fusec.errors.targets import NoSuchTypeOnTarget
 from fusec.ir.loops import Program
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-DECLARED = re.compile(r"\b(double|float64|complex128)\b")
+NARROWER = {"double": "float", "float64": "float32", "complex128": "complex64"}
+DECLARED = re.compile(rf"\b({'|'.join(NARROWER)})\b")
 LITERAL = re.compile(r"(?<![\w.])(?:(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![\w.])")
 NAMED = re.compile(r"\b(M_[A-Z0-9_]+|HUGE_VAL|CUDART_(?:PI|INF|NAN|SQRT_TWO|MIN_DENORM)|DBL_[A-Z]+)\b")
 SINGLE = "pass options=('-fsingle-precision-constant',) to make every literal without a suffix float32"
@@ -46,13 +47,9 @@ def _cause(program: Program, line: int, single: bool) -> tuple[Span | None, str]
     literal = None if single else LITERAL.search(text, start, end)
     named = NAMED.search(text, start, end)
     if declared is not None:
-        return Span(source, *declared.span()), f"declare it {_narrow(declared.group())}"
+        return Span(source, *declared.span()), f"declare it {NARROWER[declared.group()]}"
     if literal is not None:
         return Span(source, *literal.span()), f"write {literal.group()}f, or {SINGLE}"
     if named is not None:
         return Span(source, *named.span()), f"write (float){named.group()}"
     return None, ""
-
-
-def _narrow(name: str) -> str:
-    return {"double": "float", "float64": "float32", "complex128": "complex64"}[name]

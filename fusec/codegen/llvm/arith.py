@@ -123,10 +123,6 @@ def _product(b: Builder, args: list[Value], dtype: DType) -> Value:
     return b.binary("mul", *args)
 
 
-def _divide(b: Builder, args: list[Value], _: DType) -> Value:
-    return b.arithmetic("fdiv", args[0], args[1])
-
-
 def _reciprocal_root(b: Builder, args: list[Value], _: DType) -> Value:
     """1 / sqrt(x) of float32, only in the mode "fast": LLVM makes an estimate and a step of Newton's of it.
 
@@ -267,7 +263,8 @@ def _not(b: Builder, args: list[Value], _: DType) -> Value:
 
 
 _RULES: dict[str, Rule] = {
-    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _divide, "rsqrt": _reciprocal_root,
+    "add": _sum, "subtract": _difference, "multiply": _product, "rsqrt": _reciprocal_root,
+    "divide": lambda b, args, _: b.arithmetic("fdiv", args[0], args[1]),
     "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
     **{row.name: _intrinsic(row.llvm) for row in TABLE.values() if row.llvm}, "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fusec.base.dtypes import INT64, DType
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import Layout, SlotKind, Step
 from fusec.base.records import dataclass, field
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import KernelSlots
@@ -448,12 +448,9 @@ class ExprEmitter(ABC):
                 return integer(ndim)
             case "index":
                 return self.around.space.index()
-            case "shape":
-                return self._pick(
-                    expr, ndim, lambda axis: arguments.number("raw_extent" if raw else "extent", expr.param, axis)
-                )
-            case "stride":
-                return self._pick(expr, ndim, lambda axis: arguments.number("raw_stride", expr.param, axis))
+            case "shape" | "stride":
+                kind: SlotKind = "raw_stride" if expr.what == "stride" else "raw_extent" if raw else "extent"
+                return self._pick(expr, ndim, lambda axis: arguments.number(kind, expr.param, axis))
             case "coordinate":
                 return self._pick(expr, ndim, self.around.space.coordinate)
         raise AssertionError(f"no quantity {expr.what}")

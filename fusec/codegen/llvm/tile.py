@@ -60,14 +60,11 @@ class TiledNest(Nest):
         self.plain = plain
         self.block = block
         self.last = self.layout.ndim - 1
-        self.tiles = {name: self.b.alloca(f"[{self._tile_bytes(name)} x i8]", LINE) for name in transposed}
+        self.tiles = {name: self.b.alloca(f"[{BAND * self._pitch(name)} x i8]", LINE) for name in transposed}
 
     def _pitch(self, name: str) -> int:
         """Bytes from one row of a tile to the next; a line more than it holds, lest rows share cache sets."""
         return self.width * self.arrays[name].dtype.nbytes + LINE
-
-    def _tile_bytes(self, name: str) -> int:
-        return BAND * self._pitch(name)
 
     def write(self) -> None:
         """Alternate between bands and pieces for the plain loops, until the range is done."""
