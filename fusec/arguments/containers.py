@@ -23,16 +23,14 @@ Values = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Door:
-    """A callable. call: from inputs and given outputs, () for none, to all results. params: names of the inputs.
-
-    elementwise: an element of the results comes from the elements of the arguments at its place, so that blocks of them
-    may be computed apart; else results have the shape of the arguments, but only whole arrays will do.
-    """
+    """A callable."""
 
     name: str
-    params: Sequence[str]
+    params: Sequence[str]  # names of the inputs
     nout: int
-    call: Callable[[Values, Values], Values]
+    call: Callable[[Values, Values], Values]  # from inputs and given outputs, () for none, to all results
+    # An element of the results comes from the elements of the arguments at its place, so that blocks of them may be
+    # computed apart; else results have the shape of the arguments, but only whole arrays will do.
     elementwise: bool = True
 
 

@@ -27,15 +27,12 @@ class DType:
     """A scalar type: its Array API name, kind, storage width, and for floats the stored width of the mantissa.
 
     Equal types are one object, so they compare and hash by identity, also after pickling.
-
-    bits: storage width; a complex type counts both parts, a bool is stored in 8.
-    mantissa: explicitly stored significand bits of the float (or of each complex part), else 0.
     """
 
     name: str
     kind: Kind
-    bits: int
-    mantissa: int = 0
+    bits: int  # storage width; a complex type counts both parts, a bool is stored in 8
+    mantissa: int = 0  # explicitly stored significand bits of the float (or of each complex part), else 0
 
     @property
     def nbytes(self) -> int:

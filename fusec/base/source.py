@@ -9,12 +9,9 @@ from fusec.base.records import dataclass
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A named text; lines and columns count from 1.
+    """A named text; lines and columns count from 1."""
 
-    name: what a reader knows the text by, e.g. ``"kernel 'saxpy', operation"`` or a file path.
-    """
-
-    name: str
+    name: str  # what a reader knows the text by, e.g. ``"kernel 'saxpy', operation"`` or a file path
     text: str
 
     @cached_property

@@ -131,12 +131,9 @@ class Expr(IRNode, metaclass=_Interned):
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A constant, stored as bits so that -0.0, nan and every dtype are exact.
+    """A constant, stored as bits so that -0.0, nan and every dtype are exact."""
 
-    bits: unsigned; a complex constant has the real part in the lower half.
-    """
-
-    bits: int
+    bits: int  # unsigned; a complex constant has the real part in the lower half
     type: DType
 
     @property
@@ -167,14 +164,11 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Expr):
-    """An entry of a constant table, which belongs to an elementary function or was captured by a kernel.
+    """An entry of a constant table, which belongs to an elementary function or was captured by a kernel."""
 
-    values: a power of two of them, of one float of finite and not subnormal ones, or of one integer of 32 or 64 bits.
-    index: an integer, of which the low bits count, so that every index is good.
-    """
-
+    # a power of two of them, of one float of finite and not subnormal ones, or of one integer of 32 or 64 bits
     values: tuple[Const, ...]
-    index: Expr
+    index: Expr  # an integer, of which the low bits count, so that every index is good
     type: DType
 
     def at(self, index: int) -> Const:

@@ -51,25 +51,21 @@ def element(array: str, dtype: DType, *, const: bool = False) -> Element:
 class Moved(Expr):
     """The address of a non-raw array's element at a position that is shifted along some axes.
 
-    axes: of the iteration space, each once. distances: int64, the number of positions along each; strides and
-    broadcasting are honoured. Nothing checks that the array has such an element.
+    Strides and broadcasting are honoured. Nothing checks that the array has such an element.
     """
 
     param: str
-    axes: tuple[int, ...]
-    distances: tuple[Expr, ...]
+    axes: tuple[int, ...]  # of the iteration space, each once
+    distances: tuple[Expr, ...]  # int64, the number of positions along each
     type: Pointer
 
 
 @dataclass(frozen=True, eq=False)
 class At(Expr):
-    """The address of an element of a raw array parameter; strides are respected.
-
-    index: int64 values; one, the position in C order of the logical array, or one for every axis.
-    """
+    """The address of an element of a raw array parameter; strides are respected."""
 
     param: str
-    index: tuple[Expr, ...]
+    index: tuple[Expr, ...]  # int64: one, the position in C order of the logical array, or one for every axis
     type: Pointer
 
 
@@ -174,16 +170,14 @@ class Declare(Stmt):
 
 @dataclass(frozen=True)
 class DeclareArray(Stmt):
-    """A new local array of fixed length; elements without a value start as zero.
-
-    space: "shared" for the array that the threads of a block have together, which is there from the start of the block
-    to its end, has no values, and holds anything until it is written.
-    """
+    """A new local array of fixed length; elements without a value start as zero."""
 
     name: str
     element: DType
     length: int
     values: tuple[Expr, ...] = ()
+    # "shared" for the array that the threads of a block have together, which is there from the start of the block to
+    # its end, has no values, and holds anything until it is written
     space: Space = "local"
 
 
@@ -237,15 +231,12 @@ class CallStatement(Stmt):
 
 @dataclass(frozen=True)
 class Shuffle(Stmt):
-    """A value of another position of the same group of GROUP neighbours, which run together.
+    """A value of another position of the same group of GROUP neighbours, which run together. All must come here."""
 
-    result: a declared local. distance: how many positions further the other one is, a power of two below GROUP, or one
-    with a minus sign for one before; past the ends of the group it receives anything. FIRST, LAST: it is the first or
-    the last of the group. All positions of a group must come here.
-    """
-
-    result: str
+    result: str  # a declared local
     value: Expr
+    # How many positions further the other one is, a power of two below GROUP, or one with a minus sign for one before;
+    # past the ends of the group it receives anything. FIRST, LAST: it is the first or the last of the group.
     distance: int
 
 

@@ -20,13 +20,11 @@ Number = Any
 
 
 class Thread(Protocol):
-    """A position of a block that runs in Python, for `fusec.simulate`. position: in the grid; thread: in its
-    block; block: that of the block; all as numbers for one axis, else as tuples.
-    """
+    """A position of a block that runs in Python, for `fusec.simulate`."""
 
-    position: Index
-    thread: Index
-    block: Index
+    position: Index  # in the grid: a number for one axis, else a tuple
+    thread: Index  # in its block
+    block: Index  # of the block
 
     def meet(self) -> None:
         """Wait for the other positions of the block."""

@@ -21,17 +21,12 @@ TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 
 @dataclass(frozen=True)
 class Peeled:
-    """Parts of a program.
+    """Parts of a program. An element may be computed more than once, with the same result."""
 
-    low, high: along each axis, how many elements at its start and at its end are not of the interior. interior: for
-    elements that are. edge: for elements that are so along the last axis, but not along the others. An element may be
-    computed more than once, with the same result.
-    """
-
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    interior: ir.Program
-    edge: ir.Program
+    low: tuple[int, ...]  # along each axis, how many elements at its start are not of the interior
+    high: tuple[int, ...]  # likewise at its end
+    interior: ir.Program  # for elements of the interior
+    edge: ir.Program  # for elements that are inside along the last axis, but not along the others
 
 
 def peel_borders(program: ir.Program, ndim: int) -> Peeled | None:
