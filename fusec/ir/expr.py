@@ -14,13 +14,13 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 import numpy as np
 
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE, result_type
-from fusec.base.records import dataclass, values_of
+from fusec.base.records import dataclass, field, values_of
 
 Space = Literal["global", "local", "shared"]
 
@@ -70,15 +70,19 @@ class _Interned(type):
             return _Interned._nodes.setdefault(key, node)
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class IRNode:
-    """Base of expressions and statements: access to operands and nested statements, whatever the class."""
+    """Base of expressions and statements, which are frozen dataclasses: access to operands and nested statements."""
 
+    _eq: ClassVar[bool] = True  # whether nodes compare by their fields
     _values: ClassVar[Any]  # a function: the values of all positional fields
     _single: ClassVar[tuple[int, ...]]  # places of the fields that are one operand, which come before the others
     _several: ClassVar[int | None]  # the place of the field that holds any number of operands
     _nested: ClassVar[tuple[int, ...]]  # places of the fields that hold statements
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, eq: bool | None = None) -> None:
+        cls._eq = cls._eq if eq is None else eq
+        dataclass(frozen=True, eq=cls._eq)(cls)
         kinds = inspect.get_annotations(cls)
         names = list(kinds)
         single = [name for name, kind in kinds.items() if kind in ("Expr", "Expr | None", "Call")]
@@ -119,8 +123,7 @@ def _reader(single: Sequence[str], several: Sequence[str], is_optional: bool) ->
     return (lambda node: (*one(node), *more(node))) if single else more
 
 
-@dataclass(frozen=True, eq=False)
-class Expr(IRNode, metaclass=_Interned):
+class Expr(IRNode, metaclass=_Interned, eq=False):
     """Base of all expressions; every concrete node has a `type`."""
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
@@ -129,7 +132,6 @@ class Expr(IRNode, metaclass=_Interned):
         return found
 
 
-@dataclass(frozen=True, eq=False)
 class Const(Expr):
     """A constant, stored as bits so that -0.0, nan and every dtype are exact."""
 
@@ -153,7 +155,6 @@ def const(value: object, dtype: DType) -> Const:
     return Const(int.from_bytes(scalar.tobytes(), "little"), dtype)
 
 
-@dataclass(frozen=True, eq=False)
 class Apply(Expr):
     """An op of the op table applied to operands. `where`, `logical_and` and `logical_or` evaluate on demand."""
 
@@ -162,7 +163,6 @@ class Apply(Expr):
     type: DType
 
 
-@dataclass(frozen=True, eq=False)
 class Lookup(Expr):
     """An entry of a constant table, which belongs to an elementary function or was captured by a kernel."""
 

@@ -14,7 +14,6 @@ from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr
 
 
-@dataclass(frozen=True, eq=False)
 class Input(Expr):
     """An argument of the graph, by name; a scalar argument is an input like any other."""
 
@@ -22,7 +21,6 @@ class Input(Expr):
     type: DType
 
 
-@dataclass(frozen=True, eq=False)
 class Reduce(Expr):
     """The combination of a value's elements by an associative op of two operands, such as add or maximum."""
 
@@ -31,7 +29,6 @@ class Reduce(Expr):
     type: DType
 
 
-@dataclass(frozen=True, eq=False)
 class Count(Expr):
     """The number of elements that a Reduce combines; int64."""
 

@@ -26,7 +26,6 @@ AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", 
 # --- expressions beyond Const and Apply ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Local(Expr):
     """The current value of a local variable, a function parameter or a scalar kernel parameter."""
 
@@ -34,7 +33,6 @@ class Local(Expr):
     type: Type
 
 
-@dataclass(frozen=True, eq=False)
 class Element(Expr):
     """The address of the current element of a non-raw array parameter (broadcasting applied)."""
 
@@ -47,7 +45,6 @@ def element(array: str, dtype: DType, *, const: bool = False) -> Element:
     return Element(array, Pointer(dtype, "global", const))
 
 
-@dataclass(frozen=True, eq=False)
 class Moved(Expr):
     """The address of a non-raw array's element at a position that is shifted along some axes.
 
@@ -60,7 +57,6 @@ class Moved(Expr):
     type: Pointer
 
 
-@dataclass(frozen=True, eq=False)
 class At(Expr):
     """The address of an element of a raw array parameter; strides are respected."""
 
@@ -69,7 +65,6 @@ class At(Expr):
     type: Pointer
 
 
-@dataclass(frozen=True, eq=False)
 class LocalArray(Expr):
     """The address of the first element of a local or shared array, as its type says."""
 
@@ -77,7 +72,6 @@ class LocalArray(Expr):
     type: Pointer
 
 
-@dataclass(frozen=True, eq=False)
 class Offset(Expr):
     """An address shifted by a number of elements (int64), regardless of strides."""
 
@@ -86,7 +80,6 @@ class Offset(Expr):
     type: Pointer
 
 
-@dataclass(frozen=True, eq=False)
 class Load(Expr):
     """The value stored at an address."""
 
@@ -94,7 +87,6 @@ class Load(Expr):
     type: DType
 
 
-@dataclass(frozen=True, eq=False)
 class Query(Expr):
     """A property of a raw array (`param`), or of the iteration space if param is ""; int64.
 
@@ -114,7 +106,6 @@ def query(what: Quantity, axis: int | None = None, param: str = "") -> Query:
     return Query(param, what, None if axis is None else const(axis, INT64), INT64)
 
 
-@dataclass(frozen=True, eq=False)
 class Call(Expr):
     """A call of a function of the program; pure unless the function stores through a pointer (then a CallStatement)."""
 
@@ -123,7 +114,6 @@ class Call(Expr):
     type: Type
 
 
-@dataclass(frozen=True, eq=False)
 class Field(Expr):
     """A field of a struct value."""
 
@@ -132,7 +122,6 @@ class Field(Expr):
     type: DType
 
 
-@dataclass(frozen=True, eq=False)
 class Make(Expr):
     """A struct value from one value for every field, in order."""
 
@@ -143,7 +132,6 @@ class Make(Expr):
 # --- statements ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Stmt(IRNode):
     """Base of all statements. line: the line of the user's text, 0 for none; it takes no part in equality."""
 
@@ -159,7 +147,6 @@ class Stmt(IRNode):
         return type(self)(*self.replaced(children, blocks), line=self.line)
 
 
-@dataclass(frozen=True)
 class Declare(Stmt):
     """A new local variable; without a value it starts as zero (a null pointer for pointers)."""
 
@@ -168,7 +155,6 @@ class Declare(Stmt):
     value: Expr | None = None
 
 
-@dataclass(frozen=True)
 class DeclareArray(Stmt):
     """A new local array of fixed length; elements without a value start as zero."""
 
@@ -186,7 +172,6 @@ def is_shared(stmt: Stmt) -> TypeGuard[DeclareArray]:
     return isinstance(stmt, DeclareArray) and stmt.space == "shared"
 
 
-@dataclass(frozen=True)
 class Assign(Stmt):
     """A new value for a local variable."""
 
@@ -194,7 +179,6 @@ class Assign(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True)
 class SetField(Stmt):
     """A new value for one field of a local struct."""
 
@@ -203,7 +187,6 @@ class SetField(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True)
 class Store(Stmt):
     """Write a value to an address."""
 
@@ -211,7 +194,6 @@ class Store(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True)
 class Atomic(Stmt):
     """An atomic update of an element."""
 
@@ -221,7 +203,6 @@ class Atomic(Stmt):
     result: str = ""  # a declared local that receives the old value, "" for none
 
 
-@dataclass(frozen=True)
 class CallStatement(Stmt):
     """A call for its effect."""
 
@@ -229,7 +210,6 @@ class CallStatement(Stmt):
     result: str = ""  # a declared local that receives the value, "" for none
 
 
-@dataclass(frozen=True)
 class Shuffle(Stmt):
     """A value of another position of the same group of GROUP neighbours, which run together. All must come here."""
 
@@ -246,12 +226,10 @@ FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
 ASSERT = "fusec_assert"  # the function that an assertion calls with its condition
 
 
-@dataclass(frozen=True)
 class Barrier(Stmt):
     """All threads of a block wait for each other and then see earlier writes. All of them come here, or none."""
 
 
-@dataclass(frozen=True)
 class If(Stmt):
     """Run one of two statement lists by a bool."""
 
@@ -260,7 +238,6 @@ class If(Stmt):
     orelse: tuple[Stmt, ...] = ()
 
 
-@dataclass(frozen=True)
 class While(Stmt):
     """Repeat `body` then `step` as long as the bool `condition` holds; `continue` goes to `step`."""
 
@@ -270,17 +247,14 @@ class While(Stmt):
     test_first: bool = True  # False for do-while, which runs the body once before the first test
 
 
-@dataclass(frozen=True)
 class Break(Stmt):
     """Leave the innermost loop."""
 
 
-@dataclass(frozen=True)
 class Continue(Stmt):
     """Continue with the step of the innermost loop."""
 
 
-@dataclass(frozen=True)
 class Return(Stmt):
     """Leave the function with a value, or end the work of this element (no value)."""
 

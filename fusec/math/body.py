@@ -20,7 +20,6 @@ from fusec.math.value import Term
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
 
 
-@dataclass(frozen=True, eq=False)
 class Guarded(Expr):
     """`rare` where the condition holds, else `usual`; unlike `where`, the rare value costs nothing if no lane needs it.
 

@@ -30,11 +30,6 @@ FLOORS = (
 )
 
 
-KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
-    """
-    Step
-    """.split()
-)
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
     "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
 }
@@ -169,7 +164,7 @@ def test_no_class_has_the_name_of_another() -> None:
         for node in nodes_of(module):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(module)
-    twins = {name: sorted(each) for name, each in places.items() if len(each) > 1 and name not in KNOWN_TWINS}
+    twins = {name: sorted(each) for name, each in places.items() if len(each) > 1}
     assert not twins, "\n".join(f"{name}: {', '.join(each)}" for name, each in twins.items())
 
 
