@@ -65,7 +65,7 @@ class _Interned(type):
                 return found
         node = super().__call__(*args, **kwargs)
         if kwargs:
-            key = (cls, *(getattr(node, name) for name in node.__dataclass_fields__))
+            key = (cls, *node._values(node))
         with _Interned._lock:
             return _Interned._nodes.setdefault(key, node)
 
