@@ -82,7 +82,7 @@ def numbers(kernel: AxisKernel | Dated, array: Array, keyword: str, value: objec
 
 def number(value: Given, name: str, keyword: str, *, needed: bool = False) -> Given:
     """A number as it is, a zero-dimensional array as its number. Raises NotOneNumber."""
-    if is_number(value) or (value is None and not needed):
+    if (value is None and not needed) or is_number(value):
         return value
     if isinstance(value, np.ndarray) and not value.ndim:
         return cast("Given", value[()])

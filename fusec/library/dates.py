@@ -13,6 +13,7 @@ import numpy as np
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Array, host_array, output_array, outputs_of
+from fusec.arguments.signature import Parameter
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along
 from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
@@ -41,8 +42,9 @@ class Dated:
         self.name, self.masked, self.starts = name, masked, starts
         self.function = function_of(name, given)
         self.quick: dict[object, Callable[..., object]] = {}  # nothing is faster
-        self.nout = 2 if name == "minmax" else 1
-        self.in_params = self.out_params = ()
+        names = ("low", "high") if name == "minmax" else ("z",)
+        self.nout, self.in_params = len(names), ()
+        self.out_params = tuple(Parameter(each, "T", None) for each in names)
 
     def run(self, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
         """All results, or the given outputs. Raises DatesRefused for what NumPy refuses."""
