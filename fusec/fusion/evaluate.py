@@ -6,7 +6,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
@@ -270,12 +270,7 @@ class NumExpr(KernelCaller):
 
     def __reduce__(self) -> tuple[object, ...]:
         signature = [(name, dtype.name) for name, dtype in self.signature]
-        return _restore, (self._expression.text, signature, self._options)
-
-
-def _restore(text: str, signature: Signature, options: dict[str, object]) -> NumExpr:
-    """Rebuild a pickled expression from its text."""
-    return NumExpr(text, signature, **options)  # type: ignore[arg-type]
+        return partial(NumExpr, **self._options), (self._expression.text, signature)  # type: ignore[arg-type]
 
 
 # --- texts and names -------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
@@ -115,7 +115,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         self.__name__ = name
         self.checks = checked.wanted(bounds, check)
         self.operation, self.preamble = operation, preamble
-        self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
+        self.kwargs: dict[str, Any] = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
         self.document()
         self.take_no_short_way(self._from_python)
 
@@ -233,25 +233,11 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     def __reduce__(self) -> tuple[object, ...]:
         d = self.definition
         assert isinstance(d, Definition), "a kernel string has texts"
-        state = (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
-        loops = (d.loop_prep, d.after_loop, d.options)
-        return _restore, (type(self), state, self.no_return, self.return_tuple, *loops, self.fp, self.checks)
-
-
-def _restore(
-    cls: type[ElementwiseKernel],
-    state: tuple[str, str, str, str, bool, str],
-    no_return: bool,
-    return_tuple: bool,
-    loop_prep: str,
-    after_loop: str,
-    options: tuple[str, ...],
-    fp: Fp = "strict",
-    checks: Checks = "",
-) -> ElementwiseKernel:
-    """Rebuild a pickled kernel from its texts."""
-    loops = {"loop_prep": loop_prep, "after_loop": after_loop, "options": options}
-    return cls(*state, no_return, return_tuple, **loops, fp=fp, check=checks)  # type: ignore[arg-type]
+        made = partial(
+            type(self), no_return=self.no_return, return_tuple=self.return_tuple, **self.kwargs, fp=self.fp,
+            check=self.checks,
+        )  # fmt: skip
+        return made, (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
 
 
 def check_texts(name: object, texts: Mapping[str, object], options: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import FunctionType, NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
-from fusec.base.records import replace
+from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
 from fusec.dispatch.axis_paths import Paths
 from fusec.dispatch.axis_spec import Along, Axis
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fusec.frontends.python import syntax as s
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
+KEPT = ("__module__", "__name__", "__qualname__", "__doc__", "checks")  # of a copy
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
@@ -85,6 +86,14 @@ class ReductionVariant(AxisKernel):
         return self.owner.run(args, {}, out, along)
 
 
+@dataclass(frozen=True)
+class CapturedRoles:
+    """Functions by themselves, and the key of each role among them: of a reduction that is restored."""
+
+    functions: tuple[FunctionText, ...]
+    keys: dict[str, str]
+
+
 class Reduction(Public, ShowsTotals):
     """A reduction made of functions, which runs along axes of its arguments; see `fusec.reduction`.
 
@@ -94,15 +103,16 @@ class Reduction(Public, ShowsTotals):
 
     def __init__(
         self,
-        origins: Mapping[str, Origin],
+        origins: Mapping[str, Origin] | CapturedRoles,
         kept: Mapping[str, Mapping[str, object]],
         identity: Capture | None,
         name: str,
         fp: Fp,
-        captured: tuple[tuple[FunctionText, ...], dict[str, str]] | None = None,
     ) -> None:
+        self._captured: tuple[tuple[FunctionText, ...], dict[str, str]] | None = None
+        if isinstance(origins, CapturedRoles):
+            self._captured, origins = (origins.functions, origins.keys), {}
         self.origins, self.identity = origins, identity
-        self._captured = captured
         self._missing: closure.Missing = ()
         self.trees = self._trees()
         self.kept = {
@@ -145,20 +155,13 @@ class Reduction(Public, ShowsTotals):
             quick = paths.quick.get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
             if quick is not None:
                 return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
-        return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
+        return self._from_python(args, kwargs)
 
     @hide_internal_frames
-    def _from_keywords(
-        self,
-        args: tuple[object, ...],
-        axis: Axis = None,
-        keepdims: bool = False,
-        out: object = None,
-        where: object = True,
-        stream: object = None,
-        **named: object,
-    ) -> object:
-        return self.run(args, named, out, Along(axis, keepdims, where), stream)
+    def _from_python(self, args: tuple[object, ...], named: dict[str, Any]) -> object:
+        along = Along(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
+        out, stream = named.pop("out", None), named.pop("stream", None)
+        return self.run(args, named, out, along, stream)
 
     def run(
         self,
@@ -370,8 +373,8 @@ class Reduction(Public, ShowsTotals):
         return f"<fusec.reduction {self.described()[0]}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        state = (*self.captured(), self.identity, self.name, self.fp)
-        return _restore, (*state, self.__module__, self.__name__, self.__qualname__, self.__doc__, self.checks)
+        roles = CapturedRoles(*self.captured())
+        return type(self), (roles, {}, self.identity, self.name, self.fp), {key: getattr(self, key) for key in KEPT}
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
@@ -390,25 +393,6 @@ def _is_plain(forms: Mapping[str, Form], types: Mapping[str, DType]) -> bool:
     count = len([sort for sort in sorts if sort != "default"])
     numbers = [(types[name].name, form.partition(" ")[2]) for name, form in forms.items() if form.startswith("number")]
     return "default" not in sorts[:count] and all(dtype == kind for dtype, kind in numbers)
-
-
-def _restore(
-    functions: tuple[FunctionText, ...],
-    keys: dict[str, str],
-    identity: Capture | None,
-    name: str,
-    fp: Fp,
-    module: str,
-    plain: str,
-    qualname: str,
-    doc: str | None,
-    checks: Checks = "",
-) -> Reduction:
-    """Rebuild a pickled reduction from its texts."""
-    made = Reduction({}, {}, identity, name, fp, (functions, keys))
-    made.checks = checks
-    made.__module__, made.__name__, made.__qualname__, made.__doc__ = module, plain, qualname, doc
-    return made
 
 
 __all__ = ["RESERVED", "Reduction", "ReductionFunctions", "ReductionVariant"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from numpy.typing import NDArray
@@ -165,7 +166,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
             d.identity if d.number is None else d.number, d.name, d.reduce_type, self.reduce_dims, d.preamble,
             d.options,
         )  # fmt: skip
-        return _restore, (type(self), args, self.fp, self.checks)
+        return partial(type(self), fp=self.fp, check=self.checks), args
 
 
 def identity_text(identity: object) -> str | None:
@@ -179,8 +180,3 @@ def identity_text(identity: object) -> str | None:
 def identity_number(identity: object) -> object:
     """The identity itself if it is a number that totals can hold; None for a text or no identity."""
     return identity if is_number(identity) and not isinstance(identity, str) else None
-
-
-def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp, checks: Checks = "") -> ReductionKernel:
-    """Rebuild a pickled kernel from its texts."""
-    return cls(*args, fp=fp, check=checks)  # type: ignore[arg-type]

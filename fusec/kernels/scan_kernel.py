@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
@@ -244,9 +244,4 @@ class ScanKernel(Public, AxisKernel):
             d.identity if d.number is None else d.number, d.name, d.reduce_type,
             d.preamble, self.inclusive, self.segments, d.options,
         )  # fmt: skip
-        return _restore, (type(self), args, self.fp, self.checks)
-
-
-def _restore(cls: type[ScanKernel], args: tuple[object, ...], fp: Fp, checks: Checks = "") -> ScanKernel:
-    """Rebuild a pickled kernel from its texts."""
-    return cls(*args, fp=fp, check=checks)  # type: ignore[arg-type]
+        return partial(type(self), fp=self.fp, check=self.checks), args

@@ -31,7 +31,6 @@ FLOORS = (
 
 
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
-    "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
 }
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
