@@ -8,6 +8,7 @@ import numpy as np
 
 from fusec.arguments.operands import outputs_of
 from fusec.base.records import dataclass, field
+from fusec.codegen import ON_HOST
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import explain_axis, host_axis
 from fusec.dispatch.axis_spec import Along
@@ -69,7 +70,7 @@ class NotedAxisCall:
     def outputs(self) -> tuple[Any, ...]:
         """What later calls may take for its outputs: the given ones as they are, others zeros."""
         given = self.args[self.kernel.nin :] if self.out is None else outputs_of(self.out)
-        bound = self.bound("llvm")
+        bound = self.bound(ON_HOST)
         pairs = zip(self.kernel.out_params, bound.shapes, strict=True)
         return given or tuple(np.zeros(shape, bound.types[param.name].numpy) for param, shape in pairs)
 
