@@ -29,6 +29,8 @@ from fusec.fusion.trace_values import (
 from fusec.ir.expr import Apply, Expr, scalar_type
 
 MAX_REPAIRS = 200  # of a schedule, besides copies of what is read: each stores one value more
+NEEDS_RESULTS = "it needs the results of the kernel before"
+WRITES_AGAIN = "it writes memory that the kernel before writes"
 ONE_BY_ONE = 8  # repairs after each of which the kernels are asked again; then all that they share is stored at once
 
 
@@ -86,21 +88,19 @@ class _Scheduler:
         return self.groups
 
     def _place(self, statement: Statement, leaves: list[Leaf]) -> int:
-        low = max((self._after(leaf) for leaf in leaves), default=0)
-        low = max(low, self._after_stores(statement))
+        computed = max((self._after(leaf) for leaf in leaves), default=0)
+        low = max(computed, self._after_stores(statement))
         high, stale = self._before(leaves)
         reason = ""
         for at in range(low, min(high + 1, len(self.groups))):
             group = self.groups[at]
-            why = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
-            why = why or self._conflict(statement, at)
-            if not why:
+            reason = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
+            if not reason:
                 return at
-            reason = why
         if stale is not None:
             raise TooLateError(stale)
-        if not reason and self.groups and leaves:  # there was none that could be asked
-            reason = "it needs the results of the kernel before"
+        if self.groups and low == len(self.groups):  # none could be asked
+            reason = NEEDS_RESULTS if computed == low else WRITES_AGAIN
         axes = statement.axes if isinstance(statement, Total) else None
         self.groups.append(Group(extents_of(statement), axes, reason))
         return len(self.groups) - 1
@@ -142,14 +142,6 @@ class _Scheduler:
                 if is_over and isinstance(each, Write) and each.version > leaf.version and at < last:
                     last, stale = at, leaf
         return last, stale
-
-    def _conflict(self, statement: Statement, at: int) -> str:
-        """Why a kernel cannot also run a statement, for the sake of memory; empty if it can."""
-        if isinstance(statement, Write):
-            for each in self.groups[at].statements:
-                if isinstance(each, Write) and each.buffer.group == statement.buffer.group:
-                    return "the same memory is written twice"
-        return ""
 
 
 # --- repairs -------------------------------------------------------------------------------------------------------

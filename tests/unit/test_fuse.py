@@ -377,6 +377,21 @@ def test_the_docs_list_what_is_fused():
     assert listed >= {name for name in SEVERAL if hasattr(np, name)}
 
 
+def test_a_kernel_that_writes_memory_again_needs_no_results():
+    def overwrite(x, a):
+        x[:] = a + 1
+        x[::2] = a[::2] * 2
+
+    def update(x, a):
+        x[::2] = a[::2] + 1
+        return x * 2
+
+    again, needed = "it writes memory that the kernel before writes", "it needs the results of the kernel before"
+    for function, reason in ((overwrite, again), (update, needed)):
+        lines = fusec.fuse(function).explain(np.zeros(4), np.ones(4)).lines
+        assert ("kernel 2", f"not fused with the kernel before: {reason}") in lines
+
+
 def test_long_programs_are_cut_into_kernels():
     def chain(x):
         for _ in range(300):
