@@ -12,7 +12,7 @@ from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import is_number, memory_order
 from fusec.base import locks
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Kernel
+from fusec.base.kernel_abi import Kernel, strides_in_order
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
 from fusec.base.rounding_mode import default_rounding
@@ -88,14 +88,7 @@ def run(
 
     Raises what calls.run raises, and the errors of `fusec.errors.targets` for drivers, devices and streams.
     """
-    handle = cuda.stream_for(args, stream)
-    arrays = _describe(kernel, args, handle)
-    device = cuda.same_device(each for each in arrays if each is not None)
-    types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
-    shapes = [None if each is None else each.shape for each in arrays]
-    shape = host.loop_shape(kernel, shapes, size)
-    host.check_shapes(kernel, shapes, shape, size)
-    call = DeviceCall(kernel, args, arrays, types, shape, handle, device)
+    call = _read(kernel, args, size, stream)
     is_usual = size == -1 and block_size is None
     if call.given or any(param.non_const for param in kernel.in_params):
         is_usual = not _copy_disturbed(call) and is_usual
@@ -104,6 +97,30 @@ def run(
     if done is not None and is_usual:
         _remember(call, done)
     return outputs if call.given else tuple(cuda.deliver(call.like, each) for each in outputs)
+
+
+def planned(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> DevicePlan:
+    """The plan of a call; nothing is run, and outputs are not allocated."""
+    call = _read(kernel, args, size, None)
+    if not call.given:
+        shape, device = call.shape, call.device
+        for position, (param, order) in enumerate(zip(kernel.out_params, _orders(call), strict=True), kernel.nin):
+            dtype = call.types[param.name]
+            strides = strides_in_order(shape, order, dtype.nbytes)
+            call.arrays[position] = cuda.DeviceArray(0, shape, strides, dtype, device, False, None, None, None)
+    return _plan(call)
+
+
+def _read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape, stream: object) -> DeviceCall:
+    """Sort the arguments into arrays and numbers, and find types and shape; raises for anything else."""
+    handle = cuda.stream_for(args, stream)
+    arrays = _describe(kernel, args, handle)
+    device = cuda.same_device(each for each in arrays if each is not None)
+    types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
+    shapes = [None if each is None else each.shape for each in arrays]
+    shape = host.loop_shape(kernel, shapes, size)
+    host.check_shapes(kernel, shapes, shape, size)
+    return DeviceCall(kernel, args, arrays, types, shape, handle, device)
 
 
 def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
@@ -122,15 +139,21 @@ def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list
 
 def _allocate(call: DeviceCall) -> tuple[object, ...]:
     """New outputs in the library of the first array, laid out like the inputs; the launch clears them if it must."""
+    kernel = call.kernel
+    made = tuple(
+        cuda.allocate(call.like, call.shape, call.types[param.name], order, call.on)
+        for param, order in zip(kernel.out_params, _orders(call), strict=True)
+    )
+    call.arrays[kernel.nin :] = [cuda.describe(each, call.stream) for each in made]
+    return made
+
+
+def _orders(call: DeviceCall) -> list[tuple[int, ...]]:
+    """The axes of new outputs from outermost to innermost in memory: those of the inputs, of raw ones C order."""
     kernel, shape = call.kernel, call.shape
     inputs = zip(kernel.in_params, call.views, strict=False)
     rows = [layouts.broadcast_strides(each, shape) for param, each in inputs if each is not None and not param.raw]
-    made = []
-    for param in kernel.out_params:
-        order = tuple(range(len(shape))) if param.raw else memory_order(shape, rows)
-        made.append(cuda.allocate(call.like, shape, call.types[param.name], order, call.on))
-    call.arrays[kernel.nin :] = [cuda.describe(each, call.stream) for each in made]
-    return tuple(made)
+    return [tuple(range(len(shape))) if param.raw else memory_order(shape, rows) for param in kernel.out_params]
 
 
 def _copy_disturbed(call: DeviceCall) -> bool:

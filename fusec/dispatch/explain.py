@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp, Kernel, Step
 from fusec.base.records import dataclass
-from fusec.dispatch import host
-from fusec.dispatch.plan import Plan
+from fusec.compiler.pipeline import Specialisation
 from fusec.kinds.elementwise import Space
 
 if TYPE_CHECKING:
-    from fusec.dispatch.plan import ElementwiseCall
     from fusec.dispatch.spec import KernelSpec
 
 _STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
@@ -56,25 +54,21 @@ class Explanation:
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 
 
-def explain(kernel: KernelSpec, plan: Plan, call: ElementwiseCall) -> Explanation:
-    """Describe a call by its plan."""
-    compiled = plan.executable.kernel
-    moved = _bytes(kernel, plan)
-    lines = [
-        ("types", ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items())),
-        ("by value", ", ".join(param.name for param in kernel.in_params if param.name in call.numbers) or "none"),
-        ("iteration space", _space(plan.space, compiled.block)),
-        *((f"'{name}'", _walk(plan.space, name)) for name, *_ in plan.space.operands),
-        *((f"'{name}'", _raw(plan.space, name)) for name in plan.space.raw),
-        ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
+def explain(kernel: KernelSpec, compiled: Kernel, space: Space, spec: Specialisation) -> Explanation:
+    """Describe a call by what its plan has on any device."""
+    moved = _bytes(kernel, compiled, space)
+    lines = (
+        ("types", ", ".join(f"{name}: {dtype}" for name, dtype in spec.types)),
+        ("by value", ", ".join(param.name for param in kernel.in_params if param.name in spec.scalars) or "none"),
+        ("iteration space", _space(space, compiled.block)),
+        *((f"'{name}'", _walk(space, name)) for name, *_ in space.operands),
+        *((f"'{name}'", _raw(space, name)) for name in space.raw),
+        ("bytes moved", f"{moved:,} ({_per_element(moved, space.size)})"),
         ("code", _code(compiled)),
         ("fp", FP[compiled.fp]),
         *(("note", note) for note in compiled.notes),
-    ]
-    reason = host.objection(kernel, plan, call.numbers, kernel.deciding(call))
-    if reason:
-        lines.append(("no native entry", reason))
-    return Explanation(str(kernel.signature), tuple(lines), moved, path_of(reason))
+    )
+    return Explanation(str(kernel.signature), lines, moved)
 
 
 NATIVE = "Python for the first two calls of a kind, then a native entry"
@@ -113,11 +107,10 @@ def _raw(space: Space, name: str) -> str:
     return f"raw, {counted(ndim, 'axis', 'axes')}, {'C-contiguous' if contiguous else 'strided'}"
 
 
-def _bytes(kernel: KernelSpec, plan: Plan) -> int:
+def _bytes(kernel: KernelSpec, compiled: Kernel, space: Space) -> int:
     """Bytes of every array, once; an output whose former content matters counts twice."""
-    twice = {param.name for param in kernel.out_params}.intersection(plan.executable.kernel.fills)
-    views = plan.space.views.items()
-    return sum(view.size * view.dtype.nbytes * (2 if name in twice else 1) for name, view in views)
+    twice = {param.name for param in kernel.out_params}.intersection(compiled.fills)
+    return sum(view.size * view.dtype.nbytes * (2 if name in twice else 1) for name, view in space.views.items())
 
 
 def _per_element(moved: int, size: int) -> str:

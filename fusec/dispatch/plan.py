@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass
 from fusec.compiler.pipeline import Specialisation
 
@@ -34,6 +35,10 @@ class Plan:
     space: Space
     types: Mapping[str, DType]
     orders: Mapping[str, tuple[int, ...]]
+
+    def spec(self, numbers: frozenset[str], fp: Fp) -> Specialisation:
+        """What source() shows after a call. numbers: inputs passed by value."""
+        return Specialisation(tuple(self.types.items()), numbers, self.space.layout, fp)
 
     def launch(
         self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str

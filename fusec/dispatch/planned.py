@@ -152,7 +152,7 @@ class Planned(ShowsElements, KernelSpec):
         if found is None:
             found = self._plans.keep(call.key, host.make_plan(self, call))
         self.hasten(found, call, again)
-        self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
+        self.remember(found.spec(call.numbers, self.fp))
         return found
 
     # --- looking inside ------------------------------------------------------------------------------------------
@@ -188,10 +188,22 @@ class Planned(ShowsElements, KernelSpec):
         with locks.lock:
             from fusec.dispatch import explain
 
+        if is_on_device(args, None, None):
+            with locks.lock:
+                from fusec.dispatch import device
+
+            there = device.planned(self, args, size)
+            self.remember(there.spec)
+            report = explain.explain(self, there.module.kernel, there.space, there.spec)
+            place = explain.place_of(there, self.device_plans.values())
+            return replace(report, path=explain.ON_DEVICE, plan=place)
         call = host.read(self, args, size)
-        plan = self.plan(call)
-        found = explain.explain(self, plan, call)
-        return replace(found, plan=explain.place_of(plan, self._plans.values()))
+        here = self.plan(call)
+        report = explain.explain(self, here.executable.kernel, here.space, here.spec(call.numbers, self.fp))
+        reason = host.objection(self, here, call.numbers, self.deciding(call))
+        if reason:
+            report = replace(report, lines=(*report.lines, ("no native entry", reason)))
+        return replace(report, path=explain.path_of(reason), plan=explain.place_of(here, self._plans.values()))
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -145,6 +145,40 @@ def test_explain_reports_the_kernels_of_the_device():
     assert "total_first" in TOTAL.source()
 
 
+def test_explain_reports_the_elementwise_kernel_of_the_device():
+    twice = fusec.ElementwiseKernel("T x", "T z", "z = x * 2", "twice")
+    x = cuda.from_numpy(X)
+    library.stub_log_clear()
+    report = fusec.explain(twice, x)
+    lines = dict(report.lines)
+    assert lines["types"] == "x: float32, z: float32"
+    assert lines["path"].endswith("launches again with other addresses")
+    assert (lines["plan"], report.bytes_moved) == ("1 of 1", 2 * X.nbytes)
+    assert not calls("cuLaunchKernel", "cuMemAlloc")
+    assert "__global__" in twice.source()
+    assert twice(x).numpy()[0] == 2 * X[0]
+    assert dict(fusec.explain(twice, x).lines)["plan"] == "1 of 1"  # the call has taken the plan that was reported
+
+
+@fusec.elementwise
+def scaled(x, y):
+    return x * y
+
+
+@fusec.kernel
+def filled(x):
+    for i in fusec.grid(x.shape[0]):
+        x[i] = i
+
+
+@pytest.mark.parametrize("each", ["elementwise", "kernel"])
+def test_explain_takes_device_arrays_for_decorated_functions(each):
+    x = cuda.from_numpy(X)
+    report = fusec.explain(scaled, x, 2.0) if each == "elementwise" else fusec.explain(filled, x)
+    assert "launches again" in report.path
+    assert not calls("cuLaunchKernel")
+
+
 @pytest.mark.parametrize(
     ("asked", "most", "threads"), [(1, 1024, 32), (32, 1024, 32), (100, 1024, 128), (256, 250, 224), (64, 33, 32)]
 )
