@@ -6,7 +6,7 @@ import re
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.kernel_abi import USUAL_BLOCK, Fp, Kernel, Layout
 from fusec.base.ops import TABLE
 from fusec.codegen import c_family
 from fusec.codegen.c_family import facts
@@ -19,8 +19,6 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelli
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_loops import BARRIER, loop
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
-
-THREADS = 256  # a block; what __launch_bounds__ promises
 
 TYPES: dict[DType, str] = {
     dtypes.BOOL: "bool",
@@ -47,7 +45,7 @@ LOOSE = "// compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 
 def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
-    """The CUDA kernel of a program for one memory layout; blocks have at most `THREADS` threads, or as many as the
+    """The CUDA kernel of a program for one memory layout; blocks have at most `USUAL_BLOCK` threads, or as many as the
     program says.
 
     A grid-stride loop covers any number of elements with any one-dimensional grid. fp: the mode the passes ran in.
@@ -250,7 +248,7 @@ def _helpers() -> dict[str, str]:
 def _frame(frame: Frame) -> list[Part]:
     lines = loop(frame)
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
-    bounds = f"{THREADS}, 2" if facts.walks(frame.program.body) else f"{THREADS}"  # Note [Loads ahead]
+    bounds = f"{USUAL_BLOCK}, 2" if facts.walks(frame.program.body) else f"{USUAL_BLOCK}"  # Note [Loads ahead]
     bounds = f"{frame.program.threads}" if frame.program.block else bounds
     head = f'extern "C" __global__ void __launch_bounds__({bounds}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])

@@ -9,7 +9,7 @@ from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, unravelled
 from fusec.codegen.c_family.strips import Strip
-from fusec.codegen.c_family.tiles import LANES, THREADS, Tiles
+from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
 from fusec.ir.loops import ArrayParam
 
 BARRIER = "__syncthreads();"
@@ -169,11 +169,11 @@ def _tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:
     def over(along: str, across: str, statements: list[str]) -> list[str]:
         beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"
         at_axes = [
-            f"const unsigned {k} = threadIdx.x + {THREADS} * {tiles.lane};",
+            f"const unsigned {k} = threadIdx.x + {SQUARE_THREADS} * {tiles.lane};",
             f"const unsigned {tiles.along} = {k} {along} {TILE}, {tiles.across} = {k} {across} {TILE};",
             f"const {c_type} {names[axis]} = {first} + {tiles.along};",
             f"const {c_type} {names[last]} = {second} + {tiles.across};",
-            f"if ({beyond} || threadIdx.x >= {THREADS}) continue;",
+            f"if ({beyond} || threadIdx.x >= {SQUARE_THREADS}) continue;",
         ]
         loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
         return ["#pragma unroll", loop, *indented([*at_axes, *statements], 1), "}"]

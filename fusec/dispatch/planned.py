@@ -15,6 +15,7 @@ from fusec.arguments.signature import Signature, types_named
 from fusec.base import locks
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.codegen import DEFAULT_TARGET, target_of
@@ -71,7 +72,7 @@ def brief(error: FusecError | ImportError) -> FusecError | ImportError:
 
 def block_size_of(given: object) -> int:
     """Threads of a block, the same limits on every device; raises BadBlockSize."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= MAX_BLOCK:
         raise BadBlockSize(shown_number(given)).at()
     return int(given)
 

@@ -5,6 +5,7 @@ CuPy's own texts where it has them.
 
 from __future__ import annotations
 
+from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.errors.base import (
     Described,
     FusecIndexError,
@@ -170,7 +171,7 @@ class BadSize(Named, code="F217"):
 class BadBlockSize(UserError, code="F218"):
     """A `block_size=` that no device can launch."""
 
-    message = "block_size must be greater than zero and at most 1024, not {given}"
+    message = f"block_size must be greater than zero and at most {MAX_BLOCK}, not {{given}}"
     given: str
 
 

@@ -226,14 +226,6 @@ class NotACudaDevice(UserError, code="F364", exception=FusecTypeError):
     kind: str
 
 
-class BlockSizeRefused(UserError, code="F365"):
-    """A block size that no device, or that not this kernel, can run."""
-
-    message = "block_size must be {range}, got {given}"
-    range: str
-    given: str
-
-
 class StreamRefused(UserError, code="F366", exception=FusecTypeError):
     """An object that is not a CUDA stream."""
 

@@ -220,7 +220,6 @@ class Shuffle(Stmt):
     distance: int
 
 
-THREADS = 1024  # of a block, at most: the limit of CUDA's and Metal's devices
 GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
 FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
 ASSERT = "fusec_assert"  # the function that an assertion calls with its condition

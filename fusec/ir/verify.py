@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
+from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
@@ -39,7 +40,7 @@ def verify(program: ir.Program, primitive: bool = False) -> None:
         param.name: param.dtype for param in program.params if isinstance(param, ir.ScalarParam)
     }
     kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive, extents=program.block)
-    _require(min(program.block, default=1) > 0 and program.threads <= ir.THREADS, f"a block of {program.block}")
+    _require(min(program.block, default=1) > 0 and program.threads <= MAX_BLOCK, f"a block of {program.block}")
     kernel.block(program.body, 0, False)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_number, output_array
 from fusec.arguments.signature import types_named
+from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.records import replace
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import block_size_of, hide_internal_frames
@@ -22,7 +23,6 @@ from fusec.frontends.python import name_usage
 from fusec.frontends.python.blocks import block_text
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.grid import grid_loop
-from fusec.ir.loops import THREADS
 from fusec.kernels.elementwise_function import Decoration, Elementwise, Selection, Variant
 
 if TYPE_CHECKING:
@@ -210,8 +210,8 @@ def block_of(given: object) -> tuple[int, ...]:
         found.append(int(part))
     if not found:
         raise BadBlock(repr(given), "it has no axis").at()
-    if prod(found) > THREADS:
-        raise BadBlock(repr(given), f"it has {prod(found)} positions, and GPUs run at most {THREADS}").at()
+    if prod(found) > MAX_BLOCK:
+        raise BadBlock(repr(given), f"it has {prod(found)} positions, and GPUs run at most {MAX_BLOCK}").at()
     return tuple(found)
 
 

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fusec.base.kernel_abi import Kernel, Slot
-from fusec.errors.targets import BlockSizeRefused, LaunchFailed
+from fusec.base.kernel_abi import MAX_BLOCK, USUAL_BLOCK, Kernel, Slot
+from fusec.errors.targets import LaunchFailed
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import DeviceProperties
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
 from fusec.runtime.cuda.module import CompiledModule
 from fusec.runtime.cuda.streams import StreamOn
 
-MAX_BLOCK = 1024  # threads of a block on every device so far
-USUAL_BLOCK = 256
 GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
 MAX_GRID = (1 << 31) - 1  # blocks along x
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
@@ -40,9 +38,10 @@ def launch(
     bits in the low bytes; a complex64 is one word, a complex128 two slots). size: elements of the iteration space.
     on: a stream of the device where the arrays are. block_size: threads of a block, rounded up to whole groups of the
     kernel, fewer if it cannot run so many; None chooses.
-    Raises BlockSizeRefused, StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
+    Raises StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
-    asked = usual_block(module.kernel) if block_size is None else checked_block_size(block_size)
+    assert block_size is None or 0 < block_size <= MAX_BLOCK, f"a block of {block_size}"
+    asked = usual_block(module.kernel) if block_size is None else block_size
     assert block_size is None or not module.kernel.block, f"{module.kernel.name} has blocks of its own"
     if size == 0:
         return
@@ -54,19 +53,6 @@ def launch(
     )
     block = block_of(module.kernel, asked, module.threads_per_block(device.ordinal))
     _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), device)
-
-
-def checked_block_size(block_size: object) -> int:
-    """The block size as an int. Raises BlockSizeRefused, a ValueError, with CuPy's text where CuPy has one."""
-    try:
-        threads = operator.index(block_size)  # type: ignore[arg-type]
-    except TypeError as reason:
-        raise BlockSizeRefused("an integer", repr(block_size)).at() from reason
-    if threads <= 0:
-        raise BlockSizeRefused("greater than zero", str(threads)).at()
-    if threads > MAX_BLOCK:
-        raise BlockSizeRefused(f"at most {MAX_BLOCK}", str(threads)).at()
-    return threads
 
 
 def usual_block(kernel: Kernel) -> int:

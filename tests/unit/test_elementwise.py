@@ -298,6 +298,8 @@ def wrong_calls():
         ("size must be", ValueError, lambda: ADD(x, x, size="4")),
         ("size must be", ValueError, lambda: MUL_ADD(x, x, x, size=2**64 + 3)),
         ("block_size must be greater than zero", ValueError, lambda: ADD(x, x, block_size=0)),
+        ("block_size must be .* at most 1024, not 1025", ValueError, lambda: ADD(x, x, block_size=1025)),
+        ("block_size must be .* not 1.5", ValueError, lambda: ADD(x, x, block_size=1.5)),
         ("twice", TypeError, lambda: ADD(x, x, x, out=x)),
         ("one array for each output: 2, not 1", ValueError, lambda: SPLIT(x, out=x)),
         ("Invalid kernel name", ValueError, lambda: fusec.ElementwiseKernel("T x", "T y", "y = x", "1k")),

@@ -20,7 +20,7 @@ from fusec.codegen.c_family.statements import StmtPrinter, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import LANES as TILE_LANES
-from fusec.codegen.c_family.tiles import THREADS, turned
+from fusec.codegen.c_family.tiles import SQUARE_THREADS, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.codegen.generator import SINGLE, Generator, Options
 from fusec.ir.expr import Expr, Struct
@@ -72,7 +72,7 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
         lanes=frame.lanes,
         cost=facts.cost(program),
         notes=_notes(frame),
-        group=GROUP if facts.has_shuffles(program.body) else THREADS if frame.tiles else 1,
+        group=GROUP if facts.has_shuffles(program.body) else SQUARE_THREADS if frame.tiles else 1,
         block=program.threads if program.block else 0,
         parts=tuple(parts),
         fp=fp,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusec.base.dtypes import BOOL, DType
+from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.ir.expr import Apply, Const, Expr, Type, scalar_type, type_of
-from fusec.ir.loops import THREADS, Local, Query
+from fusec.ir.loops import Local, Query
 
 Bounds = tuple[int, int]
 
@@ -132,7 +133,7 @@ def _quantity(value: Query) -> Bounds:
         case "index" | "coordinate":
             return 0, POSITIONS - 1
         case "thread":
-            return 0, THREADS - 1
+            return 0, MAX_BLOCK - 1
         case "ndim":
             return 0, 64
         case "stride":

@@ -16,7 +16,7 @@ from fusec.codegen.c_family.places import AddressPrinter
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
-from fusec.codegen.c_family.tiles import THREADS, Tiles
+from fusec.codegen.c_family.tiles import SQUARE_THREADS, Tiles
 from fusec.ir.expr import Struct
 from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam, is_shared
 from fusec.ir.reductions import AXIS
@@ -123,7 +123,7 @@ class Frame:
         if facts.has_shuffles(self.program.body):
             demands.append(f"blocks of a multiple of {GROUP} threads")
         if self.tiles:
-            demands.append(f"blocks of at least {THREADS} threads")
+            demands.append(f"blocks of at least {SQUARE_THREADS} threads")
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:

@@ -16,8 +16,8 @@ from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import AddressText
 from fusec.ir.loops import ArrayParam, Element, Program
 
-THREADS = 256  # that share a square; a block of more lets the others wait
-LANES = TILE * TILE // THREADS
+SQUARE_THREADS = 256  # that share a square; a block of more lets the others wait
+LANES = TILE * TILE // SQUARE_THREADS
 SHARED_BYTES = 48 << 10  # what a block has on every device
 AHEAD_BYTES = 64  # that a thread loads beside the square before it waits
 

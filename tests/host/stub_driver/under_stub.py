@@ -112,15 +112,6 @@ def test_strides_may_be_negative_and_zero():
     np.testing.assert_array_equal(z.numpy(), [1, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("block_size", "text"),
-    [(0, "greater than zero"), (-1, "greater than zero"), (1025, "at most 1024"), (1.5, "an integer")],
-)
-def test_block_sizes_that_no_device_runs_are_value_errors(block_size, text):
-    with pytest.raises(ValueError, match=f"block_size must be {text}"):
-        cuda.launch(compiled(handwritten.COUNT), (1, 0), 1, None, block_size)
-
-
 def test_a_block_is_no_larger_than_the_kernel_can_run(monkeypatch):
     monkeypatch.setitem(os.environ, "FUSEC_STUB_KERNEL_THREADS", "640")
     cuda.launch(cuda.compile(handwritten.COUNT), (0, 0), 5000, None, 1024)
