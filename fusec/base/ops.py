@@ -45,7 +45,9 @@ class Op:
     # bitcast); "real": the part type of a complex operand; "complex": its complex type; "int32"; "signed": the signed
     # integer of the same width
     result: Result = "same"
-    reference: str = ""  # the NumPy function that defines the exact result; "" where the definition is the only one
+    # The NumPy function that gives the exact result, as tests compare, and with which a primitive op is interpreted
+    # unless `fusec.ir.arithmetic` has a rule of its own for operands that NumPy leaves open; "" where there is none.
+    reference: str = ""
     commutes: bool = False  # operands may be exchanged without changing a bit (nan payloads aside)
     second: Kinds | None = None  # kinds of the second operand where it need not have the dtype of the first
     # Where in `fusec.math` it is defined, as "module.function":
