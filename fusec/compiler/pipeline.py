@@ -43,12 +43,13 @@ MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
 SOURCES = (".py", ".lark", ".json")  # ends of names of files that say what kernels are made
 FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
-MAX_EXECUTABLES = 512  # that new shapes find in memory; the code itself stays there as long as the process lives
+MAX_LOADED = 512  # kernels that new shapes find in memory; the code itself stays there as long as the process lives
 
 Shown = TypeVar("Shown")
+Code = TypeVar("Code")
 NO_NUMBER = ("F135", "F151")  # what a text says to an array that it takes as a number
 
-_executables: Recent[object, Executable] = Recent(MAX_EXECUTABLES)
+_loaded: Recent[object, tuple[Any, Kernel, int]] = Recent(MAX_LOADED)  # machine code, and its size in bytes
 
 
 class Source(Protocol):
@@ -219,48 +220,58 @@ def executable(definition: Source, spec: Specialisation) -> Executable:
 def compiled(
     sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
 ) -> Executable:
-    """The machine code of a kernel, from memory or the disk cache, unless a stage is to be shown.
+    """The machine code of a kernel for the CPU.
 
     sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor.
     """
     from fusec.runtime.cpu import engine
 
+    def load(kernel: Kernel, code: bytes) -> Executable:
+        if debug.is_wanted(6):
+            debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
+        return engine.load(kernel, code, store=disk_cache.default_cache())
+
+    name = digest(sort, texts, *key, engine.fingerprint())
+    return machine_code(name, "CPU", generate, engine.compile_object, load)
+
+
+@fork_safe
+def machine_code(
+    key: str,
+    machine: str,
+    generate: Callable[[], Kernel],
+    build: Callable[[Kernel], bytes],
+    load: Callable[[Kernel, bytes], Code],
+) -> Code:
+    """The loaded machine code of a kernel, from memory or the disk cache, unless a stage is to be shown; else new.
+
+    key: names all that it depends on. machine: what the label of a new entry in the disk cache says that it runs on.
+    One thread compiles, the others wait.
+    """
     started = time.perf_counter()
     store, is_shown = disk_cache.default_cache(), debug.is_wanted(3)
-    name = digest(sort, texts, *key, engine.fingerprint())
-    found = None if is_shown else _executables.get((store, name))
+    found = None if is_shown else _loaded.get((store, key))
     if found is not None:
-        report(found.kernel, found.object_bytes, "from memory", started)
-        return found
-    kernel, code, how = machine_code(name, generate, engine.compile_object, "CPU")
-    report(kernel, code, how, started)
-    if debug.is_wanted(6):
-        debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
-    return _executables.keep((store, name), engine.load(kernel, code, store=store))
-
-
-def machine_code(
-    key: str, generate: Callable[[], Kernel], build: Callable[[Kernel], bytes], machine: str
-) -> tuple[Kernel, bytes, str]:
-    """A kernel with its machine code, and how it came: from the disk cache, unless a stage is to be shown, or new.
-
-    machine: what the label of a new entry says that it runs on.
-    """
-    store = disk_cache.default_cache()
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else disk_cache.unpack_kernel(packed)
-    if loaded is not None:
-        return *loaded, "from the disk cache"
-    kernel = generate()
-    code = build(kernel)
-    if store is not None:
-        store.put("kernel", key, disk_cache.pack_kernel(kernel, code), f"{kernel.label} {machine}")
-    return kernel, code, "compiled"
+        made, kernel, nbytes = found
+        report(kernel, nbytes, "from memory", started)
+        return made  # type: ignore[no-any-return]
+    packed = None if store is None or is_shown else store.get("kernel", key)
+    unpacked = None if packed is None else disk_cache.unpack_kernel(packed)
+    if unpacked is not None:
+        kernel, code = unpacked
+    else:
+        kernel = generate()
+        code = build(kernel)
+        if store is not None:
+            store.put("kernel", key, disk_cache.pack_kernel(kernel, code), f"{kernel.label} {machine}")
+    report(kernel, len(code), "compiled" if unpacked is None else "from the disk cache", started)
+    made, *_ = _loaded.keep((store, key), (load(kernel, code), kernel, len(code)))
+    return made  # type: ignore[no-any-return]
 
 
 def forget_executables() -> None:
     """Look in the disk cache, or compile, when machine code is next needed."""
-    _executables.clear()
+    _loaded.clear()
 
 
 @dataclass(frozen=True)
@@ -286,7 +297,7 @@ def watched() -> Iterator[list[Found]]:
         _watched.reset(token)
 
 
-def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
+def report(kernel: Kernel, nbytes: int, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about the decisions for it."""
     took = (time.perf_counter() - started) * 1e3
     found = _watched.get()
@@ -296,7 +307,7 @@ def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> Non
         return
     mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
     title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}{mode}"
-    debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")
+    debug.show(1, f"{title} {how} in {took:.1f} ms, {nbytes} bytes")
     debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
 
 

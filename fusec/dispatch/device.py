@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import is_number, memory_order
-from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, strides_in_order
-from fusec.base.recent import Recent
 from fusec.base.records import dataclass
-from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
@@ -30,10 +27,6 @@ from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.runtime.cuda import CompiledModule, DeviceArray
-
-MODULES = 512  # compiled kernels kept in memory
-
-_modules: Recent[str, CompiledModule] = Recent(MODULES)
 
 
 @dataclass
@@ -247,19 +240,14 @@ def _remember(call: DeviceCall, done: DevicePlan) -> None:
 def compiled(
     sort: str, texts: Mapping[str, object], key: tuple[object, ...], device: int, generate: Callable[[], Kernel]
 ) -> CompiledModule:
-    """A compiled kernel for a device, from memory or the disk cache; one thread compiles, the others wait.
+    """The machine code of a kernel for a device.
 
     sort, texts, key: all that the kernel depends on, apart from this version of fusec and the device.
     """
     arch = cuda.device(device).arch
     name = pipeline.digest(f"{sort} on {ON_DEVICE}", texts, *key, arch, cuda.bindings_version())
-    with locks.lock, default_rounding():
-        found = _modules.get(name)
-        if found is None:
 
-            def build(kernel: Kernel) -> bytes:
-                return cuda.compile(kernel, arch).packed()
+    def build(kernel: Kernel) -> bytes:
+        return cuda.compile(kernel, arch).packed()
 
-            kernel, code, _ = pipeline.machine_code(name, generate, build, arch)
-            found = _modules.keep(name, cuda.CompiledModule.unpacked(kernel, code))
-        return found
+    return pipeline.machine_code(name, arch, generate, build, cuda.CompiledModule.unpacked)

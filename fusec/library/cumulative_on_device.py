@@ -15,8 +15,6 @@ from fusec.runtime import cuda
 if TYPE_CHECKING:
     from fusec.kernels.scan_kernel import ScanKernel
 
-MODULES = 512  # compiled kernels kept in memory
-
 
 def flat(x: object) -> object:
     """The elements of an array in C order along one axis: the same memory if it is in C order, else a copy."""

@@ -5,7 +5,7 @@ tests/gpu lists those runs and the ones that are owed. Without a device the test
 (tests/host/stub_driver).
 
 >>> from fusec.runtime import cuda
->>> module = cuda.compile(kernel, store=default_cache())          # for the current device
+>>> module = cuda.compile(kernel)  # for the current device
 >>> stream = cuda.stream_for(arguments)
 >>> views = [cuda.describe(each, stream) for each in arguments]
 >>> device = cuda.same_device(views)

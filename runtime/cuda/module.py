@@ -1,13 +1,11 @@
-"""A kernel compiled for CUDA: text to image through the cache, image to function through the driver."""
+"""A kernel compiled for CUDA: text to image by NVRTC, image to function through the driver."""
 
 from __future__ import annotations
 
-import hashlib
-import time
 from typing import Any
 
 from fusec.base import locks
-from fusec.base.kernel_abi import CodeStore, Kernel
+from fusec.base.kernel_abi import Kernel
 from fusec.base.records import dataclass, field
 from fusec.environment import debug
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
@@ -74,7 +72,7 @@ class CompiledModule:
         return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
 
 
-def compile(kernel: Kernel, arch: str | None = None, *, store: CodeStore | None = None) -> CompiledModule:  # noqa: A001 - a stage
+def compile(kernel: Kernel, arch: str | None = None) -> CompiledModule:  # noqa: A001 - a stage
     """Compile a kernel for an architecture, e.g. ``"sm_90"``; without one, for the current device.
 
     Needs a driver only if `arch` is None. Raises CudaCompileFailed (a bug of fusec), DeviceUnsupported, NvrtcMissing,
@@ -82,28 +80,12 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: CodeStore | None 
     """
     assert kernel.target == "cuda", f"kernel {kernel.name} was generated for {kernel.target}"
     goal = nvrtc.goal(arch or driver.device(driver.current_ordinal()).arch)
-    key = _key(kernel, goal)
-    code = store.get(goal.form, key) if store is not None and not debug.is_wanted(3) else None
-    if code is not None:
-        return CompiledModule(kernel, Image(code, goal, ""))
-    started = time.perf_counter()
     image = nvrtc.compile_text(kernel.source, kernel.name, goal)
-    took = (time.perf_counter() - started) * 1e3
-    title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key} compiled for {goal.arch} in {took:.0f} ms"
-    debug.show(1, f"{title}, {len(image.code)} bytes", "")
-    debug.show(5, f"{title}: NVRTC says", image.log.strip())
+    debug.show(5, f"{kernel.name} {kernel.digest[:12]} for {goal.arch}: NVRTC says", image.log.strip())
     if debug.is_wanted(6) and goal.form == "cubin":
         ptx = nvrtc.compile_text(kernel.source, kernel.name, Goal(goal.arch.replace("sm_", "compute_"), "ptx"))
         debug.show(6, f"{kernel.name} {kernel.digest[:12]} PTX", ptx.code.rstrip(b"\0").decode())
-    if store is not None:
-        store.put(goal.form, key, image.code, f"{kernel.label} {goal.arch}")
     return CompiledModule(kernel, image)
-
-
-def _key(kernel: Kernel, goal: Goal) -> str:
-    """Names all that an image depends on."""
-    parts = (kernel.name, kernel.digest, *nvrtc.options(goal), *(str(part) for part in nvrtc.version()))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _load(name: str, image: Image) -> LoadedKernel:

@@ -21,19 +21,6 @@ def nvrtc_here():
     pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] is not installed")
 
 
-class Folder:
-    """A cache in memory."""
-
-    def __init__(self):
-        self.entries = {}
-
-    def get(self, kind, key):
-        return self.entries.get((kind, key))
-
-    def put(self, kind, key, payload, label=""):
-        self.entries[kind, key] = payload
-
-
 # --- NVRTC ---------------------------------------------------------------------------------------------------------
 
 
@@ -93,17 +80,6 @@ def test_a_text_that_nvrtc_refuses_is_a_bug_of_fusec_and_is_kept(tmp_path, monke
 
 
 @pytest.mark.usefixtures("nvrtc_here")
-def test_a_cubin_comes_from_the_cache_the_second_time(monkeypatch):
-    store = Folder()
-    first = cuda.compile(handwritten.AXPY, "sm_90", store=store)
-    cuda.compile(handwritten.AXPY, "sm_80", store=store)
-    cuda.compile(handwritten.COUNT, "sm_90", store=store)
-    assert len(store.entries) == 3
-    monkeypatch.setattr(nvrtc, "compile_text", None)
-    assert cuda.compile(handwritten.AXPY, "sm_90", store=store).image.code == first.image.code
-
-
-@pytest.mark.usefixtures("nvrtc_here")
 def test_aligned_structs_load_sixteen_bytes_at_once():
     text = (
         "struct alignas(16) V { float v[4]; };\n"
@@ -118,7 +94,7 @@ def test_aligned_structs_load_sixteen_bytes_at_once():
 def test_debug_levels_show_registers_and_then_ptx(monkeypatch, capsys):
     monkeypatch.setenv("FUSEC_DEBUG", "1")
     cuda.compile(handwritten.AXPY, "sm_90")
-    assert "axpy" in capsys.readouterr().err
+    assert not capsys.readouterr().err  # whoever keeps the code says how it came
     monkeypatch.setenv("FUSEC_DEBUG", "6")
     cuda.compile(handwritten.AXPY, "sm_90")
     shown = capsys.readouterr().err

@@ -156,8 +156,20 @@ def test_explain_reports_the_elementwise_kernel_of_the_device():
     assert (lines["plan"], report.bytes_moved) == ("1 of 1", 2 * X.nbytes)
     assert not calls("cuLaunchKernel", "cuMemAlloc")
     assert "__global__" in twice.source()
+    assert "twice compiled in " in lines["machine code"]
     assert twice(x).numpy()[0] == 2 * X[0]
     assert dict(fusec.explain(twice, x).lines)["plan"] == "1 of 1"  # the call has taken the plan that was reported
+
+
+@pytest.mark.parametrize("call", [fusec.ElementwiseKernel, fusec.ReductionKernel])
+def test_debug_level_1_says_how_code_for_a_device_came(call, monkeypatch, capsys):
+    texts = (
+        ("T x", "T z", "z = x * 5") if call is fusec.ElementwiseKernel else ("T x", "T z", "x", "a + b", "z = a", "0")
+    )
+    monkeypatch.setenv("FUSEC_DEBUG", "1")
+    for how in ("compiled in", "from memory in"):
+        call(*texts, name="told")(cuda.from_numpy(X))
+        assert re.search(f"fusec: told.* {how} ", capsys.readouterr().err)
 
 
 @fusec.elementwise
