@@ -98,7 +98,7 @@ def check_functions(random: Random) -> None:
     found = attempt(lambda: fusec.evaluate(text, names, {}), shown)
     if isinstance(found, fusec.FusecError):
         return
-    dtype, variant = parsed.only.result(inputs)
+    dtype, variant = parsed.only.result(inputs), parsed.only.variant(inputs)
     types = variant.signature.bind([*(from_numpy(each.dtype) for each in inputs), None])
     out = variant.out_params[0].name
     shape = np.broadcast_shapes(*(each.shape for each in inputs))
