@@ -19,6 +19,7 @@ from fusec.version import VERSION
 
 if TYPE_CHECKING:
     from fusec import random
+    from fusec.errors.reductions import FusecAxisError
     from fusec.fusion.evaluate import NumExpr, evaluate, re_evaluate, validate
     from fusec.fusion.fuse import fuse
     from fusec.kernels.decorators import elementwise, kernel, stencil
@@ -58,6 +59,7 @@ if not os.path.isdir(os.path.join(_folder, "grammar")):  # a bare checkout has g
 
 __all__ = [
     "ElementwiseKernel",
+    "FusecAxisError",
     "NumExpr",
     "ReductionKernel",
     "ScanKernel",
@@ -91,6 +93,7 @@ __all__ = [
 __all__ += errors_base.__all__
 
 HOMES = {
+    "errors.reductions": "FusecAxisError",  # a class of NumPy, which `import fusec` does without
     "kernels.decorators": "elementwise kernel stencil",
     "fusion.evaluate": "NumExpr evaluate re_evaluate validate",
     "fusion.fuse": "fuse",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, dataclass_transform
 
-import numpy as np
-
 from fusec.base import diagnostics
 from fusec.base.source import Span
 
 __all__ = [
     "FusecAttributeError",
-    "FusecAxisError",
     "FusecError",
     "FusecIndexError",
     "FusecKeyError",
@@ -104,22 +101,6 @@ class FusecIndexError(FusecError, IndexError):
     ...     print(error.code)
     F240
     """
-
-
-class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
-    """A FusecError that is also NumPy's AxisError, and thus an IndexError and a ValueError.
-
-    >>> try:
-    ...     fusec.sum(np.ones(3), axis=1)
-    ... except fusec.FusecAxisError as error:
-    ...     print(error.axis, error.ndim)
-    1 1
-    """
-
-    def __init__(self, error: UserError, span: Span | None = None) -> None:
-        FusecError.__init__(self, error, span)
-        self._msg = None
-        self.axis, self.ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
 
 
 class FusecAttributeError(FusecError, AttributeError):

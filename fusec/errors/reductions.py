@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecAxisError, FusecTypeError, Named, OfParameter, UserError
+import numpy as np
+
+from fusec.base.source import Span
+from fusec.errors.base import (
+    FusecError,
+    FusecIndexError,
+    FusecTypeError,
+    FusecValueError,
+    Named,
+    OfParameter,
+    UserError,
+)
+
+
+class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
+    """A FusecError that is also NumPy's AxisError, and thus an IndexError and a ValueError.
+
+    >>> try:
+    ...     fusec.sum(np.ones(3), axis=1)
+    ... except fusec.FusecAxisError as error:
+    ...     print(error.axis, error.ndim)
+    1 1
+    """
+
+    def __init__(self, error: UserError, span: Span | None = None) -> None:
+        FusecError.__init__(self, error, span)
+        self._msg = None
+        self.axis, self.ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
 
 
 class AxisOutOfBounds(UserError, code="F240", exception=FusecAxisError):

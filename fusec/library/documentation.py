@@ -23,7 +23,7 @@ WITHOUT = {  # what no built-in function takes, and what to do instead; the last
     "check": "set FUSEC_CHECK=wrap to look for totals that wrap",
     "name": "its kernels are called as it is",
     "stream": "it runs on the current stream of the arrays' library",
-    "where": "give elements that do not count a value without effect by np.where, or write a ReductionKernel or ScanKernel",
+    "where": "give what does not count a value without effect by np.where, or write a ReductionKernel or ScanKernel",
     **WITHOUT_OF_TOTALS,
 }
 ARGUMENTS = {
