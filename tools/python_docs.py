@@ -172,8 +172,8 @@ between two tuples with the same number of parts.
 
 ## Functions
 
-Functions have the names of NumPy, the Array API, `math`, `scipy.special` and Python itself,
-whatever module they are written with: `np.sin`, `math.sin`, `xp.sin` and `sin` are the same.
+Functions have the names of NumPy, the Array API, `math`, `scipy.special` and Python itself.
+The module before a name makes no difference: `np.sin`, `math.sin`, `xp.sin` and `sin` are the same.
 
 {functions}
 
