@@ -200,3 +200,18 @@ def test_more_than_two_to_the_31_elements():
         assert np.array_equal(
             found.take(-1, axis=axis), np.full_like(found.take(-1, axis=axis), array.shape[axis] % 256)
         )
+
+
+@pytest.mark.parametrize("kernel", [ADD, BEFORE], ids=["inclusive", "exclusive"])
+@pytest.mark.parametrize(("shape", "axis"), [((100_003,), 0), ((303, 330), 0), ((303, 330), 1)])
+def test_a_mask_leaves_elements_out(kernel, shape, axis):
+    x = normal(*shape)
+    compare(kernel, x, where=x > 0, axis=axis)
+    compare(kernel, x, where=x.ravel()[: shape[-1]] > 0, axis=axis)
+
+
+def test_calls_on_a_device_are_explained():
+    x = cuda.from_numpy(normal(40, 300))
+    for kernel in (fusec.ElementwiseKernel("T x", "T y", "y = x + 1", "inc"), ADD, fusec.sum):
+        report = dict(fusec.explain(kernel, x).lines)
+        assert "launches again with other addresses" in report["path"]
