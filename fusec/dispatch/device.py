@@ -17,7 +17,7 @@ from fusec.codegen import ON_DEVICE
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import device_plans, fast_path_device, host
-from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
+from fusec.dispatch.overlap import ArrayArgument, disturbed
 from fusec.dispatch.plan import DevicePlan
 from fusec.dispatch.spec import KernelSpec
 from fusec.errors.arguments import OutputIsNotAnArray
@@ -59,10 +59,10 @@ class DeviceCall:
         ]
 
     @property
-    def is_written(self) -> list[bool]:
-        """Whether the kernel writes the array of a parameter."""
-        kernel = self.kernel
-        return [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    def held(self) -> list[ArrayArgument | None]:
+        """The arrays as what may overlap."""
+        pairs = zip(self.kernel.params, self.views, strict=True)
+        return [None if view is None else ArrayArgument(param.name, view, raw=param.raw) for param, view in pairs]
 
     @property
     def like(self) -> object:
@@ -151,19 +151,11 @@ def _orders(call: DeviceCall) -> list[tuple[int, ...]]:
 
 def _copy_disturbed(call: DeviceCall) -> bool:
     """Copy inputs that a given output overlaps in another order, if any; refuse outputs that overlap each other."""
-    named = zip(call.kernel.params, call.views, call.is_written, strict=True)
-    held = [
-        (None if view is None else ArrayArgument(param.name, view, raw=param.raw), written)
-        for param, view, written in named
-    ]
-    outputs = [each for each, written in held if each is not None and written]
-    check_outputs(call.kernel.name, outputs)
-    found = False
-    for position, (each, written) in enumerate(held):
-        if each is not None and not written and is_copied(each, outputs):
-            (copy,) = run(KernelSpec.copier(), (call.args[position],), -1, call.stream, None)
-            call.arrays[position], found = cuda.describe(copy, call.stream), True
-    return found
+    found = disturbed(call.kernel, call.held)
+    for position in found:
+        (copy,) = run(KernelSpec.copier(), (call.args[position],), -1, call.stream, None)
+        call.arrays[position] = cuda.describe(copy, call.stream)
+    return bool(found)
 
 
 def _launch(call: DeviceCall, block_size: int | None) -> DevicePlan | None:
@@ -227,7 +219,7 @@ def _remember(call: DeviceCall, done: DevicePlan) -> None:
             for view in views[len(args) :]
             if view is not None
         ),
-        pairs=device_plans.pairs_of(views, call.is_written, [param.raw for param in kernel.params], len(args)),
+        pairs=device_plans.pairs_of(call.held[: len(args)], kernel.is_written),
         source=source,
         device=device,
         nin=kernel.nin,

@@ -10,13 +10,14 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fusec.arguments.layouts import View, bounds
+from fusec.arguments.layouts import bounds
 from fusec.arguments.scalars import SCALAR_TYPES, encode
 from fusec.arguments.signature import Signature
 from fusec.base import locks
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.base.recent import Recent
 from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, CachedLaunch, Encoder, entry_of
+from fusec.dispatch.overlap import ArrayArgument, may_coincide
 from fusec.kinds.slots import Arguments
 from fusec.runtime import cuda
 
@@ -129,31 +130,23 @@ def cached_launch(
     )
 
 
-def pairs_of(
-    views: Sequence[View | None], written: Sequence[bool], raw: Sequence[bool], given: int
-) -> tuple[ArrayPair, ...]:
+def pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -> tuple[ArrayPair, ...]:
     """The pairs of arrays that every call must compare: one of them written, both given by the caller.
 
-    views, written, raw: of every parameter. given: how many parameters, from the first, the caller passes.
+    arrays: of the parameters, from the first, that the caller passes. written: of every parameter.
     """
+    together = [None if each is None else each._replace(view=each.view._replace(pointer=0)) for each in arrays]
     found = []
-    for second, output in enumerate(views[:given]):
-        for first, other in enumerate(views[:given]):
+    for second, output in enumerate(together):
+        for first, other in enumerate(together):
             if output is None or other is None or not written[second] or first == second:
                 continue
             if written[first] and first > second:  # the pair of two outputs was seen
                 continue
-            alike = (output.shape, output.strides, output.dtype.bits) == (other.shape, other.strides, other.dtype.bits)
-            may_coincide = alike and not (raw[first] or raw[second] or written[first])
-            (low, high), (other_low, other_high) = _reach(output), _reach(other)
-            found.append(ArrayPair(first, second, other_low - high, other_high - low, may_coincide))
+            (low, high), (other_low, other_high) = bounds(output.view), bounds(other.view)  # from their addresses
+            is_harmless = not written[first] and may_coincide(other, output)
+            found.append(ArrayPair(first, second, other_low - high, other_high - low, is_harmless))
     return tuple(found)
-
-
-def _reach(view: View) -> tuple[int, int]:
-    """Where the bytes of an array begin and end, from its address."""
-    low, high = bounds(view)
-    return low - view.pointer, high - view.pointer
 
 
 def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:

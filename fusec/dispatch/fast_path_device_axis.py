@@ -15,6 +15,7 @@ from fusec.dispatch.device_axis import DeviceAxisCall, DeviceAxisPlan
 from fusec.dispatch.device_plans import KnownCalls, cached_launch, library_of, pairs_of
 from fusec.dispatch.device_steps import view_of
 from fusec.dispatch.fast_path_device import ArrayPair, CachedCall
+from fusec.dispatch.overlap import ArrayArgument
 
 Callee = Callable[..., object]
 
@@ -74,6 +75,8 @@ def _pairs(kernel: AxisSpec, call: DeviceAxisCall) -> tuple[ArrayPair, ...]:
     """Given outputs, each with whatever it must not meet: results are stored before all elements are read."""
     arrays = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, call.outputs or (), strict=False)}
-    views = [view_of(arrays[param.name]) if param.name in arrays else None for param in kernel.params]
-    written = [position >= kernel.nin for position in range(kernel.nargs)]
-    return pairs_of(views, written, [True] * kernel.nargs, kernel.nargs)
+    held = [
+        ArrayArgument(param.name, view_of(arrays[param.name]), raw=True) if param.name in arrays else None
+        for param in kernel.params
+    ]
+    return pairs_of(held, [position >= kernel.nin for position in range(kernel.nargs)])

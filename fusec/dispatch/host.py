@@ -26,7 +26,7 @@ from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
-from fusec.dispatch.overlap import ArrayArgument, check_outputs, is_copied
+from fusec.dispatch.overlap import ArrayArgument, disturbed
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
@@ -211,14 +211,10 @@ def protect(kernel: KernelSpec, call: ElementwiseCall) -> None:
         else None
         for param, array, dtype in typed
     ]
-    is_written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
-    outputs = [each for each, written in zip(held, is_written, strict=True) if each is not None and written]
-    check_outputs(kernel.name, outputs)
-    for position, each in enumerate(held):
-        if each is not None and not is_written[position] and is_copied(each, outputs):
-            call.arrays[position] = np.array(each.array, order="K")  # not the copy() of a subclass
-            call.key = None  # strides changed: make the key anew
-    if call.key is None:
+    found = disturbed(kernel, held)
+    for position in found:
+        call.arrays[position] = np.array(call.arrays[position], order="K")  # not the copy() of a subclass
+    if found:  # strides changed
         call.key = _key(call)
 
 

@@ -205,6 +205,11 @@ def new_output(kernel: AxisSpec, param: Parameter, shape: Shape, dtype: np.dtype
     return made
 
 
+def copy(source: Array, target: Array) -> None:
+    """Copy an array's elements."""
+    target[...] = source
+
+
 def _run_steps(kernel: AxisSpec, plan: AxisPlan, call: AxisCall, outputs: Sequence[Array]) -> None:
     """The launches in order; what one leaves, later ones read."""
     with locks.lock:

@@ -6,12 +6,17 @@ elsewhere first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fusec.arguments.layouts import View, has_internal_overlap
 from fusec.arguments.operands import Array, is_same_memory, may_overlap, shares_memory
 from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap
+
+if TYPE_CHECKING:
+    from fusec.dispatch.spec import KernelSpec
+
+Target = TypeVar("Target")
 
 
 class ArrayArgument(NamedTuple):
@@ -33,15 +38,20 @@ def check_outputs(kernel: str, outputs: Sequence[ArrayArgument]) -> None:
                 raise OutputsOverlap(kernel, other.name, output.name).at()
 
 
-def is_copied(source: ArrayArgument, outputs: Sequence[ArrayArgument]) -> bool:
-    """Whether an input must be copied since an output may change an element before it is read.
+def disturbed(kernel: KernelSpec, arrays: Sequence[ArrayArgument | None]) -> list[int]:
+    """The positions of inputs to copy before a call, as NumPy does: an output may change an element before it is read.
 
-    Elements may be the same memory: each is read before it is written.
+    arrays: of all parameters, None for numbers and for outputs to allocate. Raises what `check_outputs` raises.
     """
-    return any(
-        _meet(source, output) and (source.raw or output.raw or not _are_same(source.view, output.view))
-        for output in outputs
-    )
+    marked = list(zip(arrays, kernel.is_written, strict=True))
+    outputs = [each for each, written in marked if each is not None and written]
+    check_outputs(kernel.name, outputs)
+    return [
+        position
+        for position, (each, written) in enumerate(marked)
+        if each is not None and not written
+        if any(_meet(each, output) and not may_coincide(each, output) for output in outputs)
+    ]
 
 
 def is_staged(
@@ -53,15 +63,35 @@ def is_staged(
     """
     return any(
         may_overlap(output.view, source.view)
-        and not ((output.name, source.name) in in_place and _are_same(output.view, source.view))
+        and not ((output.name, source.name) in in_place and may_coincide(source, output))
         for output in outputs
         for source in inputs
     )
 
 
-def _are_same(one: View, other: View) -> bool:
-    """Whether two arrays are the same elements in the same order."""
-    return is_same_memory(one, other) and one.dtype.bits == other.dtype.bits
+def run_aside(
+    targets: Sequence[Target],
+    aside: Sequence[Target],
+    reads: bool,
+    copy: Callable[[Target, Target], None],
+    run: Callable[[], object],
+) -> None:
+    """Run a call whose results are stored elsewhere first.
+
+    targets: the given outputs. aside: those of the call. reads: whether it reads them. copy: from the first to the
+    second.
+    """
+    for source, target in zip(targets, aside if reads else (), strict=False):
+        copy(source, target)
+    run()
+    for source, target in zip(aside, targets, strict=True):
+        copy(source, target)
+
+
+def may_coincide(source: ArrayArgument, output: ArrayArgument) -> bool:
+    """Whether an input and an output are the same elements in the same order: each is read before it is written."""
+    one, other = source.view, output.view
+    return not (source.raw or output.raw) and is_same_memory(one, other) and one.dtype.bits == other.dtype.bits
 
 
 def _meet(one: ArrayArgument, other: ArrayArgument) -> bool:

@@ -25,6 +25,7 @@ from fusec.dispatch.checked import CHECKED
 from fusec.dispatch.fast_path_host import MAX_ENTRIES, Chain
 from fusec.dispatch.host_axis import AxisCall
 from fusec.dispatch.interception import present
+from fusec.dispatch.overlap import run_aside
 from fusec.dispatch.planned import hide_internal_frames, is_on_device
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.shown import Showing, ShownKernels
@@ -126,19 +127,16 @@ class AxisKernel(AxisSpec):
         if asked is not None and host_axis.is_disturbed(self, call):
             pairs = zip(self.out_params, asked, strict=True)
             aside = [host_axis.new_output(self, param, each.shape, each.dtype, zeroed=False) for param, each in pairs]
-            call = replace(call, outputs=aside)  # the plan is one for their strides
-        plan = self.plan(call)
-        if asked is None:
-            wrap = wrapper_of(args)
-            return tuple(each if wrap is None else wrap(each) for each in host_axis.execute(self, plan, call))
-        if call.outputs is asked:
-            host_axis.execute(self, plan, call)
+            call = replace(call, outputs=aside)
+            plan = self.plan(call)  # one for their strides
+            run = partial(host_axis.execute, self, plan, call)
+            run_aside(asked, aside, bool(plan.bound.read), host_axis.copy, run)
             return given
-        for target, source in zip(call.outputs or (), asked if plan.bound.read else (), strict=False):
-            target[...] = source
-        for target, source in zip(asked, host_axis.execute(self, plan, call), strict=True):
-            target[...] = source
-        return given
+        outputs = host_axis.execute(self, self.plan(call), call)
+        if asked is not None:
+            return given
+        wrap = wrapper_of(args)
+        return tuple(each if wrap is None else wrap(each) for each in outputs)
 
     def _run_on_device(
         self, args: tuple[object, ...], given: tuple[object, ...], along: Along, stream: object
@@ -156,11 +154,8 @@ class AxisKernel(AxisSpec):
             made = [device_axis.new_output(like, each.shape, each, call) for each in call.outputs]
             aside = replace(call, outputs=[cuda.describe(each, call.stream) for each in made])
             plan = self.device_plan(aside)
-            for source, target in zip(given, made if plan.bound.read else (), strict=False):
-                device_axis.copy(source, target, call.stream)
-            device_axis.execute(self, plan, aside, like)
-            for source, target in zip(made, given, strict=True):
-                device_axis.copy(source, target, call.stream)
+            copy = partial(device_axis.copy, stream=call.stream)
+            run_aside(given, made, bool(plan.bound.read), copy, partial(device_axis.execute, self, plan, aside, like))
             return given
         plan = self.device_plan(call)
         outputs = device_axis.execute(self, plan, call, like)

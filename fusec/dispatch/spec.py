@@ -63,6 +63,11 @@ class KernelSpec:
         """Take the fast path in later calls on a device with arguments like these."""
 
     @property
+    def is_written(self) -> list[bool]:
+        """Whether the kernel writes the array of each parameter."""
+        return [param.non_const or position >= self.nin for position, param in enumerate(self.params)]
+
+    @property
     def returns(self) -> Literal["outputs", "tuple", "nothing"]:
         """What calls return: several outputs as a tuple, always a tuple, or None."""
         if self.no_return:
