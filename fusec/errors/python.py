@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusec.base.diagnostics import did_you_mean
 from fusec.errors.base import Described, FusecOverflowError, FusecTypeError, Named, OfParameter, UserError
 
 
@@ -157,9 +158,20 @@ def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMi
 class UnexpectedArgument(Named, code="F188", exception=FusecTypeError):
     """An argument that a function does not take, or takes only once."""
 
-    message = "{name}() does not take {given!r} like this"
+    message = "{name}() does not take {given}"
     given: str
     cure: str
+
+    @classmethod
+    def unknown(cls, name: str, given: str, params: Sequence[str], also: str = "", why: str = "") -> UnexpectedArgument:
+        """One whose name is no parameter's; also: what else calls take; why: the reason, if it is a particular one."""
+        near, taken = did_you_mean(given, params), f"its parameters are: {', '.join(params)}{also}"
+        return cls(name, f"the argument '{given}'", why or f"{near} {taken}".lstrip())
+
+    @classmethod
+    def twice(cls, name: str, given: str) -> UnexpectedArgument:
+        """One given by position and by name."""
+        return cls(name, f"{given} twice", "it was given by position already")
 
 
 class CannotStore(Named, code="F189", exception=FusecTypeError):

@@ -265,10 +265,11 @@ class Elementwise(Public, ShowsElements, ShortWays):
         outputs, args = self._outputs_after(args), args[: len(self.params)]
         if out is not None:
             if outputs:
-                raise UnexpectedArgument(self.name, "out=", "the outputs were given by position already").at()
+                raise UnexpectedArgument.twice(self.name, "out=").at()
             outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
             if len(outputs) != len(self.outputs):
-                raise UnexpectedArgument(self.name, "out=", f"it takes {len(self.outputs)} array(s)").at()
+                found, wanted = (counted(len(each), "array") for each in (outputs, self.outputs))
+                raise UnexpectedArgument(self.name, f"out= of {found}", f"pass {wanted}").at()
         threads = None if block_size is None else block_size_of(block_size)
         given = (*args, *named.values())
 
@@ -335,10 +336,10 @@ class Elementwise(Public, ShowsElements, ShortWays):
         outputs = self._outputs_after(args)
         for name, value in named.items():
             if name not in self.params:
-                cure = f"its parameters are: {', '.join(self.params)}; and out=, stream=, block_size="
-                raise UnexpectedArgument(self.name, name, WITHOUT.get(name, cure)).at()
+                also = f"; and {', '.join(f'{each}=' for each in self.reserved)}"
+                raise UnexpectedArgument.unknown(self.name, name, self.params, also, WITHOUT.get(name, "")).at()
             if name in given:
-                raise UnexpectedArgument(self.name, name, "it was given by position already").at()
+                raise UnexpectedArgument.twice(self.name, f"'{name}'").at()
             given[name] = value
         forms = tuple(self.form(name, given[name]) if name in given else "default" for name in self.params)
         variant = self._variants.get(forms) or self._variant(forms)
@@ -351,7 +352,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
             cure = (
                 f"it takes {counted(len(self.params), 'argument')}, then {counted(len(self.outputs), 'output')} if any"
             )
-            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
+            raise UnexpectedArgument(self.name, counted(len(args), "argument"), cure).at()
         return outputs
 
     def form(self, name: str, value: object) -> Form:
@@ -442,7 +443,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
         given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
-                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+                raise UnexpectedArgument.unknown(self.name, name, self.params).at()
         defaults = dict(self.captured().functions[-1].defaults)
         forms = []
         for name in self.params:

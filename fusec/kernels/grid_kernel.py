@@ -12,6 +12,7 @@ import numpy as np
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_number, output_array
 from fusec.arguments.signature import types_named
+from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.records import replace
 from fusec.dispatch.plan import ElementwiseCall, Plan
@@ -108,7 +109,7 @@ class Explicit(Elementwise):
         """The variant for these arguments, the arguments in order, and the grid, counted in blocks if it has any."""
         if len(args) > len(self.params) or ("out" in named and "out" not in self.params):
             cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
-            given = f"{len(args)} arguments" if len(args) > len(self.params) else "out="
+            given = counted(len(args), "argument") if len(args) > len(self.params) else "out="
             raise UnexpectedArgument(self.name, given, cure).at()
         values = tuple(self._admitted(name, each) for name, each in zip(self.params, args, strict=False))
         variant, inputs, _ = self.bound(values, {name: self._admitted(name, each) for name, each in named.items()})

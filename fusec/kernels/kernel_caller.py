@@ -98,7 +98,7 @@ class KernelCaller(Public):
         types, found = dict(asked.types or {}), dict[str, Any]()
         for name in (*types, *asked.scalars):
             if name not in self.params:
-                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+                raise UnexpectedArgument.unknown(self.name, name, self.params).at()
         for name in self.params:
             dtype = dtype_named(name, types[name]).numpy if name in types else None
             if name in asked.scalars:

@@ -12,6 +12,7 @@ from fusec.arguments import operands
 from fusec.arguments.operands import Form, outputs_of, scalars_of
 from fusec.arguments.signature import Parameter, Signature, Takes, types_named
 from fusec.base import dtypes, locks
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
@@ -188,13 +189,13 @@ class Reduction(Public, ShowsTotals):
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         if len(args) > len(self.params):
             cure = f"it takes {', '.join(self.params)}; axis=, out= and the others are given by name"
-            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
+            raise UnexpectedArgument(self.name, counted(len(args), "argument"), cure).at()
         for name, value in named.items():
             if name not in self.params:
-                cure = WITHOUT_OF_TOTALS.get(name, f"its parameters are: {', '.join(self.params)}; {TAKES}")
-                raise UnexpectedArgument(self.name, name, cure).at()
+                why = WITHOUT_OF_TOTALS.get(name, "")
+                raise UnexpectedArgument.unknown(self.name, name, self.params, f"; {TAKES}", why).at()
             if name in given:
-                raise UnexpectedArgument(self.name, name, "it was given by position already").at()
+                raise UnexpectedArgument.twice(self.name, f"'{name}'").at()
             given[name] = value
         if given and all(map(operands.is_number, given.values())):
             first = next(name for name in self.params if name in given)
@@ -322,7 +323,7 @@ class Reduction(Public, ShowsTotals):
         given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
-                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+                raise UnexpectedArgument.unknown(self.name, name, self.params).at()
         forms: dict[str, Form] = {}
         for name in self.params:
             dtype = dtype_named(name, given[name]) if name in given else self.declared().get(name)
