@@ -74,12 +74,13 @@ class NothingToReduce(Named, code="F243"):
 
 
 class WhereWithoutIdentity(Named, code="F244"):
-    """A mask for a reduction that has no identity to replace the elements left out."""
+    """A mask for a reduction or a scan that has no identity to replace the elements left out."""
 
     message = (
-        "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'identity'"
+        "{kind} operation '{name}' does not have an identity, so to use a where mask one has to specify 'identity'"
     )
     hint = "define the kernel with identity='...'"
+    kind: str = "reduction"
 
 
 class WhereNotBool(Named, code="F245", exception=FusecTypeError):

@@ -26,7 +26,7 @@ from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
-from fusec.dispatch.shown import Showing
+from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
 from fusec.errors.reductions import (
     ExclusiveWithoutIdentity,
@@ -54,11 +54,11 @@ class ScanKernel(Public, AxisKernel):
     value of one element. scan_expr: the combination of ``a``, the total of earlier elements, and ``b``; it must be
     associative. Shape and strides fix the order (`fusec.ir.scans`), so results are reproducible to the bit.
     post_map_expr: assigns the outputs from the running total ``a``. identity: the total of no elements, which the first
-    element gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar type or
-    a struct of the preamble; by default that of the first output, or float32 for float16 and bfloat16. preamble: device
-    functions, macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input
-    that is true where totals start again. options, bounds, check: as for ElementwiseKernel. fp: "strict", "contract" or
-    "fast".
+    element gets if not `inclusive`, and the value of elements that ``where=`` leaves out; both need it. name: shown in
+    messages. reduce_type: the type of ``a`` and ``b``, a scalar type or a struct of the preamble; by default that of
+    the first output, or float32 for float16 and bfloat16. preamble: device functions, macros, structs. inclusive:
+    elements take part in their own total. segments: the name of a bool input that is true where totals start again.
+    options, bounds, check: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
     Results have the shape to which the arguments broadcast; each call binds the placeholders to dtypes, and has one
     integer axis=.
     Raises FusecError, with the place in the text, if a declaration or an expression is malformed.
@@ -110,6 +110,7 @@ class ScanKernel(Public, AxisKernel):
         definition.read()
         self.checks = wanted(bounds, check)
         self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
+        self._masked_last = False  # whether the last call had a mask
         self.__name__ = name
         self.document()
 
@@ -158,7 +159,10 @@ class ScanKernel(Public, AxisKernel):
         if where is not True and where is not None:
             self.check_counts(args, out)
             kernel, args = self._masked(args, where)
-            return kernel(*args, axis=axis, out=out, reverse=reverse, stream=stream)
+            found = kernel(*args, axis=axis, out=out, reverse=reverse, stream=stream)
+            self._masked_last = True
+            return found
+        self._masked_last = False
         given = out is not None or len(args) != self.nin
         if given:
             self.check_counts(args, out)
@@ -183,7 +187,7 @@ class ScanKernel(Public, AxisKernel):
         """The same with a bool input more. Raises WhereWithoutIdentity."""
         d = self.scan.reduced
         if d.identity is None:
-            raise WhereWithoutIdentity(self.name).at()
+            raise WhereWithoutIdentity(self.name, "scan").at()
         mask = next(name for name in ("where", "where_", "_where") if name not in {each.name for each in self.params})
         return ScanKernel(
             f"{d.in_params}, bool {mask}", d.out_params, f"{mask} ? ({d.map_expr}) : ({d.identity})", d.reduce_expr,
@@ -200,16 +204,23 @@ class ScanKernel(Public, AxisKernel):
         shape: Shape | None = None,
         axis: int | None = None,
         reverse: bool = False,
+        where: object = True,
         scalars: Sequence[str] = (),
     ) -> str:
         """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
-        decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
-        what the last call ran is shown. Raises FusecTypeError if types are missing.
+        decides on the kernels. axis, reverse, where: as in a call; any mask shows what all masks run. scalars:
+        parameters to pass by value. Without any of these, what the last call ran is shown. Raises FusecTypeError if
+        types are missing.
         """
         target_of(target)
-        return self.shown(Showing(target, types, scalars, shape, axis, reverse)).text(target)
+        kernel, _ = self._masked((), where)
+        return kernel.shown(Showing(target, types, scalars, shape, axis, reverse)).text(target)
+
+    def shown(self, asked: Showing) -> ShownKernels:
+        """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
+        return self._with_mask.shown(asked) if asked.of_last and self._masked_last else super().shown(asked)
 
     @hide_internal_frames
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False, where: object = True) -> Explanation:

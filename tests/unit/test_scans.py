@@ -478,7 +478,7 @@ def test_elements_left_out_count_as_the_identity(options):
 
 def test_a_mask_of_a_scan_is_bool_and_needs_an_identity():
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a")
-    with pytest.raises(ValueError, match="F244"):
+    with pytest.raises(ValueError, match=r"^scan operation 'scan_kernel'.*F244"):
         kernel(np.ones(3), where=np.array([True, False, True]))
     with pytest.raises(TypeError, match="F245"):
         fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0)(np.ones(3), where=np.array([1, 0, 1]))

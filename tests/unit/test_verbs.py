@@ -405,3 +405,26 @@ def test_what_is_explained_changes_nothing() -> None:
     fusec.simulate(noted)(X, y)
     assert total == fusec.sum(X)
     equal(y, X + 1)
+
+
+def test_source_shows_the_last_call_with_a_mask_or_without():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "max(a, b)", "y = a", "-INFINITY")
+    x = np.linspace(-1, 1, 40, dtype="float32")
+    kernel(x, where=x > 0)
+    assert "bool* where" in kernel.source("cuda")
+    for _ in range(4):  # a native entry answers the last of them
+        kernel(x)
+    assert "where" not in kernel.source("cuda")
+    kernel(x, where=x > 0)
+    assert "where" in kernel.source("cuda")
+
+
+def test_source_takes_a_mask():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0)
+    shown = kernel.source("cuda", {"T": "float32"}, where=np.ones(3, bool))
+    assert "where" in shown
+    assert "where" not in kernel.source("cuda", {"T": "float32"}, where=None)
+    kernel(np.ones(1_000_000, "float32"), where=np.ones(1_000_000, bool))
+    assert kernel.source("cuda") == shown
+    with pytest.raises(TypeError, match="F245"):
+        kernel.source("cuda", {"T": "float32"}, where=np.ones(3))
