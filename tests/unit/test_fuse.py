@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
 import fusec
 from fusec.errors import FusecError, FusecTypeError
 from fusec.fusion import fuse as fused
 from fusec.fusion import pickling
 from fusec.fusion.arguments import CallArguments as fused_arguments
+from fusec.fusion.elementwise import FUNCTIONS as KERNEL_FUNCTIONS
 from fusec.fusion.elementwise import SEVERAL
 from fusec.fusion.tables import FUNCTIONS, METHODS
 
@@ -366,13 +368,16 @@ def test_methods_of_classes_and_names():
 
 def test_the_docs_list_what_is_fused():
     text = (Path(__file__).parents[2] / "docs" / "fuse.md").read_text()
-    listed, functions, methods = (
+    listed, functions, of_scipy, methods = (
         set(text.partition(f"### {title}\n\n")[2].partition("\n\n")[0].replace("`", "").replace(",", "").split())
-        for title in ("Ufuncs", "Functions", "Methods")
+        for title in ("Ufuncs", "Functions", "Functions of `scipy.special`", "Methods")
     )
     assert functions == set(FUNCTIONS)
     assert methods == {name for name in METHODS if name[0] != "_"}
     assert all(isinstance(getattr(np, name), np.ufunc) for name in listed)
+    assert of_scipy == {
+        name for name, each in vars(special).items() if isinstance(each, np.ufunc) and name in KERNEL_FUNCTIONS
+    }
     assert fused.LOADED
     assert listed >= {name for name in SEVERAL if hasattr(np, name)}
 
