@@ -108,11 +108,11 @@ class Signature:
     def _named(self, key: str, value: object) -> DType:
         if key not in self.placeholders:
             known = ", ".join(self.placeholders) or "none"
-            raise UnknownTypeName(key, str(value), "no such placeholder", f"the placeholders are: {known}").at()
+            raise UnknownTypeName(str({key: str(value)}), "no such placeholder", f"the placeholders are: {known}").at()
         name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
         if name not in BY_NAME:
             cure = f"known dtypes: {', '.join(BY_NAME)}"
-            raise UnknownTypeName(key, str(value), "no such dtype", cure).at()
+            raise UnknownTypeName(str({key: str(value)}), "no such dtype", cure).at()
         return BY_NAME[name]
 
 
@@ -120,7 +120,7 @@ def types_named(types: object, example: str = "T") -> dict[str, object]:
     """What `types=` of source() and the like says; nothing if None. Raises UnknownTypeName for no dictionary."""
     if types is None or isinstance(types, Mapping):
         return dict(types or {})
-    raise UnknownTypeName("types", str(types), "not a dictionary", f'pass types={{"{example}": "float32"}}').at()
+    raise UnknownTypeName(repr(types), "not a dictionary", f'pass types={{"{example}": "float32"}}').at()
 
 
 def join(params: Iterable[Parameter]) -> str:

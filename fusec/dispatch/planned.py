@@ -13,7 +13,7 @@ from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_foreign
 from fusec.arguments.signature import Signature, types_named
 from fusec.base import locks
-from fusec.base.diagnostics import shown_number
+from fusec.base.diagnostics import counted, shown_number
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.recent import Recent
@@ -28,8 +28,9 @@ from fusec.dispatch.shown import Elements, Showing, ShownKernels
 from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
 from fusec.environment import debug
 from fusec.errors import FusecError
-from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
+from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar, unknown_keyword
 from fusec.errors.interpreter import explained
+from fusec.errors.python import UnexpectedArgument, argument_missing
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -57,8 +58,50 @@ def hide_internal_frames(function: Callable[Parameters, Result]) -> Callable[Par
             return function(*args, **kwargs)
         except (FusecError, ImportError) as error:
             raise brief(error) from error.__cause__
+        except TypeError as problem:
+            misuse = misused(problem, function, args, kwargs)
+            if misuse is None:
+                raise
+            raise misuse from None
 
     return call
+
+
+def misused(
+    problem: TypeError,
+    function: Callable[..., object],
+    args: Sequence[object],
+    options: Mapping[str, object],
+    without: Mapping[str, str] | None = None,
+) -> FusecError | None:
+    """The error for arguments that a public function has no parameters for; None if it was called, and then failed.
+
+    without: see `unknown_keyword`.
+    """
+    if problem.__traceback__ is None or problem.__traceback__.tb_next is not None:
+        return None
+    import inspect  # hardly ever needed
+
+    params = inspect.signature(function).parameters
+    name = function.__name__
+    if name == "__init__":
+        name = type(args[0]).__name__
+    elif name.startswith("_") and args:
+        name = str(getattr(args[0], "name", name.strip("_")))
+    named = [each for each in params.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    known = [each.name for each in named if each.name != "self"]
+    unknown = [each for each in options if each not in params]
+    missing = [each.name for each in named[len(args) :] if each.default is each.empty and each.name not in options]
+    if unknown:
+        optional = [each.name for each in named if each.default is not each.empty and each.kind != each.POSITIONAL_ONLY]
+        return unknown_keyword(name, unknown[0], optional, without).at()
+    if missing:
+        return argument_missing(name, missing[0], known).at()
+    twice = [each for each in list(params)[: len(args)] if each in options]
+    if twice:
+        return UnexpectedArgument.twice(name, f"'{twice[0]}'").at()
+    cure = f"its parameters are: {', '.join(known)}"
+    return UnexpectedArgument(name, counted(len(args), "argument"), cure).at()
 
 
 def brief(error: FusecError | ImportError) -> FusecError | ImportError:

@@ -5,6 +5,9 @@ CuPy's own texts where it has them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from fusec.base.diagnostics import did_you_mean
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.errors.base import (
     Described,
@@ -45,9 +48,23 @@ WITHOUT_OF_TOTALS = {  # the same of reductions and scans
 class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
     """A call with an unknown keyword."""
 
-    message = "Wrong arguments: kernel '{name}' takes no keyword {keyword!r}"
+    message = "Wrong arguments: {what}'{name}' takes no keyword {keyword!r}"
     keyword: str
     cure: str = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
+    what: str = "kernel "  # "" for a decorator or a constructor
+
+
+def unknown_keyword(
+    name: str, keyword: str, known: Sequence[str], without: Mapping[str, str] | None = None
+) -> UnknownKeyword:
+    """The error for a keyword that a public function does not take; `known` lists those that it takes.
+
+    without: for a built-in function, what to do instead, by keyword.
+    """
+    listed = [f"{each}=" for each in known] or ["no keywords"]
+    takes = " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
+    cure = (without or {}).get(keyword) or f"{did_you_mean(keyword, known)} a call takes {takes}".lstrip()
+    return UnknownKeyword(name, keyword, cure, "" if without is None else "kernel ")
 
 
 class UnsupportedArgument(OfParameter, code="F202", exception=FusecTypeError):
@@ -245,11 +262,10 @@ class TypesIncomplete(Named, code="F226", exception=FusecTypeError):
 
 
 class UnknownTypeName(UserError, code="F227", exception=FusecTypeError):
-    """An entry of types= whose key is not a placeholder or whose value is not a dtype."""
+    """A types= that is not a dictionary, or an entry whose key is not a placeholder or whose value is not a dtype."""
 
-    message = "types={{{key!r}: {value!r}}}: {problem}"
-    key: str
-    value: str
+    message = "types={given}: {problem}"
+    given: str
     problem: str
     cure: str
 

@@ -111,7 +111,7 @@ def dtype_named(param: str, given: object) -> DType:
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
     found = dtypes.BY_NAME.get({"float": "float64", "int": "int64", "complex": "complex128"}.get(name, name))
     if found is None:
-        raise UnknownTypeName(param, str(given), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+        raise UnknownTypeName(str({param: name}), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
     return found
 
 
@@ -262,6 +262,8 @@ class Elementwise(Public, ShowsElements, ShortWays):
         block_size: object = None,
         **named: object,
     ) -> object:
+        if named:
+            self.check_named(named)
         outputs, args = self._outputs_after(args), args[: len(self.params)]
         if out is not None:
             if outputs:
@@ -327,6 +329,12 @@ class Elementwise(Public, ShowsElements, ShortWays):
         found = self.launch(variant, args, -1, None, None)
         return tuple(each[()] for each in found)  # type: ignore[index]
 
+    def check_named(self, named: Mapping[str, object]) -> None:
+        """Raise UnexpectedArgument for a keyword that is no parameter."""
+        for name in (each for each in named if each not in self.params):
+            also = f"; and {', '.join(f'{each}=' for each in self.reserved)}"
+            raise UnexpectedArgument.unknown(self.name, name, self.params, also, WITHOUT.get(name, "")).at()
+
     def bound(
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
@@ -334,10 +342,9 @@ class Elementwise(Public, ShowsElements, ShortWays):
         self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         outputs = self._outputs_after(args)
+        if named:
+            self.check_named(named)
         for name, value in named.items():
-            if name not in self.params:
-                also = f"; and {', '.join(f'{each}=' for each in self.reserved)}"
-                raise UnexpectedArgument.unknown(self.name, name, self.params, also, WITHOUT.get(name, "")).at()
             if name in given:
                 raise UnexpectedArgument.twice(self.name, f"'{name}'").at()
             given[name] = value

@@ -111,6 +111,7 @@ class Explicit(Elementwise):
             cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
             given = counted(len(args), "argument") if len(args) > len(self.params) else "out="
             raise UnexpectedArgument(self.name, given, cure).at()
+        self.check_named(named)
         values = tuple(self._admitted(name, each) for name, each in zip(self.params, args, strict=False))
         variant, inputs, _ = self.bound(values, {name: self._admitted(name, each) for name, each in named.items()})
         return variant, inputs, self._grid(variant, inputs)

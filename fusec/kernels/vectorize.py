@@ -14,7 +14,7 @@ from fusec.arguments.operands import host_array, wrapper_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.base.public import Public
 from fusec.dispatch.planned import hide_internal_frames
-from fusec.errors.arguments import WrongNumberOfOutputs
+from fusec.errors.arguments import WrongNumberOfOutputs, unknown_keyword
 from fusec.errors.python import NotInSubset
 from fusec.kernels.decorators import elementwise
 from fusec.kernels.elementwise_function import RESERVED, Elementwise
@@ -50,6 +50,9 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         **options: Unpack[FunctionOptions],
     ) -> None:
         del cache
+        for option in options.keys() - FunctionOptions.__annotations__.keys():
+            known = ("otypes", "doc", "excluded", "cache", "signature", *FunctionOptions.__annotations__)
+            raise unknown_keyword("vectorize", option, known).at()
         if excluded or signature is not None:
             what = "'excluded='" if excluded else "'signature='"
             raise NotInSubset(f"{what} of vectorize is", "write numbers into the function, or loop yourself").at()

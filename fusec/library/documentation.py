@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fusec.dispatch.planned import brief
+from fusec.dispatch.planned import brief, misused
 from fusec.errors import FusecError
-from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
+from fusec.errors.arguments import WITHOUT_OF_TOTALS
 from fusec.kernels.kernel_caller import FunctionVerbs, give_verbs
 
 P = ParamSpec("P")
@@ -119,9 +119,10 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
         except (FusecError, ImportError) as error:  # as `hide_internal_frames` does
             raise brief(error) from error.__cause__
         except TypeError as problem:
-            if problem.__traceback__ is None or problem.__traceback__.tb_next is not None:
+            misuse = misused(problem, call, args, kwargs, WITHOUT)
+            if misuse is None:
                 raise
-            raise _misused(call, args, kwargs) from None
+            raise misuse from None
 
     update_wrapper(call, origin).__wrapped__ = function  # whose signature is what users see
     code = origin.__code__
@@ -136,19 +137,3 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
     verbs.without = WITHOUT_KERNEL.get(name, verbs.without)
     give_verbs(call, verbs)
     return call
-
-
-def _misused(function: Callable[..., Any], args: Any, options: Any) -> TypeError:
-    """The error for arguments that a function has no parameters for."""
-    signature, name = inspect.signature(function), function.__name__
-    unknown = [each for each in options if each not in signature.parameters]
-    if unknown:
-        *takes, last = [f"{each.name}=" for each in signature.parameters.values() if each.default is not each.empty]
-        cure = WITHOUT.get(unknown[0], f"a call takes {', '.join(takes)} and {last}")
-        found: Any = brief(UnknownKeyword(name, unknown[0], cure).at())
-        return found  # type: ignore[no-any-return]
-    try:
-        signature.bind(*args, **options)
-    except TypeError as problem:
-        return TypeError(f"{name}(): {problem}")
-    raise AssertionError("the arguments did not fit")

@@ -66,7 +66,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: fusec.logcumsumexp(X, axis=1.0), "axis must be None or one integer, not 1.0"),
     (lambda: fusec.cumulative_sum(X, axis="0", include_initial=True), "None or one integer, not '0'"),
     (lambda: fusec.mean_var(X, dof=1), "a call takes axis=, dtype=, out=, correction="),
-    (lambda: fusec.sum(X, axes=0), "'sum' takes no keyword 'axes' [F201]\nhint: a call takes axis=, dtype=, out=, "),
+    (
+        lambda: fusec.sum(X, axes=0),
+        "'sum' takes no keyword 'axes' [F201]\nhint: did you mean 'axis'? a call takes axis=, ",
+    ),
     (lambda: fusec.softmax(X, where=X > 0), "'softmax' takes no keyword 'where' [F201]\nhint: give what does not"),
 ]
 
