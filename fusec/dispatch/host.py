@@ -229,11 +229,16 @@ def _key(call: ElementwiseCall) -> object:
 
 
 def takes_any_shape(kernel: KernelSpec, plan: Plan, numbers: frozenset[str]) -> bool:
-    """True if an entry may take contiguous arrays of any shape; outputs beyond the cache have their own code."""
+    """True if an entry may take contiguous arrays of any shape; outputs beyond the cache have their own code.
+
+    Such an entry does not compare the shapes of raw arrays, so kernels whose raw arrays must have that of the space
+    get none.
+    """
     from fusec.runtime.cpu import fastcall
 
     return (
         bool(kernel.out_params)
+        and not kernel.follows_raw
         and fastcall.is_contiguous(plan.space.layout)
         and not plan.space.layout.streaming
         and not any(param.raw for param in kernel.out_params)

@@ -357,3 +357,29 @@ def test_explain_says_why_calls_have_no_entry() -> None:
     kernel = fusec.ElementwiseKernel("T x", "T y", "y = x", "native_explained")
     assert "no native entry" not in str(kernel.explain(X))
     assert "no native entry  no elements" in str(kernel.explain(X[:0]))
+
+
+@fusec.stencil(boundary="nearest")
+def spread(p):
+    return p[-1] + p[1]
+
+
+@fusec.stencil(boundary="nearest")
+def spread_plus(p, q):
+    return p[-1] + p[1] + q
+
+
+@pytest.mark.parametrize("size", [1, 5, 7])
+@pytest.mark.parametrize("kernel", [spread, spread_plus])
+def test_repeated_calls_of_a_stencil_look_at_the_shapes_of_arrays(kernel: Callable[..., object], size: int) -> None:
+    x = np.arange(6.0)
+    inputs = (x,) if kernel is spread else (x, np.ones(6))
+    warm(lambda: kernel(*inputs, out=np.zeros(6)))
+    with pytest.raises(fusec.FusecValueError):
+        kernel(x, *(np.ones(size) for _ in inputs[1:]), out=np.zeros(size))
+
+
+def test_a_repeated_call_of_a_stencil_with_out_makes_no_call_of_python() -> None:
+    x, out = np.arange(6.0), np.zeros(6)
+    warm(lambda: spread(x, out=out))
+    assert python_calls(lambda: spread(x, out=out)) <= 1
