@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec.arguments.signature import types_named
 from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.dispatch.interception import intercepted
@@ -95,7 +96,7 @@ class KernelCaller(Public):
         from fusec.dispatch.explain_axis import SHOWN
         from fusec.kernels.elementwise_function import dtype_named
 
-        types, found = dict(asked.types or {}), dict[str, Any]()
+        types, found = types_named(asked.types, next(iter(self.params), "x")), dict[str, Any]()
         for name in (*types, *asked.scalars):
             if name not in self.params:
                 raise UnexpectedArgument.unknown(self.name, name, self.params).at()

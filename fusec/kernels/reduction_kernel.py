@@ -138,6 +138,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
     @hide_internal_frames
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
+        self.check_counts(args, None)
         return self.explained(args, Along(axis, keepdims, where))
 
     def simulated(

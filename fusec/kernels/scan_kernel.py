@@ -225,6 +225,7 @@ class ScanKernel(Public, AxisKernel):
     @hide_internal_frames
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False, where: object = True) -> Explanation:
         """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
+        self.check_counts(args, None)
         kernel, args = self._masked(args, where)
         return kernel.explained(args, Along(axis, reverse=bool(reverse)))
 

@@ -428,3 +428,18 @@ def test_source_takes_a_mask():
     assert kernel.source("cuda") == shown
     with pytest.raises(TypeError, match="F245"):
         kernel.source("cuda", {"T": "float32"}, where=np.ones(3))
+
+
+@pytest.mark.parametrize("kernel", [fusec.sum, fusec.softmax, fusec.fuse(lambda x: x + 1)])
+@pytest.mark.parametrize("types", ["float32", ["float32"], 5])
+def test_types_of_functions_of_arrays_are_a_dictionary(kernel: Any, types: object) -> None:
+    with pytest.raises(fusec.FusecTypeError, match=r"not a dictionary \[F227\]"):
+        kernel.source(types=types)
+
+
+@pytest.mark.parametrize("kind", [fusec.ReductionKernel, fusec.ScanKernel])
+def test_explain_counts_arguments(kind: Any) -> None:
+    kernel = kind("T x", "T y", "x", "a + b", "y = a", "0", "counted")
+    for args in ((), (X,) * 3):
+        with pytest.raises(fusec.FusecTypeError, match="number of arguments"):
+            kernel.explain(*args)
