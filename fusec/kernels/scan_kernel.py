@@ -188,7 +188,8 @@ class ScanKernel(Public, AxisKernel):
         d = self.scan.reduced
         if d.identity is None:
             raise WhereWithoutIdentity(self.name, "scan").at()
-        mask = next(name for name in ("where", "where_", "_where") if name not in {each.name for each in self.params})
+        taken = {each.name for each in self.params}
+        mask = next(name for number in range(len(taken) + 1) if (name := "where" + "_" * number) not in taken)
         return ScanKernel(
             f"{d.in_params}, bool {mask}", d.out_params, f"{mask} ? ({d.map_expr}) : ({d.identity})", d.reduce_expr,
             d.post_map_expr, d.identity if d.number is None else d.number, d.name, d.reduce_type, d.preamble,
