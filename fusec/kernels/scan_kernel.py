@@ -190,8 +190,9 @@ class ScanKernel(Public, AxisKernel):
             raise WhereWithoutIdentity(self.name, "scan").at()
         taken = {each.name for each in self.params}
         mask = next(name for number in range(len(taken) + 1) if (name := "where" + "_" * number) not in taken)
+        map_expr = f"{mask} ? ({d.map_expr}) : (_type_reduce)({d.identity})"
         return ScanKernel(
-            f"{d.in_params}, bool {mask}", d.out_params, f"{mask} ? ({d.map_expr}) : ({d.identity})", d.reduce_expr,
+            f"{d.in_params}, bool {mask}", d.out_params, map_expr, d.reduce_expr,
             d.post_map_expr, d.identity if d.number is None else d.number, d.name, d.reduce_type, d.preamble,
             self.inclusive, self.segments, d.options, fp=self.fp, check=self.checks,
         )  # fmt: skip

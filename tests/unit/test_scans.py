@@ -482,3 +482,15 @@ def test_a_mask_of_a_scan_is_bool_and_needs_an_identity():
         kernel(np.ones(3), where=np.array([True, False, True]))
     with pytest.raises(TypeError, match="F245"):
         fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0)(np.ones(3), where=np.array([1, 0, 1]))
+
+
+def test_a_mask_leaves_the_type_of_elements_alone():
+    """An identity that is a float would make floats of 64-bit integers in a choice between the two."""
+    x = np.array([2**53 + 1, 2, 5])
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0.0)
+    np.testing.assert_array_equal(kernel(x, where=np.array([True, False, True])), [2**53 + 1, 2**53 + 1, 2**53 + 6])
+
+
+def test_the_mask_of_a_scan_has_a_name_of_its_own():
+    kernel = fusec.ScanKernel("T where, T where_", "T y", "where * where_", "a + b", "y = a", 0)
+    np.testing.assert_array_equal(kernel(np.arange(3), 2, where=np.array([True, False, True])), [0, 0, 4])
