@@ -90,11 +90,15 @@ def shown_number(value: object) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the closest known name, or an empty text; two-letter names resemble too many others.
+    """``did you mean 'x'?`` for the closest known name, or an empty text.
 
+    Two-letter names resemble too many others; one that lacks the middle letter of a single known name means that one.
     A name with two neighbouring letters exchanged is closest of all. One with a digit is not meant by one without:
     norm3d is no slip of the pen for norm.
     """
+    if len(name) == 2:
+        longer = {each for each in known if len(each) == 3 and each[0] + each[2] == name}
+        return f"did you mean '{longer.pop()}'?" if len(longer) == 1 else ""
     if not 3 <= len(name) <= LONGEST_NAME:
         return ""
     numbered = any(map(str.isdigit, name))

@@ -44,7 +44,7 @@ WITHOUT = {  # what calls do not take unless the function does, and what to do i
     "stream": "fused functions take arrays in host memory, and run on the CPU",
     "block_size": "fused functions run on the CPU, without blocks of threads",
     "out": "let the function have a parameter to write to: out[...] = x + y",
-    "where": "select in the function: np.where(mask, x, 0)",
+    "where": "give reductions in the function where=mask, or select there: np.where(mask, x, y)",
 }
 
 

@@ -58,3 +58,8 @@ def test_exchanged_letters_are_one_slip(name, meant):
 def test_short_names_resemble_too_many_to_suggest_any():
     assert did_you_mean("qx", ["x", "q", "qxy"]) == ""
     assert did_you_mean("sine", ["in", "si"]) == ""
+    assert did_you_mean("mx", ["mix", "max"]) == ""
+
+
+def test_a_short_name_may_lack_the_middle_letter_of_one():
+    assert did_you_mean("mx", ["min", "max", "fmax"]) == "did you mean 'max'?"

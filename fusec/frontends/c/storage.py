@@ -99,7 +99,9 @@ class PlaceAccess:
             return value
         made = self.frame.implicit(value, type_, span)
         if made is None:
-            raise CannotConvert(show(type_of(value)), f"struct {type_.name}").at(span)
+            fields = ", ".join(name for name, _ in type_.fields)
+            cure = f"write a value of the struct: {type_.name}{{{fields}}}, with a value for each field"
+            raise CannotConvert(show(type_of(value)), f"struct {type_.name}", cure).at(span)
         return made
 
     # --- structs ---
