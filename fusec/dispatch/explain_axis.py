@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
+
+import numpy as np
 
 from fusec.arguments.signature import types_named
 from fusec.base.kernel_abi import Fp, Kernel
@@ -14,6 +17,7 @@ from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
 from fusec.dispatch.explain import FP, Explanation
 from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownScalar
+from fusec.errors.reductions import AxisOutOfBounds
 from fusec.ir.loops import Program
 from fusec.kinds.launch import Launch
 from fusec.kinds.reduction import dense
@@ -46,7 +50,21 @@ def canonical(kernel: AxisSpec, asked: Showing) -> Bound:
         given = Given(inputs, frozenset(taken), None, None, Along(axis, reverse=asked.reverse))
         return kernel.kind.bind(kernel, given, machine_of(asked.target), bound)
 
-    return pipeline.by_value(names, asked.scalars, shown)
+    with axes_within(asked):
+        return pipeline.by_value(names, asked.scalars, shown)
+
+
+@contextmanager
+def axes_within(asked: Showing) -> Iterator[None]:
+    """Let the error for an axis that the arrays shown do not have name what gives them more."""
+    try:
+        yield
+    except np.exceptions.AxisError as problem:
+        if problem.axis is None or problem.ndim is None:
+            raise
+        shape = SHOWN if asked.shape is None else asked.shape
+        cure = f"kernels are shown for arrays of shape {shape}: pass shape= with more axes"
+        raise AxisOutOfBounds(problem.axis, problem.ndim, cure).at() from None
 
 
 def machine_of(target: str) -> Machine:

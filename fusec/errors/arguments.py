@@ -364,13 +364,14 @@ class CannotSimulate(Described, code="F238", exception=FusecTypeError):
 
 
 class NoKernel(UserError, code="F236", exception=FusecTypeError):
-    """A call that no kernel runs, so that there is nothing to show or to interpret."""
+    """A call that no kernel runs, or a function that has no kernel of its own, so that there is nothing to show."""
 
-    message = "{name} has no kernel: {why}"
+    message = "{name} has no kernel{own}: {why}"
     hint = "{cure}"
     name: str
     why: str
     cure: str = "call it; NumPy's documentation says what it does"
+    own: str = ""
 
 
 class CannotExplain(UserError, code="F239", exception=FusecTypeError):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fusec.arguments.signature import types_named
 from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.dispatch.interception import intercepted
-from fusec.dispatch.planned import hide_internal_frames
+from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import NoKernel
 from fusec.errors.python import ArgumentMissing, UnexpectedArgument
@@ -84,12 +84,15 @@ class KernelCaller(Public):
 
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call with arguments of certain types."""
+        from fusec.dispatch.explain_axis import axes_within
+
         options = {} if options is None else options
         if asked.axis is not None:
             options = {**options, "axis": asked.axis}
         samples = self.samples(asked)
         first = tuple(samples.pop(name) for name in takewhile(samples.__contains__, self.params))
-        return self.noted(first, {**samples, **options}).shown(asked.target)
+        with axes_within(asked):
+            return self.noted(first, {**samples, **options}).shown(asked.target)
 
     def samples(self, asked: Showing) -> dict[str, Any]:
         """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
@@ -115,18 +118,42 @@ class KernelCaller(Public):
         return f"{self.name}({', '.join(self.params)})", self.__doc__ or ""
 
 
+class NoCodes(Mapping[str, str]):
+    """What a function that keeps no texts has for `cached_codes`: whoever looks into it learns where texts are."""
+
+    def __init__(self, error: NoKernel) -> None:
+        self._error = error
+
+    def _refuse(self) -> NoReturn:
+        raise brief(self._error.at())
+
+    def __getitem__(self, key: str) -> str:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[str]:
+        self._refuse()
+
+    def __len__(self) -> int:
+        self._refuse()
+
+    def __repr__(self) -> str:
+        return f"<no cached codes: {self._error.why}>"
+
+
 class FunctionVerbs(KernelCaller):
     """The verbs of a function that stays a function, which has them as attributes."""
 
     def __init__(self, function: Callable[..., Any], name: str, params: tuple[str, ...]) -> None:
         self.function, self.name, self.params, self.__doc__ = function, name, params, function.__doc__
+        asked = f"{name}.source(types={{'{params[0]}': 'float32'}}) returns the texts of a call"
+        self.cached_codes = NoCodes(NoKernel(name, "built-in functions share theirs", asked, " of its own"))
 
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """The function itself: what it calls asks for interceptors before it takes a fast path."""
         return self.function(*args, **options)
 
 
-FUNCTION_VERBS = ("explain", "source", "shown", "simulated", "_repr_html_", "name", "fp")
+FUNCTION_VERBS = ("explain", "source", "shown", "simulated", "cached_codes", "_repr_html_", "name", "fp")
 
 
 def give_verbs(function: Callable[..., Any], verbs: KernelCaller) -> None:

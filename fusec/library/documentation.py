@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fusec.dispatch.planned import brief, misused
 from fusec.errors import FusecError
-from fusec.errors.arguments import WITHOUT_OF_TOTALS
-from fusec.kernels.kernel_caller import FunctionVerbs, give_verbs
+from fusec.errors.arguments import WITHOUT_OF_TOTALS, NoKernel
+from fusec.kernels.kernel_caller import FunctionVerbs, NoCodes, give_verbs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -134,6 +134,8 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {example}", result])
     verbs = FunctionVerbs(call, name, tuple(each for each in params if each in ARRAYS))
-    verbs.without = WITHOUT_KERNEL.get(name, verbs.without)
+    if name in WITHOUT_KERNEL:
+        verbs.without = WITHOUT_KERNEL[name]
+        verbs.cached_codes = NoCodes(NoKernel(name, verbs.without))
     give_verbs(call, verbs)
     return call

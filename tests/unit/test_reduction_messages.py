@@ -21,11 +21,24 @@ def mapped(text: str, **options: str) -> fusec.ReductionKernel:
     return fusec.ReductionKernel("T x", "T y", text, "a + b", "y = a", "0", "k", **options)
 
 
+def of_pairs(identity: object) -> fusec.ReductionKernel:
+    reduced = "P{a.s + b.s, a.n + b.n}"
+    return fusec.ReductionKernel("T x", "T y", "pair(x)", reduced, "y = a.s", identity, "k", "P", preamble=PAIR)
+
+
 CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: fusec.ReductionKernel(*TEXTS)(X, size=3), "axis=, keepdims=, out=, where= and stream="),
     (lambda: mapped("x * foo"), "known here: _J, _in_ind, _out_ind, x"),
     (lambda: mapped("x * i"), "known here: _J, _in_ind, _out_ind, x"),
     (lambda: mapped("pair(x)", preamble=PAIR)(X), "pass reduce_type='P'"),
+    (lambda: of_pairs("0")(X), "write a value of the struct: P{s, n}"),
+    (lambda: of_pairs((0, 0))(X), "write a value of the struct: P{s, n}"),
+    (lambda: fusec.ReductionKernel("T x", "T y", "x", "mx(a, b)", "y = a")(X), "did you mean 'max'?"),
+    (lambda: fusec.sum.source(types={"x": "float32"}, axis=1), "pass shape= with more axes"),
+    (lambda: mapped("x").source("cuda", {"T": "float32"}, axis=1), "pass shape= with more axes"),
+    (lambda: fusec.cummax(X, where=X > 0), "give what does not count a value without effect by np.where"),
+    (lambda: fusec.fuse(lambda x: x.max())(X, where=X > 0), "where=mask, or select there: np.where(mask, x, y)"),
+    (lambda: fusec.fuse(lambda x: x.sum(axis=1)).source(types={"x": "float32"}), "pass shape= with more axes"),
     (lambda: mapped("P{x, 1}", reduce_type="P"), "unknown type 'P'"),
     (lambda: mapped("P{x, 1}", reduce_type="P"), "a struct is defined in preamble=: struct P { ... };"),
     (lambda: mapped("2 * Pair{x, 1}.s"), "a struct is defined in preamble=: struct Pair { ... };"),
