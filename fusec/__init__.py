@@ -1,4 +1,4 @@
-"""fusec: an array compiler. One kernel text runs on the CPU and comes out as CUDA C and Metal.
+"""fusec: an array compiler. One kernel text runs on the CPU and translates to CUDA C and Metal.
 
 >>> import numpy as np, fusec
 >>> saxpy = fusec.ElementwiseKernel("float32 a, float32 x, float32 y", "float32 z", "z = a * x + y", "saxpy")

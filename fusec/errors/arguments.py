@@ -357,6 +357,9 @@ class OutputTooLarge(OfParameter, code="F235", exception=FusecMemoryError):
     cure: str = "work on parts of the arrays, or pass an output on disk (np.memmap)"
 
 
+KERNELS = "pass a kernel or a decorated, fused or built-in function; for an expression, make a fusec.NumExpr"
+
+
 class CannotSimulate(Described, code="F238", exception=FusecTypeError):
     """An object that cannot be simulated as a kernel."""
 
@@ -378,7 +381,7 @@ class CannotExplain(UserError, code="F239", exception=FusecTypeError):
     """An object that has no calls to explain."""
 
     message = "{what} cannot be explained"
-    hint = "pass a kernel of any kind or a decorated function, and the arguments of its call"
+    hint = KERNELS
     what: str
 
 

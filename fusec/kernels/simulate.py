@@ -12,7 +12,7 @@ from fusec.arguments.operands import is_number
 from fusec.dispatch import checked
 from fusec.dispatch.interpret import interpreted
 from fusec.dispatch.planned import hide_internal_frames
-from fusec.errors.arguments import CannotSimulate
+from fusec.errors.arguments import KERNELS, CannotSimulate
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kernels.grid_kernel import Explicit
@@ -29,7 +29,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     barriers that some positions miss, missing barriers, and shared elements that are read before they are written.
     python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after another, with
     NumPy scalars; print, breakpoint() and exceptions work there.
-    kernel: an ElementwiseKernel, a ReductionKernel, a ScanKernel, or a decorated function. Arrays have any shape and
+    kernel: a kernel of any kind, a decorated, fused or built-in function, or a NumExpr. Arrays have any shape and
     dtype.
     Raises FusecTypeError for other objects, and for kernels made of texts if python is set.
 
@@ -43,8 +43,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
             raise CannotSimulate("a reduction in Python", "omit python=True: the interpreter runs it").at()
         return hide_internal_frames(reduces)
     if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
-        cure = "pass a kernel: ElementwiseKernel, ReductionKernel, or a decorated function"
-        raise CannotSimulate(type(kernel).__name__, cure).at()
+        raise CannotSimulate(getattr(kernel, "__name__", type(kernel).__name__), KERNELS).at()
     if python:
         return _in_python(kernel)
     if isinstance(kernel, ElementwiseKernel):

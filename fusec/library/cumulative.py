@@ -103,9 +103,9 @@ def _standard(
     return made if wrap is None else wrap(made)
 
 
-AS_STANDARD = "axis= may be omitted only for one-dimensional arrays."
-cumulative_sum = _standard("cumulative_sum", f"The Array API's `cumsum`: {AS_STANDARD}")
-cumulative_prod = _standard("cumulative_prod", f"The Array API's `cumprod`: {AS_STANDARD}")
+AS_STANDARD = "axis: an integer; it may be omitted only if x has one dimension."
+cumulative_sum = _standard("cumulative_sum", f"The Array API's `cumsum`.\n\n{AS_STANDARD}")
+cumulative_prod = _standard("cumulative_prod", f"The Array API's `cumprod`.\n\n{AS_STANDARD}")
 
 
 @family

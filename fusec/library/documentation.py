@@ -27,7 +27,7 @@ WITHOUT = {  # what no built-in function takes, and what to do instead; the last
     **WITHOUT_OF_TOTALS,
 }
 ARGUMENTS = {
-    "x": "x: an array of any shape and library, or a list; numbers, bools, and dates where NumPy takes them.",
+    "x": "x: an array of any shape from any supported library, or a list; numbers, bools or, as in NumPy, dates.",
     "y": "y: like x; both broadcast.",
     "axis": "axis: None for all, an integer or a tuple of them; negative ones count from the end.",
     "dtype": "dtype: the dtype of the accumulator and of the result; None for NumPy's choice.",
@@ -38,13 +38,14 @@ ARGUMENTS = {
     "correction": "correction: subtracted from the number of elements before the division.",
     "ddof": "ddof: NumPy's older name of correction.",
     "mean": "mean: the means, if they are known; they broadcast against x.",
-    "include_initial": "include_initial: put the result of no elements first; the axis has one element more.",
+    "include_initial": "include_initial: put the result of no elements first.",
 }
 RUNNING = {"axis": "axis: an integer; None for all elements in C order, as one axis."}  # of cumulative functions
 POSITION = {"axis": "axis: an integer; None for the position among all elements in C order."}
 ERRORS = "Raises FusecTypeError for dtypes that do not fit, FusecValueError for shapes and axes that do not."
 TOTALS = "The shape of the result is that of x without the reduced axes; over all axes it is a NumPy scalar."
 ELEMENTS = "The shape of the result is that of x."
+LONGER = "The shape of the result is that of x; with include_initial, the axis has one element more."
 ALONG = "The shape of the result is that of x; for axis=None it has one axis of all elements."
 EXAMPLES = {
     "all": ("fusec.all([[True, False], [True, True]], axis=1)", "array([False,  True])"),
@@ -128,8 +129,9 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
     code = origin.__code__
     params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     known = ARGUMENTS | (POSITION if "arg" in name else {} if "keepdims" in params or "softmax" in name else RUNNING)
-    shape = TOTALS if "keepdims" in params else ALONG if known["axis"] == RUNNING["axis"] else ELEMENTS
     told = [known[each] for each in params if each in known and f"{each}:" not in own]
+    shape = LONGER if "include_initial" in params else ALONG if RUNNING["axis"] in told else ELEMENTS
+    shape = TOTALS if "keepdims" in params else shape
     example, result = EXAMPLES[name]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {example}", result])

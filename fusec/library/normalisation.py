@@ -35,7 +35,7 @@ def _relative(name: str, x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
 
 softmax = _relative(
     "softmax",
-    "Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64.",
+    "The exponentials divided by their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64.",
 )
 log_softmax = _relative("log_softmax", "The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x.")
 

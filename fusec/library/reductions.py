@@ -87,7 +87,10 @@ def mulsum(
 
 @built_in
 def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, keepdims: bool = False) -> Any:
-    """The dot product along an axis, in the common dtype; complex x is conjugated."""
+    """The dot product along an axis, in the common dtype; complex x is conjugated.
+
+    axis: an integer; negative ones count from the end.
+    """
     (given, left), (other, right) = array_of(x, "vecdot"), array_of(y, "vecdot", "y")
     along = arguments.contracted("vecdot", left.shape, right.shape, axis)
     kernel = dtype_rules.product("vecdot", left.dtype, right.dtype, wanted(None, out))
@@ -137,7 +140,10 @@ nanmax = _extreme("nanmax", "The greatest element that is not nan.")
 
 @built_in
 def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> tuple[Any, Any]:
-    """The least and the greatest element, in one pass."""
+    """The least and the greatest element, in one pass.
+
+    out: a tuple of two arrays for the results; both are returned.
+    """
     given, array = array_of(x, "minmax")
     kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out))
     low, high = arguments.run(kernel, (given,), out, axis, keepdims)
@@ -239,7 +245,10 @@ def mean_var(
     x: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, correction: float = 0,
     keepdims: bool = False, where: Arrays = True, ddof: float | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Mean and variance in one pass; `out` is a tuple of two arrays."""
+    """Mean and variance, in one pass.
+
+    out: a tuple of two arrays for the results; both are returned.
+    """
     less = arguments.corrected("mean_var", correction, ddof)
     middle, spread = _moments("mean_var", x, axis, dtype, out, correction=less, keepdims=keepdims, where=where)
     return middle, spread

@@ -50,6 +50,22 @@ def test_a_docstring_has_all_parts(name: str) -> None:
         assert re.search(r"\b(dtypes?|float32|int64|uint32|float64)\b", doc), "dtypes"
 
 
+@pytest.mark.parametrize(
+    ("name", "told", "untold"),
+    [
+        ("fusec.vecdot", "axis: an integer;", "None for all"),
+        ("fusec.cumulative_sum", "only if x has one dimension", "None for all"),
+        ("fusec.cumulative_prod", "with include_initial, the axis has one element more", "axis=None"),
+        ("fusec.layer_norm", "The shape of the result is that of x.", "axis=None"),
+        ("fusec.minmax", "out: a tuple of two arrays", "out: the array"),
+        ("fusec.mean_var", "out: a tuple of two arrays", "out: the array"),
+    ],
+)
+def test_a_docstring_tells_what_the_function_takes(name: str, told: str, untold: str) -> None:
+    assert told in doc_of(name)
+    assert untold not in doc_of(name)
+
+
 BUILT_IN = {name for name in NAMES if name.removeprefix("fusec.") in EXAMPLES}
 
 

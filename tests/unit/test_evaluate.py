@@ -414,5 +414,10 @@ def test_names_are_looked_up_in_dicts_alone(text, given):
 
 
 def test_unknown_functions_name_the_page_that_lists_them():
-    with pytest.raises(fusec.FusecError, match=r"docs/evaluate\.md lists the functions"):
+    with pytest.raises(fusec.FusecError, match=r"docs/evaluate\.md and docs/python\.md list the functions"):
         fusec.evaluate("qqqqqqqqq(1)")
+
+
+def test_a_mean_is_refused_with_the_sum_to_write():
+    with pytest.raises(fusec.FusecError, match=r"write sum\(x\) / n, where n is the number of elements"):
+        fusec.evaluate("mean(x)", {"x": np.ones(3)})

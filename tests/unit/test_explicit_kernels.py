@@ -322,3 +322,10 @@ def test_what_each_element_sets_anew_carries_nothing():
     out = np.zeros(2)
     sums(np.ones((2, 3)), 2.0, out)
     assert out.tolist() == [4, 4]
+
+
+def test_a_misspelt_function_of_fusec_is_suggested():
+    with pytest.raises(FusecError, match="did you mean 'grid'"):
+        fusec.kernel("def f(x):\n    for i in fusec.grd(3):\n        x[i] = 1")(np.ones(3))
+    with pytest.raises(FusecError, match=r"docs/kernels\.md describes fusec\.grid"):
+        fusec.elementwise("def f(x):\n    return fusec.qqqqqq(x)")(np.ones(3))

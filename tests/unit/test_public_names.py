@@ -1,6 +1,7 @@
 """What users see of the package and of kernels: names, and nothing that fusec keeps for itself."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -129,3 +130,9 @@ def test_explain_of_an_expression_is_headed_by_its_names() -> None:
 def test_explain_refuses_what_is_no_kernel(thing: object) -> None:
     with pytest.raises(FusecTypeError, match="F239"):
         explain(thing, np.ones(3))
+
+
+@pytest.mark.parametrize("verb", [explain, fusec.simulate])
+def test_evaluate_is_refused_by_name_with_what_stands_for_it(verb: Callable[..., object]) -> None:
+    with pytest.raises(FusecTypeError, match=r"evaluate cannot be .*\n.*for an expression, make a fusec\.NumExpr"):
+        verb(fusec.evaluate)

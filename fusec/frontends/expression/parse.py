@@ -34,6 +34,7 @@ LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
 PARTS = ("real", "imag")
 FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
 ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
+CURES = {"mean": "write sum(x) / n, where n is the number of elements"}
 ELEMENTS = "expressions use whole arrays: slice before the call, and pass the slice under a name of its own"
 STRINGS = "compare strings with NumPy, and pass the bools"
 STRING = NotANumber("a string", STRINGS)
@@ -256,7 +257,7 @@ class _Splitter:
             raise NotANumber("contains() is for strings", STRINGS).at(node.span)
         if name not in KNOWN and name not in CONVERSIONS:
             near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
-            cure = near or "docs/evaluate.md lists the functions"
+            cure = CURES.get(name) or near or "docs/evaluate.md and docs/python.md list the functions"
             raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
         self.calls += 1
         if self.calls > MAX_CALLS:

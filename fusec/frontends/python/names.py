@@ -94,7 +94,10 @@ def attribute_of(module: Module, node: s.Attribute) -> Value:
     own = module.name == "math" and name in PYTHONS_OWN["math"]
     if own or name in KNOWN:
         return Builtin(name, own)
-    cure = HABITS.get(name) or did_you_mean(name, {*KNOWN, *CONSTANTS}) or "docs/python.md lists the functions"
+    known, page = {*KNOWN, *CONSTANTS}, "docs/python.md lists the functions"
+    if module.name == "fusec":
+        known, page = known | INTRINSICS, f"docs/kernels.md describes fusec.grid and the like; {page} of numbers"
+    cure = HABITS.get(name) or did_you_mean(name, known) or page
     raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
 
