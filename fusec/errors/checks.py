@@ -82,6 +82,13 @@ class BlockMisused(Named, code="F396"):
     what: str
 
 
+class OutsideBlock(Named, code="F397", exception=FusecRuntimeError):
+    """A function of blocks that is called where no block runs."""
+
+    message = "fusec.{name}() works only in kernels with block=, compiled or in fusec.simulate"
+    hint = "call it in the loop of a function that fusec.kernel(block=...) decorates"
+
+
 class IndexOutside(Named, code="F380", exception=FusecIndexError):
     """An index outside its array, found as the kernel ran."""
 

@@ -185,6 +185,9 @@ class NumExpr(KernelCaller):
         text = expression if isinstance(expression, str) else str(expression)
         self._expression = _compiled(text, kwargs)
         names = self._expression.names
+        if any(not isinstance(each, (tuple, list)) or len(each) != 2 for each in signature):
+            cure = 'pass a name and a type for each argument, as in [("a", "float32"), ("b", "float32")]'
+            raise BadOption(f"the signature {signature!r} has no types", cure).at()
         self.input_names = tuple(name for name, _ in signature) if signature else names
         if sorted(self.input_names) != list(names):
             cure = f"the expression has: {', '.join(names) or 'none'}"

@@ -15,6 +15,7 @@ from fusec.base.records import dataclass
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
+from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, pattern_of
@@ -32,7 +33,11 @@ from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
-LIKE_NUMPY = (ShapesDoNotBroadcast, ComplexIntoReal)  # errors of calls that NumPy refuses too, where it comes to them
+LIKE_NUMPY = (
+    ShapesDoNotBroadcast,
+    ComplexIntoReal,
+    AxisOutOfBounds,
+)  # errors of calls that NumPy refuses too, where it comes to them
 
 
 @dataclass(eq=False)

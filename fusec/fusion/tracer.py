@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import EllipsisType
@@ -14,8 +15,10 @@ import numpy as np
 from fusec.arguments.operands import dtype_of
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import BOOL
+from fusec.base.source import Span
 from fusec.errors import FusecError
 from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
+from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
@@ -211,8 +214,10 @@ class Tracer:
                 arguments = [place for each in names for place in self._trace.fetched(each)[1]]
                 if arguments:
                     raise NeedsNumberError(arguments[0])
+        line = here()
+        _refuse_function(what, line)
         cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
-        raise NeedsValues(what, cure).at(here())
+        raise NeedsValues(what, cure).at(line)
 
     def __hash__(self) -> int:
         if not self._is_scalar:
@@ -294,14 +299,38 @@ class Tracer:
         return call
 
 
+def _refuse_function(what: str, line: Span) -> None:
+    """Raise NotFusable for a function of fusec or math if the user's line calls one that may need a value so."""
+    module = {"making a NumPy array of it": "fusec", "float()": "math"}.get(what)
+    called = dict.fromkeys(re.findall(rf"\b{module}\.(\w+)\(", line.text))
+    if len(called) != 1:  # the line does not tell
+        return
+    (name,) = called
+    if name in METHODS:
+        cure = f"write x.{name}() or np.{name}(x)"
+    elif name in FUNCTIONS or isinstance(getattr(np, name, None), np.ufunc):
+        cure = f"write np.{name}(x)"
+    elif module == "fusec":
+        cure = f"call fusec.{name} before or after the fused function"
+    else:
+        cure = f"NumPy has none: a function with @fusec.elementwise applies math.{name} to every element"
+    raise NotFusable(f"{module}.{name}", cure).at(line)
+
+
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function that stands for one of NumPy's. Raises NotFusable for arguments that only NumPy's has."""
     params = _parameters(function)
     unknown = [name for name in options if name not in params and "**" not in params]
     if unknown:
-        raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", "leave it out").at(here())
+        cure = did_you_mean(unknown[0], params) or "leave it out"
+        raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", cure).at(here())
     try:
         return function(*args, **options)
+    except np.exceptions.AxisError as problem:
+        if isinstance(problem, FusecError) or problem.axis is None or problem.ndim is None:
+            raise
+        cure = f"the axes of {what} are counted from 0, or from the end as -1, -2, ..."
+        raise AxisOutOfBounds(problem.axis, problem.ndim, cure).at(here()) from None
     except TypeError as problem:
         if _takes(function, args, options):
             raise

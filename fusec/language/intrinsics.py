@@ -69,7 +69,7 @@ def shared(shape: int | Sequence[int], dtype: DTypeLike) -> Array:
     """An array that the positions of a block share; its contents are undefined until they are written.
 
     shape: an integer or a tuple, known when the kernel is compiled. dtype: of the elements.
-    Raises RuntimeError outside of kernels with block=, as `barrier` and the indices do.
+    Raises FusecRuntimeError outside of kernels with block=, as `barrier` and the indices do.
 
     >>> @fusec.kernel(block=4)
     ... def reverse(x):
@@ -90,11 +90,12 @@ def shared(shape: int | Sequence[int], dtype: DTypeLike) -> Array:
 def barrier() -> None:
     """Wait until all positions of the block have arrived; afterwards their writes can be read.
 
-    Raises RuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
+    Raises FusecRuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
 
     >>> fusec.barrier()
     Traceback (most recent call last):
-    RuntimeError: fusec.barrier() works only in kernels with block=, compiled or in fusec.simulate
+    fusec.FusecRuntimeError: fusec.barrier() works only in kernels with block=, compiled or in fusec.simulate [F397]
+    hint: call it in the loop of a function that fusec.kernel(block=...) decorates
     """
     _here("barrier").meet()
 
@@ -102,7 +103,7 @@ def barrier() -> None:
 def thread_index() -> Index:
     """The position within its block: a number, or a tuple for a block with several axes.
 
-    Raises RuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
+    Raises FusecRuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
 
     >>> @fusec.kernel(block=3)
     ... def places(x):
@@ -119,7 +120,7 @@ def thread_index() -> Index:
 def block_index() -> Index:
     """The position of the block among the blocks: a number, or a tuple for a block with several axes.
 
-    Raises RuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
+    Raises FusecRuntimeError outside of kernels with block=; `fusec.shared` has an example with all of them.
 
     >>> @fusec.kernel(block=3)
     ... def blocks(x):
@@ -136,7 +137,9 @@ def block_index() -> Index:
 def _here(name: str) -> Thread:
     found = HERE.get()
     if found is None:
-        raise RuntimeError(f"fusec.{name}() works only in kernels with block=, compiled or in fusec.simulate")
+        from fusec.errors.checks import OutsideBlock  # only mistakes need it
+
+        raise OutsideBlock(name).at()
     return found
 
 

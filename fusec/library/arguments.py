@@ -12,12 +12,15 @@ from numpy.typing import DTypeLike
 from fusec.arguments.operands import Array, is_foreign, is_number, outputs_of, scalars_of
 from fusec.arguments.scalars import encode
 from fusec.arguments.signature import Parameter, join
+from fusec.base import dtypes
+from fusec.base.diagnostics import did_you_mean
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import WrongNumberOfOutputs
+from fusec.errors.language import ParameterType
 from fusec.errors.reductions import (
     ContractedAxis,
     CorrectionTwice,
@@ -44,8 +47,18 @@ def dtype_of(out: object) -> np.dtype[Any] | None:
 
 
 def wanted(dtype: Dtype, out: object) -> dtype_rules.Wanted:
-    """The dtypes that dtype= and out= ask for."""
-    return None if dtype is None else np.dtype(dtype), dtype_of(out)
+    """The dtypes that dtype= and out= ask for. Raises ParameterType."""
+    return None if dtype is None else _named(dtype), dtype_of(out)
+
+
+def _named(dtype: Dtype) -> np.dtype[Any]:
+    """The dtype that dtype= names. Raises ParameterType."""
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        shown = dtype if isinstance(dtype, str) else repr(dtype)
+        cure = f"{did_you_mean(shown, dtypes.BY_NAME)} dtype= takes a name such as 'float32', or a NumPy dtype".lstrip()
+        raise ParameterType(shown, cure).at() from None
 
 
 def as_lent(x: object, given: object) -> Any:
