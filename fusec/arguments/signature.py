@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from fusec.base.dtypes import BY_NAME, DType
 from fusec.base.records import dataclass
 from fusec.errors.arguments import PlaceholderUnbound, TypeMismatch, TypesIncomplete, UnknownTypeName
@@ -76,7 +78,7 @@ class Signature:
         known, by = bound.setdefault(param.type_name, (dtype, param.name))
         if known != dtype:
             reason = f"'{by}' has bound {param.type_name} to {known}"
-            cure = self._cure(param, known)
+            cure = self._cure(param, known) if param in self.outputs else _for_both(param.name, dtype, by, known)
             if param in self.outputs and any(each.name == by for each in self.inputs):
                 cure += f", or convert the inputs first, e.g. {by}.astype('{dtype}')"
             raise TypeMismatch(self.name, param.name, dtype.name, known.name, reason, cure, f" {param.type_name}").at()
@@ -126,3 +128,10 @@ def types_named(types: object, example: str = "T") -> dict[str, object]:
 def join(params: Iterable[Parameter]) -> str:
     """The declarations, separated by commas."""
     return ", ".join(str(param) for param in params)
+
+
+def _for_both(name: str, dtype: DType, other: str, known: DType) -> str:
+    """How two inputs of one type get one that holds both, by NumPy's promotion."""
+    wide = np.result_type(dtype.numpy, known.numpy)
+    converted = [f"{each}.astype('{wide}')" for each, own in ((other, known), (name, dtype)) if own.numpy != wide]
+    return f"convert first, to the type that holds both: {' and '.join(converted)}"

@@ -24,7 +24,9 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
     """
     lines = [f"{message} [{code}]" if code else message]
     if span is not None:
-        lines += [place(span), *excerpt(span, label)]
+        lines.append(place(span))
+    if span is not None and not span.file.is_lost:
+        lines += excerpt(span, label)
     elif label:
         lines.append(f"  {label}")
     if hint:
@@ -59,6 +61,11 @@ def counted(count: int | str, noun: str, plural: str = "") -> str:
     """A number of things, such as "1 axis" or "2 axes"; plural: if it is not the noun with an s."""
     shown = count if isinstance(count, str) else f"{count:,}"
     return f"{shown} {noun if shown == '1' else plural or noun + 's'}"
+
+
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an": an int, a class, and a ufunc, which is spoken with a consonant."""
+    return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
 
 
 class MessageField:

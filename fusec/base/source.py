@@ -13,6 +13,7 @@ class SourceFile:
 
     name: str  # what a reader knows the text by, e.g. ``"kernel 'saxpy', operation"`` or a file path
     text: str
+    is_lost: bool = False  # what stands there is not known, as in a lambda that eval made
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:

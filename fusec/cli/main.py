@@ -223,7 +223,10 @@ def _names(text: str) -> list[str]:
 
 def _quantity(text: str) -> float:
     """A finite number that is not negative."""
-    value = float(text)  # argparse reports the ValueError
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a quantity: give 0 or more")
     return value

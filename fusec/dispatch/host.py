@@ -104,13 +104,15 @@ def loop_shape(kernel: KernelSpec, shapes: Sequence[Shape | None], size: int | S
         joined = each if shape is None else layouts.common_shape(shape, each)
         if isinstance(joined, int):
             assert shape is not None
+            if kernel.follows_raw and param.raw:
+                raise StencilShapes(kernel.name, param.name, each, shape).at()
             raise ShapesDoNotBroadcast(f"parameter '{param.name}' of kernel '{kernel.name}'", shape, each, joined).at()
         shape = joined
     if size != -1:
         return (size,)
     if shape is None:
         if any(each is not None for each in shapes):
-            raise SizeUndecided(kernel.name, "every array argument", "pass size=, the number of elements").at()
+            raise SizeUndecided(kernel.name, "every array argument is raw", "pass size=, the number of elements").at()
         raise SizeUndecided(
             kernel.name, "no argument is an array", "pass an array, e.g. np.asarray(2.0), or size="
         ).at()

@@ -7,9 +7,11 @@ needs it, and so is it where it is read. A variable whose name is nearly one of 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 from fusec.base.records import dataclass
 from fusec.errors.base import FusecWarning
@@ -125,4 +127,15 @@ def _warn(name: str) -> None:
 
     near = get_close_matches(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in BY_NAME], 1, 0.7)
     if near:
-        warnings.warn(f"{name} means nothing to fusec; did you mean {PREFIX}{near[0]}?", FusecWarning, stacklevel=2)
+        warnings.warn(
+            f"{name} means nothing to fusec; did you mean {PREFIX}{near[0]}?", FusecWarning, stacklevel=_users_level()
+        )
+
+
+def _users_level() -> int:
+    """The stacklevel at which the caller's warning names the line that called fusec."""
+    package = str(Path(__file__).parents[1]) + os.sep
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level

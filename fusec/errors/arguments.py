@@ -165,7 +165,7 @@ class SizeUndecided(Named, code="F215"):
     """A call without `size=` where nothing else determines the size."""
 
     message = "Loop size is undecided."
-    label = "{reason} of kernel '{name}'"
+    label = "kernel '{name}': {reason}"
     reason: str
     cure: str
 
@@ -363,7 +363,8 @@ KERNELS = "pass a kernel or a decorated, fused or built-in function; for an expr
 class CannotSimulate(Described, code="F238", exception=FusecTypeError):
     """An object that cannot be simulated as a kernel."""
 
-    message = "{what} cannot be simulated"
+    message = "{what} cannot be simulated{how}"
+    how: str = ""
 
 
 class NoKernel(UserError, code="F236", exception=FusecTypeError):

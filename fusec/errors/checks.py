@@ -165,7 +165,7 @@ The check compares sums and products of reductions and scans with the exact ones
 class UnknownCheck(UserError, code="F383"):
     """An unknown check."""
 
-    message = "{where} is {given}"
+    message = "{where}{given} is not known"
     where: str
     given: str
     cure: str = '"check" turns checks on, "trust" turns them off; FUSEC_CHECK=bounds checks all kernels'

@@ -198,7 +198,10 @@ class StencilShapes(OfParameter, code="F192"):
     """Arrays of a stencil whose shapes differ."""
 
     message = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
-    hint = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
+    hint = (
+        "every indexed parameter is a neighbourhood in the grid, so it has the shape of the result (np.broadcast_to);"
+        " pass weights as numbers, or take a tuple or an array of them from outside of the function"
+    )
     given: tuple[int, ...]
     shape: tuple[int, ...]
 

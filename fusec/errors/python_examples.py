@@ -121,7 +121,8 @@ Boundaries are those of scipy.ndimage, and "skip".
     stencil("def f(a): return a[1]", boundary="reflekt")         # wrong
     stencil("def f(a): return a[1]", boundary="reflect")         # right""",
     "F192": """\
-Neighbours are read from the array itself, so it is not broadcast.
+Neighbours are read from the array itself, so it is not broadcast. Weights, the same for
+every element, are numbers of the call, or a tuple or an array from outside of the function.
 
     stencil("def f(a, b): return a[1] + b[1]")(np.ones(1), np.ones(3))                            # wrong
     stencil("def f(a, b): return a[1] + b[1]")(np.broadcast_to(np.ones(1), 3), np.ones(3))        # right""",

@@ -190,8 +190,9 @@ class NumExpr(KernelCaller):
             raise BadOption(f"the signature {signature!r} has no types", cure).at()
         self.input_names = tuple(name for name, _ in signature) if signature else names
         if sorted(self.input_names) != list(names):
-            cure = f"the expression has: {', '.join(names) or 'none'}"
-            raise BadOption(f"the signature names {', '.join(self.input_names)}", cure).at()
+            given, read = (", ".join(each) or "nothing" for each in (self.input_names, names))
+            what = f"the signature names {given}, and the expression reads {read}"
+            raise BadOption(what, "name every input of the expression, each once").at()
         self.signature = tuple((name, _dtype(name, kind)) for name, kind in signature) or tuple(
             (name, dtypes.FLOAT64) for name in names
         )

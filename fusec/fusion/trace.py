@@ -436,4 +436,4 @@ def _line(name: str, number: int) -> Span:
     text = linecache.getline(name, number).rstrip("\n")
     lines = "\n" * (number - 1)
     start = len(lines) + len(text) - len(text.lstrip())
-    return Span(SourceFile(name, lines + text), start, len(lines) + len(text))
+    return Span(SourceFile(name, lines + text, is_lost=not text), start, len(lines) + len(text))

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from fusec.arguments.annotations import FunctionOptions, GridOptions, StencilOptions
+from fusec.base.diagnostics import with_article
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
@@ -168,6 +169,9 @@ def kernel(
     return decorate if function is None else decorate(function)
 
 
+OTHERS = {"builtin_function_or_method": "built-in function", "type": "class"}  # types by the usual names
+
+
 def given_names(names: object) -> dict[str, object]:
     """The values of a text's free names, from names=. Raises DefinitionNotText."""
     if names is not None and not isinstance(names, Mapping):
@@ -193,7 +197,8 @@ def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin
         return given.__fusec_origin__, given.kept
     inner = getattr(given, "__func__", given)  # of a staticmethod
     if not isinstance(inner, FunctionType):
-        what = f"{type(given).__name__} is not a function"
+        kind = type(given).__name__
+        what = f"{with_article(OTHERS.get(kind, kind))} is not a function made with def"
         raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
     return inner, frozen_globals(inner)
 

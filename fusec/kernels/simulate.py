@@ -19,6 +19,12 @@ from fusec.kernels.grid_kernel import Explicit
 from fusec.kernels.stencil import Stencil
 from fusec.language.emulated_block import PythonBlock
 
+OTHERS = {  # classes of what python=True does not run
+    "ReductionKernel": "a reduction", "Reduction": "a reduction", "ScanKernel": "a scan", "NumExpr": "an expression",
+    "Fused": "a fused function",
+    "vectorize": "a function of fusec.vectorize",
+}  # fmt: skip
+
 
 @hide_internal_frames
 def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
@@ -31,7 +37,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     NumPy scalars; print, breakpoint() and exceptions work there.
     kernel: a kernel of any kind, a decorated, fused or built-in function, or a NumExpr. Arrays have any shape and
     dtype.
-    Raises FusecTypeError for other objects, and for kernels made of texts if python is set.
+    Raises FusecTypeError for other objects; if python is set, also for stencils, reductions, and what is made of texts.
 
     >>> half = fusec.elementwise("def half(x): return x / 2")
     >>> fusec.simulate(half)(np.array([1.0, 3.0]))
@@ -40,7 +46,8 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     reduces = getattr(kernel, "simulated", None)
     if reduces is not None and not isinstance(kernel, type):
         if python:
-            raise CannotSimulate("a reduction in Python", "omit python=True: the interpreter runs it").at()
+            owner = type(getattr(reduces, "__self__", kernel)).__name__
+            raise _not_in_python(OTHERS.get(owner, "a function of arrays")).at()
         return hide_internal_frames(reduces)
     if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
         raise CannotSimulate(getattr(kernel, "__name__", type(kernel).__name__), KERNELS).at()
@@ -95,12 +102,17 @@ def _in_python(kernel: Elementwise | ElementwiseKernel) -> Callable[..., object]
     """The function itself. Raises CannotSimulate if it is none of Python, or looks at neighbours."""
     origin = kernel.__fusec_origin__ if isinstance(kernel, Elementwise) else None
     if not isinstance(origin, FunctionType) or isinstance(kernel, Stencil):
-        what = "a stencil in Python" if isinstance(kernel, Stencil) else "a text in Python"
-        raise CannotSimulate(what, "omit python=True: the interpreter runs it").at()
+        of_text = "a function given as a text" if isinstance(kernel, Elementwise) else "a kernel of C"
+        raise _not_in_python("a stencil" if isinstance(kernel, Stencil) else of_text).at()
     if isinstance(kernel, Explicit):
         return origin if not kernel.block else lambda *args, **named: _each_block(kernel, origin, args, named)
     assert isinstance(kernel, Elementwise), "of the others there is no function"
     return lambda *args, **named: _each_element(kernel, origin, args, named)
+
+
+def _not_in_python(what: str) -> CannotSimulate:
+    cure = "omit python=True: the interpreter runs it"
+    return CannotSimulate(what, cure, " with python=True")
 
 
 @hide_internal_frames

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fusec.base.diagnostics import counted
 from fusec.base.records import replace
 from fusec.errors.python import BadBoundary, BadParameter
 from fusec.frontends.capture.closure import constant_of
@@ -41,7 +42,8 @@ def border_of(boundary: str | Sequence[str], cval: object, axes: Sequence[int]) 
         raise BadBoundary(f"axes={axes!r} are not different axes", "count them from 0").at()
     if len(modes) > 1 and which and len(which) != len(modes):
         raise BadBoundary(
-            f"{len(modes)} boundaries for {len(which)} axes", "give one for each axis, or one for all"
+            f"{len(modes)} boundaries for {counted(len(which), 'axis', 'axes')}",
+            "give one for each axis, or one for all",
         ).at()
     number = constant_of(cval)
     if number[0] not in ("python", "complex", "numpy") or (isinstance(cval, np.ndarray) and cval.ndim):

@@ -165,7 +165,7 @@ def test_the_variable_checks_all_kernels(monkeypatch):
     monkeypatch.setenv("FUSEC_CHECK", "all")
     with pytest.raises(FusecError, match=r"(?s)FUSEC_CHECK is 'all', but must be 'bounds', 'wrap' or 'bounds,wrap'"):
         fusec.kernel(text)
-    with pytest.raises(FusecError, match="bounds= is 'no'"):
+    with pytest.raises(FusecError, match="bounds='no' is not known"):
         fusec.kernel(text, bounds="no")
 
 

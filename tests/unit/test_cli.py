@@ -305,7 +305,7 @@ def test_a_fault_of_the_command_line_exits_with_two(arguments: list[str], capsys
     assert capsys.readouterr().err.startswith("fusec: ")
 
 
-def test_argparse_faults_exit_with_two_as_well() -> None:
+def test_argparse_faults_exit_with_two_as_well(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main.main(["compile", "--target", "fortran"])
     assert exit_.value.code == 2
@@ -313,6 +313,7 @@ def test_argparse_faults_exit_with_two_as_well() -> None:
         with pytest.raises(SystemExit) as exit_:
             main.main(["cache", "prune", "--days", amount])
         assert exit_.value.code == 2
+    assert "argument --days: 'much' is not a number" in capsys.readouterr().err
 
 
 def test_every_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,3 +140,53 @@ def test_a_setting_that_means_nothing_is_refused_by_name(variable):
     made = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert made.returncode == 1
     assert f"{variable} is '1x', but must be" in made.stderr
+
+
+def test_inputs_of_different_types_are_converted_to_the_type_that_holds_both():
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x")
+    of_both = {
+        ("int64", "float64"): "x.astype('float64')",
+        ("float64", "int64"): "y.astype('float64')",
+        ("int32", "float32"): "x.astype('float64') and y.astype('float64')",
+    }
+    for (x, y), cure in of_both.items():
+        with pytest.raises(TypeError) as caught:
+            kernel(np.ones(3, x), np.ones(3, y))
+        assert caught.value.hint.endswith(f"the type that holds both: {cure}")
+
+
+def test_weights_of_a_stencil_are_not_indexed_parameters():
+    with pytest.raises(ValueError, match=r"array 'w' of stencil 'f' has shape \(2,\), not \(4,\)") as caught:
+        fusec.stencil("def f(a, w): return a[-1]*w[0] + a[1]*w[1]")(np.arange(4.0), np.ones(2))
+    assert "pass weights as numbers" in caught.value.hint
+
+
+def test_what_cannot_be_decorated_is_named_in_plain_words():
+    names = {len: "a built-in function", np.sin: "a ufunc", int: "a class", 3: "an int"}
+    for given, name in names.items():
+        with pytest.raises(TypeError, match=f"^{name} is not a function made with def"):
+            fusec.elementwise(given)
+
+
+def test_running_in_python_is_suggested_where_it_works():
+    neighbours = "def f(a): return print(a[1])"
+    for kernel in (fusec.stencil(neighbours), fusec.elementwise("def f(x): return print(x)")):
+        with pytest.raises(FusecError, match="print") as caught:
+            kernel(np.ones(3))
+        assert caught.value.hint == "a kernel cannot print; return the value"
+
+
+def test_a_line_without_source_is_not_shown():
+    with pytest.raises(FusecError) as caught:
+        fusec.fuse(eval("lambda x, y: x + y"))(np.ones(3), np.ones(2))
+    assert "-->" in str(caught.value)
+    assert "|" not in str(caught.value)
+
+
+def test_counts_in_messages_agree_with_their_nouns():
+    with pytest.raises(TypeError, match="1 offset into 'a', which has 2 axes") as caught:
+        fusec.stencil("def f(a): return a[1]")(np.ones((2, 2)))
+    assert caught.value.hint == "write 2 offsets, or give axes= the axes that the offsets are for"
+    kernel = fusec.ElementwiseKernel("raw T x", "raw T y", "y[i] = x[i]", "r")
+    with pytest.raises(ValueError, match=r"Loop size is undecided. .*\n  kernel 'r': every array argument is raw"):
+        kernel(np.ones(3), np.ones(3))

@@ -60,6 +60,7 @@ def test_a_name_that_is_nearly_one_is_warned_of_once(monkeypatch, name, meant):
     with pytest.warns(FusecWarning, match=f"{name} means nothing to fusec; did you mean {meant}") as caught:
         settings.check()
     assert len(caught) == 1
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         settings.check()

@@ -89,11 +89,17 @@ def test_what_cannot_be_simulated_is_told_so():
     for wrong in (len, np.sin, 3):
         with pytest.raises(FusecError, match="cannot be simulated"):
             fusec.simulate(wrong)
-    for text in (fusec.stencil("def f(a): return a[1]"), fusec.ElementwiseKernel("T x", "T z", "z = x")):
-        with pytest.raises(FusecError, match="in Python cannot be simulated"):
-            fusec.simulate(text, python=True)
-    with pytest.raises(FusecError, match="a reduction in Python cannot be simulated"):
-        fusec.simulate(least, python=True)
+    for kernel, kind in (
+        (fusec.stencil("def f(a): return a[1]"), "a stencil"),
+        (fusec.ElementwiseKernel("T x", "T z", "z = x"), "a kernel of C"),
+        (fusec.elementwise("def f(x): return x"), "a function given as a text"),
+        (least, "a reduction"),
+        (fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a"), "a scan"),
+        (fusec.fuse(lambda x: x + 1), "a fused function"),
+        (fusec.NumExpr("a + b"), "an expression"),
+    ):
+        with pytest.raises(FusecError, match=f"^{kind} cannot be simulated with python=True"):
+            fusec.simulate(kernel, python=True)
     with pytest.raises(FusecError, match="Wrong number of arguments"):
         fusec.simulate(fusec.ElementwiseKernel("T x", "T z", "z = x"))()
 

@@ -212,9 +212,9 @@ def test_checks_combine_and_are_named():
     with pytest.raises(OverflowError, match=r"200 \+ 100 is 300"):
         both(np.array([200, 100, 1], np.uint8), z)
     for wrong in ("wraps", "wrap;bounds", 1):
-        with pytest.raises(fusec.FusecError, match=r'(?s)check= is .*it is "wrap", "bounds"'):
+        with pytest.raises(fusec.FusecError, match=r'(?s)check=.* is not known.*it is "wrap", "bounds"'):
             fusec.elementwise("def f(x): return x", check=wrong)
-    with pytest.raises(fusec.FusecError, match="check= is"):
+    with pytest.raises(fusec.FusecError, match=r"check=.* is not known"):
         fusec.evaluate("A + B", check="wraps")
     trusting = fusec.elementwise("def f(x): return x", bounds="trust", check="wrap")
     assert trusting.checks == "wrap"

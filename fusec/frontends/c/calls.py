@@ -183,7 +183,8 @@ class CallLowering:
         """The axis of the space that an axis of some of them is. Raises NotAValue."""
         folded = fold(axis, {})
         if folded is None or not 0 <= int(folded.value) < len(axes):
-            cure = f"name one of its {len(axes)} axes by number: 0 to {len(axes) - 1}" if axes else "it has no axes"
+            several = f"name one of its {len(axes)} axes by number: 0 to {len(axes) - 1}"
+            cure = several if len(axes) > 1 else "its only axis is 0" if axes else "it has no axes"
             raise NotAValue(f"an axis of '{owner}'", cure).at(span)
         return const(axes[int(folded.value)], INT64)
 

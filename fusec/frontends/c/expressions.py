@@ -315,7 +315,9 @@ class ExpressionLowering:
                 case sym.Indexer(axes=axes) if node.name == "ndim":
                     return Query("", "ndim", None, INT64) if axes is None else const(len(axes), INT64)
                 case sym.RawArray() | sym.Indexer():
-                    raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
+                    raise NotAValue(f"'{node.value.name}.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(
+                        node.span
+                    )
         owner = self.storage.owner(node)
         if owner is not None:
             return self.storage.load(self.storage.select(owner, node))
@@ -326,7 +328,7 @@ class ExpressionLowering:
         cure = f"{show(struct)} has no fields"
         if node.name in ("real", "imag") and isinstance(struct, DType) and struct.is_complex:
             cure = f"call it: {node.value.span.text}.{node.name}()"
-        raise NotAValue(f"'.{node.name}'", SHAPES.get(node.name, cure)).at(node.span)
+        raise NotAValue(f"'{node.value.span.text}.{node.name}'", SHAPES.get(node.name, cure)).at(node.span)
 
     def _cast(self, kind: s.Qualified, inner: s.Expression, span: Span) -> Expr:
         wanted = self.types.resolve(kind)

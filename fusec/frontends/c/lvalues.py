@@ -171,7 +171,8 @@ class LvalueLowering:
         if len(axes) == 1 or len(axes) == array.ndim:
             return axes
         cure = "give the index array one element for every axis"
-        raise BadIndex(f"'{array.name}' has {array.ndim} axes, the index {len(axes)}", cure).at(node.span)
+        shown = f"'{array.name}' has {counted(array.ndim, 'axis', 'axes')}, the index {len(axes)}"
+        raise BadIndex(shown, cure).at(node.span)
 
     def local_at(self, array: sym.LocalArrayOf, flat: Expr) -> sym.Address:
         """The element of a local array at a flat index."""
@@ -188,9 +189,9 @@ class LvalueLowering:
             at = self.index(index)
             (flat,) = self.frame.kept([flat], mark)
             if isinstance(at, Const) and not 0 <= int(at.value) < length:
-                raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(
-                    index.span
-                )
+                raise BadIndex(
+                    f"index {at.value} is outside of '{array.name}'", f"it has {counted(length, 'element')}"
+                ).at(index.span)
             flat = self._row(flat, length, at)
         return self.local_at(array, self.frame.bounded(flat))
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
+from fusec.base.diagnostics import with_article
 from fusec.base.records import dataclass, replace
 from fusec.base.source import SourceFile
 from fusec.errors.python import NoSource, NotAFunction
@@ -30,7 +31,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import ANY
 from fusec.frontends.python.build import LAMBDA
 from fusec.frontends.python.compound import KNOWN, PYTHONS_OWN
-from fusec.frontends.python.definition import Capture, FunctionText, number
+from fusec.frontends.python.definition import TEXT, Capture, FunctionText, number
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 
@@ -50,7 +51,7 @@ class Text:
 
     text: str
     names: Mapping[str, object]
-    file: str = "<text>"
+    file: str = TEXT
     meant: str = ""
 
     @property
@@ -444,8 +445,7 @@ def _named(value: object) -> tuple[str, str]:
 
 
 def _described(value: object) -> str:
-    kind = type(value)
-    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+    return with_article(type(value).__name__)
 
 
 def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:

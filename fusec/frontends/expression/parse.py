@@ -319,7 +319,7 @@ def _not_known(node: s.Expression) -> UserError:
         case s.String():
             return STRING
         case s.Index():
-            return NotAnExpression("an index", ELEMENTS)
+            return NotAnExpression("an expression has no indices", ELEMENTS)
         case s.Tuple():
             return NotAnExpression("a tuple is not a value", "evaluate one expression at a time")
         case s.Constant():

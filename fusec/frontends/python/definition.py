@@ -10,6 +10,8 @@ from fusec.base.source import SourceFile
 if TYPE_CHECKING:
     from fusec.frontends.python.syntax import FunctionNode
 
+TEXT = "<text>"  # the file of a function that a text gives
+
 Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number, key), ("complex", real, imag, key), ("numpy", dtype name, bits),
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
@@ -84,6 +86,11 @@ class PythonDefinition:
         functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
         return {**vars(self), "functions": functions}
 
+    @property
+    def runs_in_python(self) -> bool:
+        """Whether fusec.simulate runs the function itself: one of Python that does not look at neighbours."""
+        return self.border is None and self.functions[-1].file != TEXT
+
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
         return [each.tree for each in self.functions]
@@ -92,6 +99,8 @@ class PythonDefinition:
 @dataclass(frozen=True)
 class ReductionFunctions(PythonDefinition):
     """A reduction of several functions and all that they call."""
+
+    runs_in_python = False
 
     roles: tuple[tuple[str, str], ...] = ()  # the keys of "combine" and, if there are any, of "map" and "finish"
     inputs: tuple[str, ...] = ()  # the names of the arguments

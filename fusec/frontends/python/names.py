@@ -59,6 +59,11 @@ HABITS = {
     ),
 }
 
+RUN_IN_PYTHON = {  # habits that fusec.simulate(f, python=True) allows; what to do where it does not run
+    "print": "a kernel cannot print; return the value",
+    "breakpoint": "a kernel cannot stop; return the value that you want to look at",
+}
+
 
 def lookup(context: FunctionContext, name: str, span: Span) -> Value:
     """The value of a name. Raises UnknownName, MaybeUnassigned or NotACapture."""
@@ -109,7 +114,8 @@ def unusable(name: str, found: Other, span: Span) -> FusecError:
 
 def _unknown(context: FunctionContext, name: str, span: Span) -> FusecError:
     if name in HABITS:
-        return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
+        runs = context.kernel.definition.runs_in_python or name not in RUN_IN_PYTHON
+        return NotInSubset(f"'{name}' is", HABITS[name] if runs else RUN_IN_PYTHON[name]).at(span)
     captured = dict(context.kernel.texts[context.key].names)
     cure = did_you_mean(name, {*context.variables, *captured, *KNOWN, *BY_NAME, *PLAIN})
     if not cure and hasattr(builtins, name):

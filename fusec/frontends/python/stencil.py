@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import Span
@@ -66,12 +67,15 @@ class StencilLowering:
         ndim = self.ndims.get(array.name) or max(len(offsets), *(axis + 1 for axis in self.axes), 1)
         axes = self.axes or tuple(range(ndim))
         if offsets and len(offsets) != len(axes):
-            cure = f"write {len(axes)} offsets" + ("" if self.axes else ", or name their axes with axes=")
-            raise BadIndex(f"{len(offsets)} offsets into '{array.name}', which has {ndim} axes", cure).at(span)
+            cure = f"write {counted(len(axes), 'offset')}"
+            cure += "" if self.axes else ", or give axes= the axes that the offsets are for"
+            what = f"{counted(len(offsets), 'offset')} into '{array.name}', which has {counted(ndim, 'axis', 'axes')}"
+            raise BadIndex(what, cure).at(span)
         if any(axis >= ndim for axis in axes):
-            raise BadIndex(f"axes={axes}, and '{array.name}' has {ndim} axes", "count axes from 0").at(span)
+            what = f"axes={axes}, and '{array.name}' has {counted(ndim, 'axis', 'axes')}"
+            raise BadIndex(what, "count axes from 0").at(span)
         if offsets and len(self.modes) not in (1, len(axes)):
-            what = f"{len(self.modes)} boundaries for the {len(axes)} axes of '{array.name}'"
+            what = f"{len(self.modes)} boundaries for the {counted(len(axes), 'axis', 'axes')} of '{array.name}'"
             raise BadBoundary(what, "give one for each axis, or one for all").at(span)
         index: list[Expr] = [query("coordinate", axis) for axis in range(ndim)]
         guard: Expr | None = None
