@@ -100,8 +100,8 @@ def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], C
 
     def member(name: str, text: str) -> Callable[P, R]:
         bound: Any = partial(function, name)
-        bound.__globals__ = function.__globals__  # in which type hints are looked up
         made = _public(bound, function, name, text)
+        vars(made).update(__wrapped__=function, __signature__=inspect.signature(bound))  # the text; what users pass
         made.__annotations__ = {key: hint for key, hint in function.__annotations__.items() if key != "name"}
         return made
 

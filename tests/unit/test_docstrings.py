@@ -89,3 +89,9 @@ def test_examples_of_docstrings_run(names: set[str]) -> None:
             runner.run(test, out=told.append)
     assert runner.tries >= len(names)
     assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_tools_find_the_text_and_the_parameters_of_built_in_functions(name: str) -> None:
+    assert "def " in inspect.getsource(NAMES[name])
+    assert "name" not in inspect.signature(NAMES[name]).parameters
