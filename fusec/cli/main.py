@@ -132,6 +132,11 @@ def _summary(error: type[UserError]) -> str:
     return " ".join((error.__doc__ or error.message).split())
 
 
+def _plural(count: re.Match[str]) -> str:
+    name, noun, plural = count.groups()
+    return f"{{{name}}} {plural or noun + 's'}"
+
+
 def _explanation(error: type[UserError]) -> str:
     builtin = next(base for base in error.exception.__mro__ if base.__module__ == "builtins")
     fields = {f"{{{name}}}" for name in error.field_names()}
@@ -141,7 +146,7 @@ def _explanation(error: type[UserError]) -> str:
     ]
     for name, template in (("message: ", error.message), ("marked:  ", error.label), ("hint:    ", error.hint)):
         if template and template not in fields:  # a field alone says nothing
-            parts.append(name + re.sub(r"\{(\w+):(\w+)[^}]*\}", r"{\1} \2(s)", template))
+            parts.append(name + re.sub(r"\{(\w+):([a-z]\w*)(?:/(\w+))?\}", _plural, template))
     more = [text for text in (error.about, EXAMPLES.get(error.code)) if text]
     return "\n\n".join(["\n".join(parts), *more])
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ import fusec
 from fusec import FusecError
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import BY_NAME
+from fusec.cli.main import main
+from fusec.errors.base import CATALOGUE
 
 openly = {"scale": 3, "open": open, "scan": fusec.cumsum}
 
@@ -190,3 +193,9 @@ def test_counts_in_messages_agree_with_their_nouns():
     kernel = fusec.ElementwiseKernel("raw T x", "raw T y", "y[i] = x[i]", "r")
     with pytest.raises(ValueError, match=r"Loop size is undecided. .*\n  kernel 'r': every array argument is raw"):
         kernel(np.ones(3), np.ones(3))
+
+
+def test_no_explanation_leaves_the_plural_to_the_reader(capsys):
+    for code in sorted(CATALOGUE):
+        main(["explain", code])
+    assert not re.search(r"\} \w+\(s\)", capsys.readouterr().out)
