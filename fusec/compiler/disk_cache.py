@@ -7,7 +7,6 @@ off, FUSEC_CACHE_DIR places it, FUSEC_CACHE_BYTES bounds it (512 MiB).
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import sys
@@ -246,6 +245,8 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
         "rows": kernel.rows,
         "fp": kernel.fp,
     }
+    import json
+
     head = json.dumps(record).encode()
     source = zlib.compress(kernel.source.encode(), 1)
     return LENGTHS.pack(len(head), len(source)) + head + source + object_bytes
@@ -253,6 +254,8 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
 
 def unpack_kernel(data: bytes) -> tuple[Kernel, bytes] | None:
     """The kernel and machine code of `pack_kernel`; None if the bytes are not a record of this version."""
+    import json
+
     try:
         head_bytes, source_bytes = LENGTHS.unpack_from(data)
         start = LENGTHS.size + head_bytes

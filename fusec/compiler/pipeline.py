@@ -5,7 +5,6 @@ A hit in the cache needs neither the grammar nor the code generators, so those a
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -313,6 +312,8 @@ def report(kernel: Kernel, nbytes: int, how: str, started: float) -> None:
 
 def digest(*parts: object) -> str:
     """The cache key of JSON-able parts under this version of fusec and Python."""
+    import json  # with the first kernel: 1 ms that `import fusec` need not spend
+
     text = json.dumps([FORMAT, VERSION, _build(), sys.version_info[:2], *parts], sort_keys=True)
     return disk_cache.digest(text)
 
