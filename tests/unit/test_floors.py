@@ -30,8 +30,6 @@ FLOORS = (
 )
 
 
-KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
-}
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
     "fusec.fusion.evaluate",
@@ -177,8 +175,7 @@ def test_functions_take_at_most_five_parameters(name: str) -> None:
             names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
             if len(names) - (names[:1] in (["self"], ["cls"])) > 5:
                 long.add(node.name)
-    new = long - set(KNOWN_LONG.get(name, "").split())
-    assert not new, f"{', '.join(sorted(new))} takes more than five parameters: make it take a record"
+    assert not long, f"{', '.join(sorted(long))} takes more than five parameters: make it take a record"
 
 
 @each_module
