@@ -373,13 +373,15 @@ class _Capturing:
         return ("other", _described(value), cure, _is_array_class(value))
 
 
+MOST_ALIASES = 8  # that stand for each other; an object may have any attribute, without end
+
+
 def _is_array_class(value: object) -> bool:
     """Whether a value is an annotation of arrays: a class of them, or an alias, ``Image = NDArray[np.float32]``."""
-    value = getattr(value, "__value__", value)  # of ``type Image = ...``
-    if get_origin(value) in (Union, UnionType):
-        return any(map(_is_array_class, get_args(value)))
-    while hasattr(value, "__origin__"):
-        value = value.__origin__
+    for _ in range(MOST_ALIASES):
+        if get_origin(value) in (Union, UnionType):
+            return any(map(_is_array_class, get_args(value)))
+        value = getattr(value, "__value__", getattr(value, "__origin__", value))  # of ``type Image = ...``, of Image[T]
     names = {each.__name__ for each in value.__mro__[:-1]} if isinstance(value, type) else ()
     return value is Any or not ANY.isdisjoint(names)
 
