@@ -20,6 +20,7 @@ from fusec.base.dtypes import (
     INT32,
     INT64,
     INTEGERS,
+    STORAGE_FLOATS,
     UINT64,
     DType,
     real_type,
@@ -204,6 +205,20 @@ def conversion_cases(count: int) -> list[Case]:
             values |= {f"as_{target}": apply("bitcast", x, target=target) for target in alike}
         program = results(f"matrix_conversions_{source}", params, reads, values)
         cases.append(finished(f"conversions from {source}", program, {"x": sources(source, count)}))
+    return cases
+
+
+def beyond_narrow_cases() -> list[Case]:
+    """Nan, infinities, and what is too large, from every float of two bytes or more to every narrower one."""
+    cases = []
+    for source in (FLOAT16, BFLOAT16, FLOAT32, FLOAT64):
+        values = np.array([np.nan, np.inf, -np.inf, 6e4, -6e4, 449.0, 1e30, -1e30], np.float32)
+        with np.errstate(all="ignore"):
+            x = np.tile(values, 3).astype(source.numpy)
+        params, reads = inputs(x=source)
+        taken = {f"to_{each}": convert(Local("x", source), each) for each in STORAGE_FLOATS if each.bits < source.bits}
+        program = results(f"matrix_beyond_{source}", params, reads, taken)
+        cases.append(finished(f"too large or nan from {source}", program, {"x": x}))
     return cases
 
 

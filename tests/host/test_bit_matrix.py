@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matrix_cpu import FEW, VARIANTS, in_process
-from matrix_programs import conversion_cases, narrow_cases, op_cases, ops_of
+from matrix_programs import beyond_narrow_cases, conversion_cases, narrow_cases, op_cases, ops_of
 from matrix_targets import TARGETS, Outputs, Target, interpreted, run
 from programs import Case
 from same_bits import assert_same_bits
@@ -161,6 +161,28 @@ def test_conversions_are_numpys_where_numpy_defines_them(matrix: Matrix) -> None
             inside = representable(x, found.dtype)
             wrong += compare({name: found[inside]}, {name: wanted[inside]}, case.name)
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("target", ["interpreter", "native", "sse2", *TARGETS])
+def test_nan_and_overflow_have_the_codes_of_ml_dtypes_in_narrow_floats(target: str, tmp_path: Path) -> None:
+    """The sign and the payload of nan are not promised, but a positive nan has one code in each of these dtypes."""
+    cases = beyond_narrow_cases()
+    if target == "interpreter":
+        found = [interpreted(case) for case in cases]
+    elif target in TARGETS:
+        if not TARGETS[target].available:
+            pytest.skip("no compiler for this target's text")
+        cases = [case for case in cases if TARGETS[target].accepts(case)]
+        found = run(TARGETS[target], cases, tmp_path)
+    else:
+        if not has(target):
+            pytest.skip(f"this machine cannot run kernels for {target}")
+        found = [outputs[FEW[0]] for outputs in in_process(target, cases, FEW[:1], tmp_path)]
+    for case, outputs in zip(cases, found, strict=True):
+        for name, codes in outputs.items():
+            with np.errstate(all="ignore"):
+                wanted = case.arrays["x"].astype(codes.dtype)
+            assert codes.tobytes() == wanted.tobytes(), f"{case.name}, {name}: {codes.view(f'u{codes.itemsize}')}"
 
 
 def numpy_defines(source: np.dtype, target: np.dtype) -> bool:

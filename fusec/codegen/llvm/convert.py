@@ -242,7 +242,7 @@ class _Codes:
 _CODES = {
     dtypes.FLOAT16: _Codes(10, 15, 0x7BFF, 0x7C00, 0x7E00),
     dtypes.FLOAT8_E4M3FN: _Codes(3, 7, 0x7E, 0x7F, 0x7F),
-    dtypes.FLOAT8_E5M2: _Codes(2, 15, 0x7B, 0x7C, 0x7F),
+    dtypes.FLOAT8_E5M2: _Codes(2, 15, 0x7B, 0x7C, 0x7E),
 }
 
 
