@@ -309,16 +309,6 @@ class ReservedParameterName(UserError, code="F230"):
     given: str
 
 
-class MixedDevices(Named, code="F231", exception=FusecTypeError):
-    """A call with arrays on the host and on a GPU."""
-
-    message = "kernel '{name}' got arrays on different devices: '{left}' is on the {where}, '{right}' is not"
-    hint = "move all arrays to one device first"
-    left: str
-    right: str
-    where: str
-
-
 class AxisOutOfRange(Named, code="F232", exception=FusecIndexError):
     """A body that uses an axis that an array of the call does not have."""
 

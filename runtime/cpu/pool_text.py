@@ -14,7 +14,7 @@ from __future__ import annotations
 
 STATE_BYTES = 576
 # Offsets into the state, shared with the text below; every group has cache lines of its own.
-BUSY, STARTED, WORKERS, SPIN = 256, 264, 272, 280
+WORKERS, SPIN = 272, 280
 RESET_BYTES = WORKERS  # what a child process clears after a fork: all that speaks of the parent's threads
 
 PAUSES = {

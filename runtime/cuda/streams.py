@@ -16,9 +16,7 @@ class StreamOn(NamedTuple):
     device: int | None = None  # None: the current one
 
 
-# Handles with a meaning of their own: CUDA driver API, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD.
-LEGACY = 1
-PER_THREAD = 2
+LEGACY = 1  # a handle with a meaning of its own: the CUDA driver API's CU_STREAM_LEGACY
 _ATTRIBUTES = ("ptr", "cuda_stream", "handle")  # CuPy, PyTorch, Numba and cuda.core, where __cuda_stream__ is missing
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 

@@ -1,13 +1,12 @@
 """Runs emitted CUDA C on the CPU: many kernels in one translation unit, compiled by g++ with cuda_on_host.hpp.
 
 Element-wise kernels (`CudaOnHost`) run in a plain loop over threads. Block programs, which have barriers, shared memory
-or warp functions, run as fibers under watch: `run_blocks` for one text, `BlockPrograms` for many in one compilation.
+or warp functions, run as fibers under watch (`BlockPrograms`).
 """
 
 import ctypes
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 import fibers
 import numpy as np
 from arguments import encode, value_of
-from fibers import GXX, Argument, Buffer, Extent, Launch, Programs
+from fibers import GXX, Argument, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
 from fusec.base.kernel_abi import Kernel
@@ -161,27 +160,6 @@ class BlockPrograms(Programs):
                 return fibers.stored(value)
             case _:
                 return fibers.stored(value.tobytes())
-
-
-def run_blocks(
-    source: str,
-    entry: str,
-    grid: Extent,
-    block: Extent,
-    args: Sequence[Buffer | np.generic | bytes],
-    shared: int = 0,
-    orders: Sequence[int] = fibers.ORDERS,
-    unordered: Sequence[int] = (),
-) -> list[np.ndarray]:
-    """Compile a text and run one launch of it in every order; copies of the buffers among `args`, as it left them.
-
-    args: arrays, `fibers.Output` and `fibers.Workspace`, NumPy scalars, and bytes of structs, in the kernel's order.
-    shared: bytes of dynamic shared memory. unordered: positions of arguments that may depend on the order of threads.
-    Raises KernelFault with all that `fibers` finds. Use `BlockPrograms` for several texts, or for several launches.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        programs = BlockPrograms([source], Path(folder))
-        return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
 def block_args(

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +53,7 @@ class Workspace:
 
 
 Buffer = np.ndarray | Output | Workspace
-Argument = str | np.generic | bytes | Buffer  # buffers themselves in `run_one` only
+Argument = str | np.generic | bytes  # str: the name of a buffer
 
 
 @dataclass(frozen=True)
@@ -190,19 +190,6 @@ class Programs:
                     _assert_same(first[name], array, f"{name} in order {orders[0]} and order {order}")
             first = first or got
         return first
-
-    def run_one(
-        self, launch: Launch, orders: Sequence[int] = ORDERS, unordered: Sequence[int] = ()
-    ) -> list[np.ndarray]:
-        """Run one launch, among whose args the buffers stand themselves; final copies of these, in order.
-
-        unordered: positions of args that may depend on the order of threads.
-        """
-        names = [f"argument {at}" for at in range(len(launch.args))]
-        held = {name: each for name, each in zip(names, launch.args, strict=True) if isinstance(each, Buffer)}
-        args = [name if name in held else each for name, each in zip(names, launch.args, strict=True)]
-        got = self.run(replace(launch, args=args), held, orders, [names[at] for at in unordered])
-        return list(got.values())
 
     def _run_once(
         self, launches: Sequence[Launch], buffers: Mapping[str, Buffer], order: int, poison: int

@@ -1,8 +1,7 @@
 """Runs emitted Metal on the CPU: many kernels in one translation unit, compiled by clang with metal_on_host.hpp.
 
 Element-wise kernels (`MetalOnHost`) run in a plain loop over threads. Programs of a threadgroup, which have barriers,
-threadgroup memory or SIMD-group functions, run as fibers under watch: `run_blocks` for one text,
-`BlockPrograms` for many.
+threadgroup memory or SIMD-group functions, run as fibers under watch (`BlockPrograms`).
 """
 
 import ctypes
@@ -10,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,7 @@ from types import SimpleNamespace
 import fibers
 import numpy as np
 from arguments import encode, value_of
-from fibers import Argument, Buffer, Extent, Launch, Programs
+from fibers import Argument, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
 from fusec.base.kernel_abi import Kernel, Slot
@@ -256,25 +254,6 @@ class BlockPrograms(Programs):
                 return fibers.stored(value)
             case _:
                 return fibers.stored(value.tobytes())
-
-
-def run_blocks(
-    source: str,
-    entry: str,
-    grid: Extent,
-    block: Extent,
-    args: Sequence[Buffer | np.generic | bytes],
-    shared: Extent = 0,
-    orders: Sequence[int] = fibers.ORDERS,
-    unordered: Sequence[int] = (),
-) -> list[np.ndarray]:
-    """Compile a text and dispatch `grid` threadgroups in every order; copies of the buffers as they were left.
-
-    As `cuda_on_host.run_blocks`; args are bound to buffers 0, 1, ...; shared: bytes of each ``[[threadgroup(n)]]``.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        programs = BlockPrograms([source], Path(folder))
-        return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
 def block_args(

@@ -63,7 +63,6 @@ from tests.support.random_arguments import hard_values
 
 INDEX = Query("", "index", None, INT64)
 COMPUTED = (BOOL, *INTEGERS, *COMPUTE_FLOATS, *COMPLEX)
-REAL_COMPUTED = (BOOL, *INTEGERS, *COMPUTE_FLOATS)
 PRIMITIVE = [op for op in TABLE.values() if op.primitive and op.name not in ("where", "convert", "bitcast")]
 WORK = Struct("work", (("total", FLOAT64), ("count", INT32)))
 LENGTH = 4  # of local arrays

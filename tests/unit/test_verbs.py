@@ -299,7 +299,6 @@ VERBS: dict[str, Callable[[Row], None]] = {
 }
 
 
-OF_PYTHON = "elementwise, elementwise of a text, stencil, kernel, kernel in blocks, reduction"
 FUSED = "fuse, fuse of a lambda"
 EXPRESSIONS = "NumExpr, NumExpr with a total"
 BUILT_IN = "sum, var, argmax, minmax, cumsum, softmax, median"

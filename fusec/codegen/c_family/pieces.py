@@ -7,8 +7,8 @@ from typing import NamedTuple
 from fusec.base.ops import SYMBOLS
 
 # Precedences, loosest first.
-ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND = range(7)
-EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY = range(7, 15)
+TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND = range(6)
+EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY = range(6, 14)
 
 _SELDOM_KNOWN = frozenset({BIT_OR, BIT_XOR, BIT_AND, SHIFT})
 

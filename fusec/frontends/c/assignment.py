@@ -9,7 +9,6 @@ from fusec.ir.expr import Const, Expr
 from fusec.ir.walk import expressions, operands
 
 Names = frozenset[str]
-EVERY: Names | None = None  # the state of a place that control does not reach: everything is assigned there
 
 
 def read_first(body: tuple[ir.Stmt, ...], names: Names) -> set[str]:
@@ -25,7 +24,7 @@ def used(roots: Iterable[Expr]) -> set[str]:
 
 
 class _Analysis:
-    """Walks forward with the set of names that are assigned on every path; None stands for unreachable."""
+    """Walks forward with the set of names assigned on every path; None where control does not come, and all are."""
 
     def __init__(self, names: Names) -> None:
         self.names = names

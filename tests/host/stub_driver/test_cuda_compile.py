@@ -10,10 +10,8 @@ from fusec.base.kernel_abi import Kernel, Layout
 from fusec.errors.targets import CudaCompileFailed, CudaExtraMissing, NoCudaDriver, NvrtcMissing
 from fusec.runtime import cuda
 from fusec.runtime.cuda import driver, launching, libraries, nvrtc
-from fusec.runtime.cuda.driver import DeviceProperties
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-H200 = DeviceProperties(0, "sm_90", multiprocessors=132, threads_per_multiprocessor=2048, context=0)
 
 
 @pytest.fixture
