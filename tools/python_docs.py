@@ -200,7 +200,8 @@ strings are docstrings, annotations and names of dtypes.
 |---|---|
 {refusals}
 
-The error for these common names of Python and NumPy says what to write:
+The error for these common names of Python and NumPy says what to write. It mentions `python=True`
+only where that works, so not in stencils, reductions and texts:
 
 | name | instead |
 |---|---|
