@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 VERBS = frozenset(
     """
     explain source clear_cache cached_codes run
@@ -13,12 +15,12 @@ VERBS = frozenset(
 """What users do with a kernel, and what they can ask of it; `dir` lists those that a kind has."""
 
 
-class Public:
+class Public(ABC):
     """A kernel as its users see it: what `dir`, `help` and notebooks show of it."""
 
+    @abstractmethod
     def described(self) -> tuple[str, str]:
         """The signature of the kernel, and its text."""
-        raise NotImplementedError
 
     def document(self, own: str | None = None) -> None:
         """Give the kernel a docstring: its own, or else its signature and its text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -115,16 +116,16 @@ class ExpressionVariant(Planned):
         return self.typed.bind(given) == dict(types)
 
 
-class TextPart(Generic[Variant]):
+class TextPart(ABC, Generic[Variant]):
     """A part of a text, with a kernel for each choice of arrays and numbers."""
 
     def __init__(self, source: PartSource) -> None:
         self.source, self.inputs = source, source.part.inputs
         self.variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
 
+    @abstractmethod
     def made(self, definition: ExpressionDefinition, signature: PartSignature) -> Variant:
         """The kernel of a definition."""
-        raise NotImplementedError
 
     def variant(self, inputs: tuple[object, ...]) -> Variant:
         """The kernel for these arguments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,9 +33,9 @@ class KernelCaller(Public):
     params: tuple[str, ...] = ()  # what takes arrays or numbers
     without = "NumPy does the work of this call"  # why a call has no kernel
 
+    @abstractmethod
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call that reaches its kernels through no fast path."""
-        raise NotImplementedError
 
     def noted(self, args: Sequence[Any], options: Mapping[str, Any]) -> Notes:
         """The calls of kernels that a call makes. Raises NoKernel if there are none."""

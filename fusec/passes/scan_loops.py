@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import Assign, Declare, If, Load, Local, Moved, Program, Query, ScalarParam, Stmt, While
@@ -15,7 +17,7 @@ CHUNK, START, SIZE, AT = "_chunk", "_start", "_size", "_at"
 """Locals: the number of the chunk, its first element and its size, and the number of an element or group in it."""
 
 
-class ScanLoops:
+class ScanLoops(ABC):
     """One kernel of a scan."""
 
     def __init__(self, scan: Scan, loops: Loops) -> None:
@@ -27,17 +29,17 @@ class ScanLoops:
         self.start, self.size, self.at = Local(START, INT64), Local(SIZE, INT64), Local(AT, INT64)
 
     @property
+    @abstractmethod
     def elements(self) -> int:
         """Elements of a chunk."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self) -> list[Stmt]:
         """Declare the chunk, and what scans of totals hold."""
-        raise NotImplementedError
 
+    @abstractmethod
     def one_chunk(self) -> list[Stmt]:
         """The work on a chunk."""
-        raise NotImplementedError
 
     def program(self) -> Program:
         """The whole program."""
