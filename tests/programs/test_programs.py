@@ -1,0 +1,102 @@
+"""Everyday NumPy programs give the same results fused: structure, dtypes, shapes, and bits where NumPy is exact."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+from tests.programs import images, neural, simulations, statistics
+from tests.programs.program import PROGRAMS
+
+LOADED = (images, neural, simulations, statistics)  # these fill the table
+REFUSED = {
+    "sobel": "F281",
+    "lookup_table": "F281",
+    "hue": "F281",
+    "masks": "F281",
+    "stack_then_reduce": "F281",
+    "fft_post_processing": "F281",
+    "triangles_and_traces": "F281",
+    "sorted_rows": "F281",
+    "polynomials": "F281",
+    "affine_relu": "F281",
+    "attention_by_products": "F281",
+    "cnn_layer_by_windows": "F281",
+    "cross_entropy": "F281",
+    "gather_relu": "F281",
+    "max_pool_and_skip": "F281",
+    "gray_scott": "F281",
+    "slopes_and_areas": "F281",
+    "kmeans_step": "F281",
+    "logistic_step": "F281",
+    "product_in_the_middle": "F281",
+    "correlation_matrix": "F281",
+    "rolling_mean": "F281",
+    "histogram": "F281",
+    "nan_statistics": "F281",
+    "accuracy": "F281",
+    "path_payoff": "F281",
+    "zeros_that_are_filled": "F280",
+}
+"""Programs that fusec refuses today, with the codes of the errors. A program that works must leave the list."""
+
+KERNELS = {  # today, and at most at the end
+    "life": (11, 2),
+    "heat_step": (2, 2),
+    "softmax": (1, 1),
+    "layer_norm": (1, 1),
+    "batch_norm": (5, 2),
+    "cosine_similarity": (1, 1),
+    "adam": (6, 1),
+    "mvn_draw": (2, 1),
+    "concat_then_reduce": (6, 3),
+    "pairwise_distances": (1, 1),
+    "black_scholes": (1, 1),
+}
+"""How many kernels a program has today, and how many it should have. A better count must be entered."""
+
+
+def assert_same(ours: Any, theirs: Any, rtol: float, atol: float) -> None:
+    """Compare two results: NumPy's own structure, dtypes and shapes, and values that differ by no more."""
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, (tuple, list)):
+        assert len(ours) == len(theirs)
+        for our, their in zip(ours, theirs, strict=True):
+            assert_same(our, their, rtol, atol)
+    elif isinstance(theirs, (np.ndarray, np.generic)):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        if theirs.dtype.kind in "fc" or atol:
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+        else:
+            np.testing.assert_array_equal(ours, theirs)
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_gives_the_same_results_fused(name):
+    program = PROGRAMS[name]
+    fused = fusec.fuse(program.function)
+    if name in REFUSED:
+        with pytest.raises(fusec.FusecError) as raised:
+            fused(*program.given(0, 5))
+        assert raised.value.code == REFUSED[name]
+        return
+    for seed, size in ((0, 5), (1, 5), (2, 8)):
+        given = program.given(seed, size)
+        mine = copy.deepcopy(given)
+        expected, found = program.function(*given), fused(*mine)
+        assert_same(found, expected, program.rtol, program.atol)
+        assert_same(mine, given, program.rtol, program.atol)  # what the function writes
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_program_is_as_few_kernels_as_it_was(name):
+    program = PROGRAMS[name]
+    lines = dict(fusec.fuse(program.function).explain(*program.given(0, 5)).lines)
+    today, _ = KERNELS[name]
+    assert int(lines["kernels"]) == today
