@@ -34,7 +34,7 @@ def run_phases(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values:
         reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
         here = memory | {name: memory[known] for name, known in phase.arrays}
         scalars = {**values, **bound.sizes}
-        _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel.elements)
+        _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel)
 
 
 def run_scan(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
@@ -54,12 +54,12 @@ def _run_phase(
     phase: Phase,
     memory: Mapping[str, Array],
     scalars: Mapping[str, object],
-    elements: frozenset[str],
+    kernel: AxisSpec,
 ) -> None:
-    """One phase, chunk by chunk. elements: outputs that have the shape of the arguments."""
+    """One phase, chunk by chunk."""
     axis, extents = phase.axis, phase.extents
     length = extents[axis] if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
-    stored = {param.name for param in reduction.arrays if param.written} - elements
+    stored = {param.name for param in reduction.arrays if param.written} - kernel.elements | kernel.once
     raw = {param.name: memory[param.name] for param in reduction.arrays if param.raw}
     for number in range(phase.chunks):
         low = number * length

@@ -43,7 +43,7 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
     dtypes = [given.inputs[param.name].dtype if param.name in given.inputs else None for param in kernel.in_params]
     dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
     types = kernel.signature.bind(dtypes) if known is None else known
-    along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
+    along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
     views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
     shape = walk_shape(kernel.name, {name: each.shape for name, each in views.items() if name in along})
     axes = normalised(kernel.name, given.along.axis, shape)
@@ -66,12 +66,14 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)
     if is_empty and not empty.body:
         raise _nothing(kernel, shape).at()
-    raw = {name: each for name, each in views.items() if name not in along}
+    raw = {name: each for name, each in views.items() if name not in along | kernel.once}
     found: tuple[Phase, ...] = ()
     if 0 not in shape:
         inputs = {name: each for name, each in views.items() if name in along}
+        once = {name: each for name, each in views.items() if name in kernel.once}
         made = [dense(shape if p.name in kernel.elements else kept, types[p.name]) for p in kernel.out_params]
         operands = _operands(kernel, inputs, shape, axes, outputs or made)
+        operands += [_of_totals(name, each, shape, axes) for name, each in once.items()]
         totals_as_is = uses and asks_for_positions(reduction.finish)
         rules = PhaseRules(reduction.lanes, partials, list(raw.items()), uses, totals_as_is)
         found = phases(shape, axes, operands, rules)
@@ -115,17 +117,22 @@ def _operands(
     found = [
         Operand(name, view, layouts.broadcast_strides(view, shape), is_output=False) for name, view in inputs.items()
     ]
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
     for param, output in zip(kernel.out_params, outputs, strict=True):
         if param.name in kernel.elements:
             found.append(Operand(param.name, output, layouts.broadcast_strides(output, shape), is_output=True))
             continue
-        view = without_kept(output, axes, len(shape))
-        strides = [0] * len(shape)
-        for axis, stride in zip(kept, view.strides, strict=True):
-            strides[axis] = 0 if shape[axis] == 1 else stride
-        found.append(Operand(param.name, view, tuple(strides), is_output=True))
+        found.append(_of_totals(param.name, output, shape, axes))
     return found
+
+
+def _of_totals(name: str, given: View, shape: Shape, axes: tuple[int, ...]) -> Operand:
+    """An array with one element for each total as memory along the walk."""
+    view = without_kept(given, axes, len(shape))
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    strides = [0] * len(shape)
+    for axis, stride in zip(kept, view.strides, strict=True):
+        strides[axis] = 0 if shape[axis] == 1 else stride
+    return Operand(name, view, tuple(strides), is_output=True)
 
 
 def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:

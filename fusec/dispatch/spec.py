@@ -33,6 +33,7 @@ class SpecOptions(TypedDict, total=False):
     # Of kernels along axes:
     elements: frozenset[str]  # outputs that have the shape of the arguments, not of the totals
     in_place: frozenset[tuple[str, str]]  # outputs and inputs that may be the same memory
+    once: frozenset[str]  # inputs with one element for each total
 
 
 class KernelSpec:
@@ -53,6 +54,7 @@ class KernelSpec:
         self.reduce_dims = options.get("reduce_dims", True)
         self.no_return, self.return_tuple = options.get("no_return", False), options.get("return_tuple", False)
         self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())
+        self.once = options.get("once", frozenset())
         self.device_plans: Recent[object, Any] = Recent(MAX_PLANS)
         self.last: Any = None  # what was called last, which source() shows without types
 

@@ -24,7 +24,7 @@ from fusec.fusion.trace_values import (
     replaced,
 )
 from fusec.ir.expr import Expr, apply
-from fusec.ir.graph import Input, Reduce
+from fusec.ir.graph import Input, Reduce, TotalInput
 
 Shape = tuple[int, ...]
 Kind = Literal["elements", "totals"]
@@ -45,6 +45,7 @@ class Group:
     defined: dict[Buffer, Statement] = field(default_factory=dict)
     arrays: set[object] = field(default_factory=set)
     depths: dict[Buffer, int] = field(default_factory=dict)
+    beside: dict[Input, Leaf] = field(default_factory=dict)  # arrays with one element for each total
 
     @property
     def kept(self) -> Shape:
@@ -81,10 +82,9 @@ class Group:
             return "it reads only totals, which do not differ along rows"
         if is_inside and own and not staged:
             return "rows are too long to stay in cache for another pass"
-        if is_inside and not isinstance(statement, Total) and not own:
+        reads_nothing = all(leaf.buffer is None for leaf in leaves)
+        if not isinstance(statement, Total) and not own and (is_inside or not reads_nothing):
             return "it needs none of the totals"
-        if not is_inside and any(leaf.buffer is not None and leaf not in own for leaf in leaves):
-            return "it combines totals with arrays of other kernels"
         if not is_inside and any(self.kinds[self.defined[leaf.buffer]] == "elements" for leaf in own if leaf.buffer):
             return "it reads elements"
         return ""
@@ -130,6 +130,8 @@ class Group:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
             elif leaf.buffer is not None:
                 self.arrays.add(geometry(leaf.phantom))
+                if self._kind(statement) == "totals" and not isinstance(statement, Total):
+                    known[leaf.input] = self._beside(leaf, extents_of(statement)).input
         expr = replaced(statement.value.expr, known)
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
@@ -142,6 +144,15 @@ class Group:
         self.arrays.add(statement)
         if not isinstance(statement, Write):
             self.defined[statement.buffer] = statement
+
+    def _beside(self, leaf: Leaf, shape: Shape) -> Leaf:
+        """A leaf that is read where totals are finished, in the shape of totals. shape: that it is repeated to."""
+        name, kept = TotalInput(f"{leaf.input.name} {shape}", leaf.input.type), self.kept
+        if name not in self.beside:
+            steps = (lambda array: np.broadcast_to(array, shape), lambda array: array.reshape(kept))
+            seen = steps[1](steps[0](leaf.phantom))
+            self.beside[name] = Leaf(name, seen, leaf.buffer, leaf.version, (*leaf.steps, *steps))
+        return self.beside[name]
 
 
 def _is_nested(root: Expr) -> bool:

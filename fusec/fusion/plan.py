@@ -27,7 +27,7 @@ from fusec.fusion.schedule import schedule
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Graph, Input, TotalInput
 from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
@@ -140,7 +140,7 @@ class KernelStep:
         """What a kernel reads, but for its content."""
         if leaf.buffer is None:
             return 1 if leaf.phantom.dtype.kind in "biu" else 1.0
-        if self.group.axes is None or leaf.phantom.shape == self.group.shape:
+        if self.group.axes is None or leaf.phantom.shape == self.group.shape or isinstance(leaf.input, TotalInput):
             return leaf.phantom
         return np.broadcast_to(leaf.phantom, self.group.shape)
 
@@ -206,12 +206,16 @@ class PlanBuilder:
 
     # --- one kernel ----------------------------------------------------------------------------------------------
 
+    def _leaf(self, name: Input, group: Group) -> Leaf:
+        """What an input of a kernel's expressions stands for."""
+        return group.beside.get(name) or self.trace.leaves[name]
+
     def _leaves(self, group: Group) -> list[Leaf]:
         """What a kernel reads, in order."""
         found: dict[Input, Leaf] = {}
         for statement in group.statements:
             for each in leaves_of(group.exprs[statement]):
-                found[each] = self.trace.leaves[each]
+                found[each] = self._leaf(each, group)
         return list(found.values())
 
     def _step(self, at: int, group: Group, groups: Sequence[Group]) -> KernelStep:
@@ -221,7 +225,7 @@ class PlanBuilder:
         elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Write)}
         stored = [each for each in group.statements if isinstance(each, Write) or each.buffer in elsewhere]
         exprs = [group.exprs[each] for each in stored]
-        leaves = [self.trace.leaves[each] for each in dict.fromkeys(name for expr in exprs for name in leaves_of(expr))]
+        leaves = [self._leaf(each, group) for each in dict.fromkeys(name for expr in exprs for name in leaves_of(expr))]
         known: dict[Expr, Expr] = {}
         arrays = numbers = 0
         inputs = []
@@ -230,7 +234,7 @@ class PlanBuilder:
                 name, numbers = f"s{numbers}", numbers + 1
             else:
                 name, arrays = f"a{arrays}", arrays + 1
-            known[leaf.input] = Input(name, leaf.input.type)
+            known[leaf.input] = type(leaf.input)(name, leaf.input.type)
             inputs.append(known[leaf.input])
         outputs = tuple((f"z{number}", replaced(expr, known)) for number, expr in enumerate(exprs))
         graph = Graph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
@@ -278,7 +282,7 @@ class PlanBuilder:
             return self.trace.fetched(leaf)[0]
         assert leaf.buffer is not None, "a number or an array"
         fetch = viewed(leaf.buffer, leaf.steps)
-        if group.axes is None or leaf.phantom.shape == group.shape:
+        if group.axes is None or leaf.phantom.shape == group.shape or isinstance(leaf.input, TotalInput):
             return fetch
         shape = group.shape
         return lambda args, held: np.broadcast_to(fetch(args, held), shape)

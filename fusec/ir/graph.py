@@ -21,6 +21,13 @@ class Input(Expr):
     type: DType
 
 
+class TotalInput(Input):
+    """An argument with one element for each total: what is computed from totals reads it."""
+
+    name: str
+    type: DType
+
+
 class Reduce(Expr):
     """The combination of a value's elements by an associative op of two operands, such as add or maximum."""
 

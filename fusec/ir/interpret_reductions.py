@@ -38,7 +38,7 @@ def interpret_reduction(
 ) -> None:
     """Reduce an axis, writing outputs in place; it may have any number of chunks.
 
-    arrays: by parameter name; those of stages broadcast to the walk, those of `finish` to the walk without the axis.
+    arrays: by parameter name; those of stages broadcast to the walk, others to the walk without the axis.
     Raises InterpreterError as `interpret` does, and ValueError if the axis has no element.
     """
     if along.extent == 0:
@@ -118,7 +118,7 @@ class ReductionRun:
                 total = fold(elements, stage.accumulator, reduction, is_last=self.along.walks_last)
                 results |= parts_by_name(total, stage.accumulator)
             covered = {COVERED: np.array(stop - start, np.int64)}
-            found = self.run(then_program(reduction, number), results | covered, kept, {})
+            found = self.run(then_program(reduction, number), results | covered, kept, dict(self.arrays))
             names = [name for name, _ in declared(stage.then)]
             results |= dict(zip(names, found, strict=False))
             if number == len(reduction.stages) - 1 and reduction.total is not None:

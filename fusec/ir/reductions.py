@@ -96,8 +96,8 @@ class ReductionIR:
     """One kernel that reduces."""
 
     name: str
-    # Arrays that bodies of stages address walk along the axis; those that `finish` addresses have one element for each
-    # chunk (one in all, if the chunk is the whole axis).
+    # Arrays that bodies of stages address walk along the axis; those that `then` and `finish` address have one element
+    # for each chunk (one in all, if the chunk is the whole axis).
     params: tuple[ir.Param, ...]
     stages: tuple[Stage, ...]
     total: Accumulator | None  # the value of a chunk, over the results of stages; None if every chunk is for itself
@@ -187,8 +187,7 @@ def then_program(reduction: ReductionIR, number: int) -> ir.Program:
     values: tuple[Expr, ...] = tuple(ir.Local(name, dtype) for name, dtype in declared(stage.then))
     if number == len(reduction.stages) - 1 and reduction.total is not None:
         values += parts_of(reduction.total.value)
-    scalars = tuple(param for param in reduction.params if isinstance(param, ir.ScalarParam))
-    return _keeping(reduction, (*scalars, *_scalars(seen)), stage.then, values)
+    return _keeping(reduction, (*reduction.params, *_scalars(seen)), stage.then, values)
 
 
 def combine_program(reduction: ReductionIR, accumulator: Accumulator) -> ir.Program:

@@ -20,7 +20,7 @@ from fusec.base.ops import SYMBOLS
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Struct, Type, const, type_of
 from fusec.ir.forms import BLANKS, WORDS
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Graph, Input, TotalInput
 from fusec.ir.names import KEYWORDS, NameTable, default_type
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
 
@@ -49,7 +49,7 @@ def print_program(program: ir.Program) -> str:
 
 def print_graph(graph: Graph) -> str:
     """The graph's text: named, shared and located values on lines of their own, followed by the outputs."""
-    head = ", ".join(f"{name(value.name)}: {type_text(value.type)}" for value in graph.inputs)
+    head = ", ".join(map(_input, graph.inputs))
     printer = _Expressions(NameTable())
     body: list[str] = []
     taken = {value.name for value in graph.inputs}
@@ -105,6 +105,10 @@ def _param(param: ir.Param) -> str:
     marks = [f"raw[{param.ndim}]" if param.raw else "array"]
     marks += ["read"] * param.read + ["written"] * param.written
     return f"{name(param.name)}: {param.dtype.name} {' '.join(marks)}"
+
+
+def _input(value: Input) -> str:
+    return f"{name(value.name)}: {type_text(value.type)}{' of totals' if isinstance(value, TotalInput) else ''}"
 
 
 def _structs(program: ir.Program) -> list[Struct]:

@@ -90,6 +90,7 @@ class Operand:
     """An argument of a reduction as memory: an input over the walk's shape, or an output over the remaining axes.
 
     strides: along all axes of the walk, in bytes; 0 where an input is broadcast, and for outputs along reduced axes.
+    is_output: an input that has one element for each total lies as an output does.
     """
 
     name: str

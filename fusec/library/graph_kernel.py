@@ -24,7 +24,7 @@ from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments
 from fusec.errors.reductions import RowsTooLong
-from fusec.ir.graph import Graph
+from fusec.ir.graph import Graph, TotalInput
 from fusec.ir.text import print_graph
 from fusec.library import graph_levels
 from fusec.library.arguments import check_outputs, run
@@ -99,6 +99,7 @@ class GraphKernel:
             found = AxisKernel(
                 self._source, self.signature, elements=elements_of(self.graph, scalars),
                 in_place=in_place(lower_graph_reductions(self.graph, scalars)), fp=self.fp,
+                once=frozenset(each.name for each in self.graph.inputs if isinstance(each, TotalInput)),
             )  # fmt: skip
             with locks.lock:
                 self._whole[scalars] = found

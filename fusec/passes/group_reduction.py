@@ -87,19 +87,19 @@ class _Cooperation:
             body.append(ir.Declare(COVERED, INT64, least(minus(extent, ir.Local(START, INT64)), size)))
         for number, stage in enumerate(reduction.stages):
             body += self._stage(stage, number)
-        body += [*total_of(reduction), *self._finish()]
+        finish = self._once(reduction.finish)
+        body += [*total_of(reduction), *([ir.If(test("equal", self.member, 0), finish)] if finish else [])]
         params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
         return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
-    def _finish(self) -> list[ir.Stmt]:
-        """The first position of each group stores."""
+    def _once(self, body: Body) -> Body:
+        """What happens once for each chunk, of which `finish` is left to the first position of a group."""
         to_chunk = minus(ir.Local(CHUNK, INT64), self.here)
 
         def change(expr: Expr) -> Expr:
             return ir.Moved(expr.param, (self.axis,), (to_chunk,), expr.type) if isinstance(expr, ir.Element) else expr
 
-        body = map_expressions(self.reduction.finish, rewriter(change))
-        return [ir.If(test("equal", self.member, 0), body)] if body else []
+        return map_expressions(body, rewriter(change))
 
     # --- stages --------------------------------------------------------------------------------------------------
 
@@ -109,9 +109,10 @@ class _Cooperation:
             body, _ = self._inside(stage.body, f"{number}", at)
             step = ir.Assign(at.name, plus(at, ir.GROUP))
             walk = ir.While(test("less", at, self.covered), body, (step,))
-            return [ir.Declare(at.name, INT64, self.member), walk, *stage.then]
+            return [ir.Declare(at.name, INT64, self.member), walk, *self._once(stage.then)]
         held = _Held(stage.accumulator, number, self.each)
-        return [*held.declare(), *self._rounds(stage, held, number), *self._meet(held, number), *stage.then]
+        taken = self._rounds(stage, held, number)
+        return [*held.declare(), *taken, *self._meet(held, number), *self._once(stage.then)]
 
     def _rounds(self, stage: Stage, held: _Held, number: int) -> tuple[ir.Stmt, ...]:
         """The lanes take their elements, one in each round; only the last round may have less than all of them."""

@@ -7,7 +7,7 @@ from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Struct, apply, scalar_type
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.graph import Count, Graph, Input, Reduce, TotalInput
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, inner_first, rewriter
 
@@ -19,8 +19,8 @@ def lower_graph_reductions(graph: Graph, scalars: frozenset[str] = frozenset()) 
     """The reduction that computes the outputs of a graph.
 
     scalars: inputs that are passed by value. Outputs over which elements differ are stored by a last walk, others once.
-    Requires: an output depends on a Reduce. Ensures: if no reduction depends on another and all outputs are totals,
-    chunks combine (`ReductionIR.total`); else every row is one chunk.
+    Requires: an output depends on a Reduce; what reads a TotalInput is made of totals. Ensures: if no reduction depends
+    on another and all outputs are totals, chunks combine (`ReductionIR.total`); else every row is one chunk.
     """
     return _Staging(graph, scalars).reduction()
 
@@ -31,12 +31,17 @@ def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozense
 
 
 def in_place(reduction: ReductionIR) -> frozenset[tuple[str, str]]:
-    """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output."""
+    """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output.
+
+    What each total has one element of is read before the total is stored.
+    """
+    walked = {name for stage in reduction.stages for name in addressed(stage.body)}
+    beside = [param for param in reduction.arrays if param.name not in walked]
     stores = [{each for each in addressed(stage.body) if is_stored(stage.body, each)} for stage in reduction.stages]
-    pairs: set[tuple[str, str]] = set()
+    pairs = {(one.name, other.name) for one in beside if one.written for other in beside if not other.written}
     for number, stored in enumerate(stores):
         later = {name for stage in reduction.stages[number + 1 :] for name in addressed(stage.body)}
-        inputs = [param.name for param in reduction.arrays if not param.written and param.name not in later]
+        inputs = [each.name for each in reduction.arrays if not (each.written or each in beside or each.name in later)]
         earlier = set().union(*stores[:number])
         pairs |= {(output, name) for output in stored - earlier for name in inputs}
     return frozenset(pairs)
@@ -62,7 +67,8 @@ class _Staging:
             is_reduce = isinstance(expr, Reduce)
             self.depths[expr] = max([self.depths[child] for child in expr.children], default=0) + is_reduce
             differs = any(self.varies[child] for child in expr.children) and not is_reduce
-            self.varies[expr] = differs or (isinstance(expr, Input) and expr.name not in scalars)
+            walked = isinstance(expr, Input) and not isinstance(expr, TotalInput) and expr.name not in scalars
+            self.varies[expr] = differs or walked
         self.names: dict[Expr, Expr] = {}  # values that a local holds, once the stages before have run
         found = dict.fromkeys(each for _, value in graph.outputs for each in reduces(value))
         self.levels = [
@@ -90,7 +96,7 @@ class _Staging:
                 if expensive in self.stored:
                     self.names[expensive] = _load(self.stored[expensive], scalar_type(expensive))
             value = Accumulator(accumulator.name, accumulator.type, whole, combine.name)
-            stages.append(Stage(body, value, self._shared(number + 1)))
+            stages.append(Stage(body, value, (*self._once(number), *self._shared(number + 1))))
         combines = len(self.levels) == 1 and not self.elements
         if self.elements:
             loads = (*self._loads([value for _, value in self.elements]), *self._kept())
@@ -101,8 +107,9 @@ class _Staging:
             assert first is not None, "the first stage accumulates"
             stages[0] = Stage(stages[0].body, first)
             total = self._total(first)
-        finish = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
-        return ReductionIR(self.graph.name, self._params(), tuple(stages), total, finish, tuple(functions))
+        loads = self._loads([value for _, value in self.totals])
+        stores = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
+        return ReductionIR(self.graph.name, self._params(), tuple(stages), total, (*loads, *stores), tuple(functions))
 
     # --- accumulators --------------------------------------------------------------------------------------------
 
@@ -135,6 +142,13 @@ class _Staging:
         return total
 
     # --- values --------------------------------------------------------------------------------------------------
+
+    def _once(self, number: int) -> tuple[ir.Stmt, ...]:
+        """After the first of several walks: what each total has one element of."""
+        is_first = number == 0 and (len(self.levels) > 1 or self.elements)
+        given = [each for each in self.graph.inputs if isinstance(each, TotalInput)] if is_first else []
+        self.names |= {each: ir.Local(each.name, each.type) for each in given}
+        return tuple(ir.Declare(each.name, each.type, _load(each.name, each.type)) for each in given)
 
     def _shared(self, level: int) -> tuple[ir.Stmt, ...]:
         """Locals for what depends on reductions up to a level alone, so that no element computes it again."""

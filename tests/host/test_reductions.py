@@ -14,7 +14,10 @@ import fusec
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
+from fusec.ir.expr import apply
+from fusec.ir.graph import Graph, Input, Reduce, TotalInput
 from fusec.ir.loops import GROUP
+from fusec.library.graph_kernel import GraphKernel
 from tests.support import reduction_examples as examples
 
 EXAMPLES = {
@@ -151,6 +154,25 @@ def calls_of_functions():
     ]
 
 
+def calls_with_neighbours():
+    """Totals that meet arrays of their shape: where they are stored, and between the walks over a row."""
+    x, beside = Input("x", FLOAT32), TotalInput("beside", FLOAT32)
+    total = Reduce("add", x, FLOAT32)
+    met = apply("add", beside, total)
+    plain = GraphKernel(Graph("met", (x, beside), (("z", met),))).whole(frozenset())
+    far = apply("multiply", x, apply("exp", met))
+    outputs = (("y", far), ("most", Reduce("maximum", far, FLOAT32)), ("z", apply("maximum", met, beside)))
+    staged = GraphKernel(Graph("staged", (x, beside), outputs)).whole(frozenset())
+    rows, columns = random("float32", 3, 150), random("float32", 50, 6)
+    across = random("float32", 2, 6)[:1, ::2].T
+    return [
+        called(plain, rows, across, axis=1), called(plain, random("float32", 2, 9000), across[:2], axis=1),
+        called(plain, columns, across[0] + columns[:1], axis=0), called(plain, rows, across[:1, :1], axis=None),
+        called(plain, random("float32", 100, 6), columns[:1], axis=0),
+        called(staged, rows, across, axis=1), called(staged, columns, columns[1:2], axis=0),
+    ]  # fmt: skip
+
+
 DEFAULT = [name for name in EXAMPLES if name != "sum64"]
 
 
@@ -215,7 +237,7 @@ FEW = ("bfloat16", "complex64", "int16")
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_kernels_of_users_give_the_bits_of_the_cpu(tmp_path):
-    check_fibers([*calls_of_types(FEW), *calls_of_functions()], tmp_path)
+    check_fibers([*calls_of_types(FEW), *calls_of_functions(), *calls_with_neighbours()], tmp_path)
 
 
 @pytest.mark.slow
@@ -228,6 +250,11 @@ def test_every_type_and_layout_gives_the_bits_of_the_cpu(tmp_path):
 @pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
 def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_metal(tmp_path):
     check_metal([*calls_of_types(SMALL), *calls_of_layouts(), *calls_of_functions()], tmp_path)
+
+
+@pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
+def test_totals_meet_their_neighbours_in_metal(tmp_path):
+    check_metal(calls_with_neighbours(), tmp_path)
 
 
 def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_ptx():

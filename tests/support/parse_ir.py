@@ -11,7 +11,7 @@ from fusec.base.records import replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Space, Struct, Type, const
 from fusec.ir.forms import BLANKS, STARTS, WORDS, Blank
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Graph, Input, TotalInput
 from fusec.ir.names import NameTable, default_type
 from tests.support.ir_tokens import Tokens
 
@@ -116,8 +116,7 @@ class _Parser(Tokens):
         """A graph, which ends the text."""
         self.expect("graph")
         name = self.name()
-        inputs = self.inside("()", lambda: self.pair(self.dtype))
-        self.names.inputs = {each: Input(each, dtype) for each, dtype in inputs}
+        self.names.inputs = {each.name: each for each in self.inside("()", self.input)}
         self.expect("{", "\n")
         names: dict[Expr, str] = {}
         lines: dict[Expr, int] = {}
@@ -138,6 +137,14 @@ class _Parser(Tokens):
         self.expect("\n")
         self.take("end")
         return Graph(name, tuple(self.names.inputs.values()), tuple(outputs), names, lines)
+
+    def input(self) -> Input:
+        """An input of a graph: ``x: float32``, ``b: float32 of totals``."""
+        name, dtype = self.pair(self.dtype)
+        if not self.accept("of"):
+            return Input(name, dtype)
+        self.expect("totals")
+        return TotalInput(name, dtype)
 
     # --- statements ----------------------------------------------------------------------------------------------
 

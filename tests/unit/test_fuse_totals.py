@@ -1,0 +1,129 @@
+"""Totals under fuse meet arrays of their shape in one kernel, for every layout and size, and in place."""
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.interpret_axis import interpreted
+from tests.support.parse_ir import parse_graph
+
+
+def kernels(function, *args):
+    return int(dict(function.explain(*args).lines)["kernels"])
+
+
+def integers(*shape, seed=0, dtype="i8"):
+    return np.random.default_rng(seed).integers(-9, 9, shape).astype(dtype)
+
+
+NEIGHBOURS = {
+    "contiguous": lambda shape: integers(*shape),
+    "strided": lambda shape: integers(*(2 * each for each in shape))[tuple(slice(None, None, 2) for _ in shape)],
+    "reversed": lambda shape: integers(*shape)[tuple(slice(None, None, -1) for _ in shape)],
+    "transposed": lambda shape: integers(*shape[::-1]).T,
+    "repeated": lambda shape: np.broadcast_to(integers(*shape[-1:], dtype="i2"), shape),
+    "number": lambda _: np.array(7),
+}
+
+
+@pytest.mark.parametrize("layout", NEIGHBOURS)
+@pytest.mark.parametrize("axis", [0, 1, 2, (0, 2), None])
+def test_totals_meet_arrays_of_their_shape_in_one_kernel(layout, axis):
+    def met(x, beside):
+        return beside + (3 * x).sum(axis) * beside
+
+    fast = fusec.fuse(met)
+    for x in (integers(4, 5, 6), integers(6, 5, 4).T, integers(4, 5, 12)[:, ::-1, ::2]):
+        beside = NEIGHBOURS[layout](x.sum(axis).shape)
+        for _ in range(3):
+            found, expected = fast(x, beside), met(x, beside)
+            np.testing.assert_array_equal(found, expected)
+            assert type(found) is type(expected)
+    assert kernels(fast, x, beside) == (2 if axis == (0, 2) else 1)  # two axes apart are two walks
+
+
+def test_neighbours_keep_reduced_axes():
+    fast = fusec.fuse(lambda x, beside: beside - x.max(1, keepdims=True))
+    x = integers(5, 40)
+    for beside in (x[:, :1], x[:1, :1], x[:1, 0], integers(3, 5, 1)):
+        np.testing.assert_array_equal(fast(x, beside), beside - x.max(1, keepdims=True))
+    assert kernels(fast, x, x[:, :1]) == 1
+
+
+@pytest.mark.parametrize("shape", [(3, 9000), (20000,), (130, 3)])
+def test_totals_of_many_chunks_meet_arrays_after_the_last(shape):
+    fast = fusec.fuse(lambda x, beside: x.sum(0) + beside)
+    x = integers(*shape)
+    beside = integers(*shape[1:])
+    np.testing.assert_array_equal(fast(x, beside), x.sum(0) + beside)
+    assert kernels(fast, x, beside) == (1 if shape[0] < 64 else 2)
+
+
+def test_totals_are_added_in_place():
+    def step(x, mean):
+        mean += x.sum(1)
+        mean[::2] -= x[::2].max(1)
+
+    fast = fusec.fuse(step)
+    x, ours, theirs = integers(6, 30), integers(6), integers(6)
+    for _ in range(3):
+        fast(x, ours)
+        step(x, theirs)
+        np.testing.assert_array_equal(ours, theirs)
+    table = integers(6, 6)
+    for column in (table[:, 2], table[2], table.diagonal()):  # memory that is reduced, too
+        column = column if column.flags.writeable else table[:, 5]
+        expected = column + table.sum(1)
+        fusec.fuse(lambda x, out: out.__iadd__(x.sum(1)))(table, column)
+        np.testing.assert_array_equal(column, expected)
+
+
+def test_work_between_walks_reads_arrays_once_a_row():
+    def scaled(x, beside):
+        weight = np.exp(beside - x.max(1))
+        return x * weight[:, None], weight, (x * weight[:, None]).sum(1) + beside
+
+    fast = fusec.fuse(scaled)
+    x = integers(50, 20) / 16.0
+    for beside in (integers(50) / 8.0, integers(100)[::-2] / 8.0):
+        for ours, theirs in zip(fast(x, beside), scaled(x, beside), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-12)
+    assert kernels(fast, x, beside) == 1
+    for view in (x.T.copy().T, x[:40]):
+        np.testing.assert_allclose(fast(view, beside[: len(view)])[0], scaled(view, beside[: len(view)])[0], rtol=1e-13)
+
+
+def test_the_interpreter_gives_the_same_bits():
+    fast = fusec.fuse(lambda x, beside: (x * np.exp(beside - x.max(1))[:, None], beside + x.sum(1)))
+    x, beside = np.random.default_rng(1).normal(size=(2, 9, 40))
+    beside = beside[:, 0]
+    fast(x, beside)
+    ((plan,),) = fast._plans.values()
+    (step,) = plan.steps
+    args = (x, beside[:, None], *([beside[:, None]] * (step.kernel.nin - 2)))
+    along = Along(1, keepdims=True)
+    for ours, theirs in zip(
+        step.kernel.run(args, None, along), interpreted(step.kernel, args, None, along), strict=True
+    ):
+        assert ours.tobytes() == theirs.tobytes()
+    graph = step.kernel.definition.graph
+    assert parse_graph(step.kernel.definition.text) == graph
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "c16", "?", "u1"])
+def test_neighbours_of_every_kind(dtype):
+    def met(x, beside):
+        return x.any(1) | (beside != 0), x.sum(1) * beside, x.sum(1).real.astype("f4") + beside.real
+
+    fast = fusec.fuse(met)
+    x, beside = integers(7, 40, dtype=dtype), integers(7, dtype=dtype)
+    for ours, theirs in zip(fast(x, beside), met(x, beside), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_totals_of_nothing_meet_arrays():
+    fast = fusec.fuse(lambda x, beside: x.sum(1) + beside)
+    for x in (np.ones((3, 0)), np.ones((0, 3)), np.ones((3, 1))):
+        np.testing.assert_array_equal(fast(x, np.arange(len(x))), x.sum(1) + np.arange(len(x)))
