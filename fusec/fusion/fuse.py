@@ -105,7 +105,9 @@ class Fused(KernelCaller, Traced):
         try:
             if plan.quick is not None:
                 return plan.quick(*flat)
-            return self._general(args, options) if plan.is_shared(flat) else plan.run(flat)
+            if plan.writes and plan.is_shared(flat):
+                return self._general(args, options)
+            return plan.run(flat)
         except OtherNumberError:
             return self._general(args, options)
         except FusecError as error:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from fusec.base.records import dataclass
 
-Fetch = Callable[[Sequence[Any], Any], Any]
-"""From the arguments of a call, and what its plan holds, to an array, a number or a result."""
+Source = tuple[Literal["argument", "known", "computed"], Any]
+"""Where a call finds a number: among the arguments, by its place; here, by its value; or computed, by its place."""
 
 
 class OtherNumberError(Exception):
@@ -20,36 +20,30 @@ class OtherNumberError(Exception):
 class Computed:
     """A number that each call computes before its kernels run, exactly as the function does."""
 
-    place: int  # among what the plan holds
     function: Callable[..., Any]
-    operands: tuple[Fetch, ...]
-    kind: type  # that it had in the traced call
+    operands: tuple[Source, ...]
+    value: Any  # in the traced call
     arguments: tuple[int, ...]  # what it is made of
 
-    def compute(self, args: Sequence[Any], held: MutableMapping[int, Any] | list[Any]) -> None:
-        """Store the number in its place. Raises OtherNumberError."""
+
+@dataclass(eq=False)
+class NumberStep:
+    """The same in a plan, over the slots of a call. kind: the type that it had in the traced call."""
+
+    slot: int
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    kind: type
+
+    def run(self, frame: list[Any]) -> None:
+        """Store the number in its slot. Raises OtherNumberError."""
         try:
-            found = self.function(*[fetch(args, held) for fetch in self.operands])
+            found = self.function(*[frame[slot] for slot in self.operands])
         except Exception:  # a division by zero, which the function may catch
             raise OtherNumberError from None
         if type(found) is not self.kind:
             raise OtherNumberError
-        held[self.place] = found
-
-
-def constant(value: object) -> Fetch:
-    """What every call has."""
-    return lambda *_: value
-
-
-def argument(place: int) -> Fetch:
-    """One of the arguments."""
-    return lambda args, _: args[place]
-
-
-def held(place: int) -> Fetch:
-    """The value of a place in the plan."""
-    return lambda _, found: found[place]
+        frame[self.slot] = found
 
 
 def natural(exponent: int) -> int:

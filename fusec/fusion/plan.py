@@ -1,8 +1,8 @@
-"""A plan: the kernels of one trace in order, the sources of their arrays, and the results of the call."""
+"""A plan: the kernels of one trace in order, and the slots of what they read and write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -22,8 +22,8 @@ from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
 from fusec.fusion.groups import Group
-from fusec.fusion.numbers import Fetch
 from fusec.fusion.schedule import schedule
+from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
@@ -69,34 +69,60 @@ def _reducing(source: ReducingSource, scalars: frozenset[str]) -> AxisKernel:
 
 @dataclass(eq=False)
 class KernelStep:
-    """One kernel with its operands."""
+    """One kernel with its operands, which are slots of a call."""
 
     group: Group
     kernel: MapKernel | AxisKernel
     leaves: list[Leaf]
-    inputs: tuple[Fetch, ...]
-    stores: tuple[Fetch, ...]  # what each output is written to; empty if the kernel makes its outputs itself
-    makes: tuple[tuple[int, ...], tuple[Shape | None, ...]]  # where those are kept, and in which shapes
-    written: tuple[Array, ...]
+    stored: list[Statement]
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    fresh: tuple[Fresh, ...] = ()  # results that it is the first to write
+    views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
+    makes: tuple[tuple[int, Shape | None], ...] = ()  # outputs in host memory that the kernel makes, and their shapes
 
-    def run(self, args: Sequence[Any], held: list[Any]) -> None:
-        """Run on the arguments of a call and the buffers of the plan."""
-        pick = self.pick
-        inputs = tuple([fetch(args, held) for fetch in self.inputs]) if pick is None else pick(args)
-        if self.stores:
-            outputs = tuple([fetch(args, held) for fetch in self.stores])
-            self.check(outputs)
-            if isinstance(self.kernel, MapKernel):
-                self.kernel(*inputs, *outputs)
-            else:
-                self.kernel.run(inputs, outputs, Along(self.axis, keepdims=True))
+    def run(self, frame: list[Any], memory: Any) -> None:
+        """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
+        if not (self.makes and memory.is_host):
+            for each in self.fresh:
+                frame[each.slot] = memory.new(each)
+            for slot, view in self.views:
+                frame[slot] = memory.view(frame, view)
+            memory.run(self, self._inputs(frame), self._outputs(frame))
             return
-        kernel, (places, shapes) = self.kernel, self.makes
+        before, after = self._views_of_inputs
+        for slot, view in before:
+            frame[slot] = memory.view(frame, view)
+        kernel, inputs = self.kernel, self._inputs(frame)
         found = kernel(*inputs) if isinstance(kernel, MapKernel) else totals(kernel, inputs, None, self.axis, True)
-        results = (found,) if len(places) == 1 else found
-        self.check(results)
-        for place, shape, each in zip(places, shapes, results, strict=True):
-            held[place] = each if shape is None else each.reshape(shape)
+        results = (found,) if len(self.makes) == 1 else found
+        for (slot, shape), each, wanted in zip(self.makes, results, self.written, strict=True):
+            assert each.size == wanted.size, "a kernel has outputs as large as its plan"
+            assert each.dtype == wanted.dtype, "a kernel has outputs of the dtypes of its plan"
+            frame[slot] = each if shape is None else each.reshape(shape)
+        for slot, view in after:
+            frame[slot] = memory.view(frame, view)
+
+    @cached_property
+    def _views_of_inputs(self) -> tuple[list[tuple[int, SlotView]], list[tuple[int, SlotView]]]:
+        """The views that are read, and those that are written, which later kernels may read."""
+        found: tuple[list[Any], list[Any]] = ([], [])
+        for slot, view in self.views:
+            found[slot in self.outputs].append((slot, view))
+        return found
+
+    @cached_property
+    def _inputs(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        return numbers.picking(self.inputs)
+
+    @cached_property
+    def _outputs(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        return numbers.picking(self.outputs)
+
+    @cached_property
+    def written(self) -> tuple[Array, ...]:
+        """What each output is, but for its content."""
+        return tuple(each.phantom if isinstance(each, Write) else each.buffer.phantom for each in self.stored)
 
     def without_fast_path(self) -> KernelStep:
         """The same step, whose kernel comes to Python at every call."""
@@ -110,24 +136,6 @@ class KernelStep:
         if given is None or not isinstance(given[1], int) or given[0] != "argument":
             return error
         return type(error.error)(**vars(error.error) | {"param": names[given[1]]}).at(error.span)
-
-    def check(self, outputs: Sequence[Any]) -> None:
-        """Outputs have the size that the plan states, which their readers rely on. Kernels check strides themselves."""
-        for found, wanted in zip(outputs, self.written, strict=True):
-            assert found.size == wanted.size, "a kernel has outputs as large as its plan"
-            assert found.dtype == wanted.dtype, "a kernel has outputs of the dtypes of its plan"
-
-    @cached_property
-    def places(self) -> tuple[int, ...] | None:
-        """The arguments that are the inputs unchanged; None if there are other inputs."""
-        found = [_place(leaf, self.group) for leaf in self.leaves]
-        known = [each for each in found if each is not None]
-        return tuple(known) if len(known) == len(found) else None
-
-    @cached_property
-    def pick(self) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
-        """A function from the arguments of a call to the inputs, if these are among them."""
-        return numbers.picking(self.places) if self.places else None
 
     def phases(self) -> Sequence[Phase]:
         """The kernels of a reduction in order; none for an element-wise step."""
@@ -146,7 +154,7 @@ class KernelStep:
 
     def is_plain(self, count: int) -> bool:
         """Whether the inputs are exactly the arguments of a call."""
-        return self.places == tuple(range(count))
+        return self.inputs == tuple(range(count))
 
     @cached_property
     def axis(self) -> int | tuple[int, ...] | None:
@@ -157,23 +165,14 @@ class KernelStep:
         return axes[0] if len(axes) == 1 else axes
 
 
-def _place(leaf: Leaf, group: Group) -> int | None:
-    """The argument that a leaf is, if it is read as it is."""
-    if leaf.number is not None:
-        which, place = leaf.number
-        return place if which == "argument" and isinstance(place, int) else None
-    buffer = leaf.buffer
-    if buffer is None or buffer.kind != "argument" or leaf.steps:
-        return None
-    return buffer.place if group.axes is None or leaf.phantom.shape == group.shape else None
-
-
 class PlanBuilder:
-    """Makes the plan of a trace."""
+    """Makes the plan of a trace. needed: buffers that are returned."""
 
     def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
         self.trace, self.needed = trace, needed
         self.unstaged: dict[object, str] = {}
+        self.slots = Slots(trace.numbers)
+        self._ready: set[int] = set()  # slots that hold what earlier steps, or the arena, put there
 
     @locks.fork_safe
     def steps(self) -> list[KernelStep]:
@@ -183,14 +182,19 @@ class PlanBuilder:
             found = [self._step(at, group, groups) for at, group in enumerate(groups)]
             long = next((step for step in found if not self._fits(step)), None)
             if long is None:
-                return found
+                break
             self.unstaged[long.group.shape, long.group.axes] = ""
+        for place in self.trace.numbers:  # also one that nothing reads, which may raise an exception
+            self.slots.number(("computed", place))
+        self.slots.arena.arrange(
+            [self._temporaries(each.buffer for each in step.stored) for step in found],
+            [self._temporaries(leaf.buffer for leaf in step.leaves) for step in found],
+        )
+        return [self._placed(step) for step in found]
 
-    def size(self) -> int:
-        """How many places a call needs for numbers and buffers, once the kernels are known."""
-        buffers = [each.buffer for each in self.trace.statements]
-        places = [each.place for each in buffers if each.kind == "temporary"]
-        return 1 + max((*self.trace.numbers, *places), default=-1)
+    def _temporaries(self, buffers: Iterable[Buffer | None]) -> list[Buffer]:
+        """Those of some buffers that nobody sees."""
+        return [each for each in buffers if each and each.kind == "temporary" and each not in self.needed]
 
     def _fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
@@ -244,17 +248,27 @@ class PlanBuilder:
             kernel = _map_kernel(ElementwiseSource(text, graph))
         else:
             kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
-        fetches = tuple(self._fetch(leaf, group) for leaf in leaves)
-        written = tuple(each.phantom if isinstance(each, Write) else each.buffer.phantom for each in stored)
-        if self._makes_outputs(stored, leaves, group):
-            shapes = tuple(
-                None if self._made(each, group) == each.buffer.phantom.shape else each.buffer.phantom.shape
-                for each in stored
+        return KernelStep(group, kernel, leaves, stored)
+
+    def _placed(self, step: KernelStep) -> KernelStep:
+        """The same step with the slots of its operands."""
+        group, slots = step.group, self.slots
+        inputs = tuple(self._input(leaf, group) for leaf in step.leaves)
+        outputs = tuple(self._output(each, group) for each in step.stored)
+        new = {each.buffer: None for each in step.stored if each.buffer in self.needed}
+        made = tuple(fresh(slots.buffer(each), each) for each in new if slots.buffer(each) not in self._ready)
+        self._ready |= {each.slot for each in made}
+        views = [slot for slot in dict.fromkeys((*inputs, *outputs)) if slot in slots.views and slot not in self._ready]
+        self._ready |= {*views}
+        makes: tuple[tuple[int, Shape | None], ...] = ()
+        if len(made) == len(step.stored) and self._makes_outputs(step.stored, step.leaves, group):
+            makes = tuple(
+                (slots.buffer(each.buffer), None if self._made(each, group) == shape else shape)
+                for each in step.stored
+                for shape in (each.buffer.phantom.shape,)
             )
-            makes = (tuple(each.buffer.place for each in stored), shapes)
-            return KernelStep(group, kernel, leaves, fetches, (), makes, written)
-        targets = tuple(self._target(each, group) for each in stored)
-        return KernelStep(group, kernel, leaves, fetches, targets, ((), ()), written)
+        own = tuple((slot, slots.views[slot]) for slot in views if not slots.is_lasting(slot))
+        return replace(step, inputs=inputs, outputs=outputs, fresh=made, views=own, makes=makes)
 
     def _made(self, statement: Statement, group: Group) -> Shape:
         """The shape in which a kernel makes an output."""
@@ -277,58 +291,18 @@ class PlanBuilder:
         order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
         return all(order == outermost_first(each.buffer.phantom) for each in stored)
 
-    def _fetch(self, leaf: Leaf, group: Group) -> Fetch:
+    def _input(self, leaf: Leaf, group: Group) -> int:
+        """The slot of what a kernel reads."""
         if leaf.number is not None:
-            return self.trace.fetched(leaf)[0]
+            return self.slots.number(leaf.number)
         assert leaf.buffer is not None, "a number or an array"
-        fetch = viewed(leaf.buffer, leaf.steps)
-        if group.axes is None or leaf.phantom.shape == group.shape or isinstance(leaf.input, TotalInput):
-            return fetch
-        shape = group.shape
-        return lambda args, held: np.broadcast_to(fetch(args, held), shape)
+        part = replayed(leaf.buffer, leaf.steps)
+        is_read_so = group.axes is None or leaf.phantom.shape == group.shape or isinstance(leaf.input, TotalInput)
+        return self.slots.operand(leaf.buffer, part if is_read_so else np.broadcast_to(part, group.shape))
 
-    def _target(self, statement: Any, group: Group) -> Fetch:
-        """Where an output is written."""
-        buffer: Buffer = statement.buffer
-        if isinstance(statement, Write):
-            fetch, shape = viewed(buffer, statement.steps), statement.phantom.shape
-        else:
-            fetch, shape = _allocated(buffer), buffer.phantom.shape
+    def _output(self, statement: Statement, group: Group) -> int:
+        """The slot of what a kernel writes."""
+        buffer = statement.buffer
+        part = replayed(buffer, statement.steps) if isinstance(statement, Write) else buffer.phantom
         wanted = self._made(statement, group)
-        if shape == wanted:
-            return fetch
-        return lambda args, held: fetch(args, held).reshape(wanted)
-
-
-def _allocated(buffer: Buffer) -> Fetch:
-    """A new array for a buffer."""
-    from fusec.runtime.cpu import memory
-
-    place, shape, dtype = buffer.place, buffer.phantom.shape, buffer.phantom.dtype
-    order = outermost_first(buffer.phantom)
-    axes = None if order == tuple(range(len(shape))) else order
-
-    def fetch(args: Sequence[Any], held: list[Any]) -> Any:
-        del args
-        held[place] = found = memory.empty(shape, dtype, axes)
-        return found
-
-    return fetch
-
-
-def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]]) -> Fetch:
-    """A view of a buffer."""
-    if buffer.kind == "constant":
-        whole = numbers.constant(buffer.array)
-    else:
-        whole = (numbers.argument if buffer.kind == "argument" else numbers.held)(buffer.place)
-    if not steps:
-        return whole
-
-    def fetch(args: Sequence[Any], held: list[Any]) -> Any:
-        found = whole(args, held)
-        for step in steps:
-            found = step(found)
-        return found
-
-    return fetch
+        return self.slots.operand(buffer, part if part.shape == wanted else part.reshape(wanted))

@@ -42,7 +42,7 @@ def _described(step: KernelStep) -> str:
     group = step.group
     ops = _operations(group)
     arrays = sum(leaf.buffer is not None for leaf in step.leaves)
-    writes = len(step.stores) or len(step.makes[0])
+    writes = len(step.stored)
     places = sum(isinstance(each, Write) for each in group.statements)
     what = f"{counted(ops, 'operation')} over {group.shape}"
     if group.axes is not None:

@@ -21,14 +21,17 @@ from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
+from fusec.fusion.host_memory import HostMemory
 from fusec.fusion.namespace import Namespace
-from fusec.fusion.numbers import Computed, Fetch, OtherNumberError
+from fusec.fusion.numbers import NumberStep, OtherNumberError
 from fusec.fusion.parts import Part
-from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder, viewed
+from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
 from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
+from fusec.fusion.results import LeftOutside, Returned, ReturnedConstant, ReturnedItems, ReturnedPairs, places_of
+from fusec.fusion.slots import replayed
 from fusec.fusion.trace import NeedsNumberError, Trace, defined, recorded_by
-from fusec.fusion.trace_values import ArrayValue, Buffer, geometry
+from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
@@ -45,15 +48,15 @@ class FusedPlan:
     """The work of calls of one kind."""
 
     steps: tuple[KernelStep, ...]
-    size: int  # of what a call holds
-    result: Fetch
+    memory: HostMemory
+    result: Any  # from `results`
     writes: tuple[int, ...]  # written arrays
     notes: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]  # each written array with every other array
     guards: Guards
     pattern: Any = None  # which of them share memory
-    stores: tuple[Fetch, ...] = ()  # assigns what the function leaves outside, once all is computed
-    numbers: tuple[Computed, ...] = ()  # what is computed first
+    stores: tuple[LeftOutside, ...] = ()  # once all is computed
+    numbers: tuple[NumberStep, ...] = ()  # what is computed first
     quick: Callable[..., Any] | None = None  # does all of it at once
     problem: Exception | None = None  # what the function raised, after what the plan does
     parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
@@ -64,8 +67,6 @@ class FusedPlan:
 
     def is_shared(self, flat: Sequence[Any]) -> bool:
         """Whether a written array may share memory with another, or did so when the plan was made."""
-        if not self.writes:
-            return False
         return self.pattern is not None or any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
 
     def flat(self, found: CallArguments) -> list[Any] | None:
@@ -76,34 +77,39 @@ class FusedPlan:
         flat = [*found.flat, *picked]
         if self.writes and pattern_of(flat, self.writes) != self.pattern:
             return None
-        try:
-            self._held(flat)
-        except OtherNumberError:
-            return None
+        if self.numbers:
+            try:
+                self._compute([*flat, *self.memory.own])
+            except OtherNumberError:
+                return None
         return flat
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
         return error if self.quick is None else self.steps[0].named(error, self.parameters)
 
-    def _held(self, flat: Sequence[Any]) -> list[Any]:
-        """The places of what a call holds, with its numbers. Raises OtherNumberError."""
-        held: list[Any] = [None] * self.size
+    def _compute(self, frame: list[Any]) -> None:
+        """Store the numbers of a call in its frame. Raises OtherNumberError."""
         for number in self.numbers:
-            number.compute(flat, held)
-        return held
+            number.run(frame)
 
     def run(self, flat: Sequence[Any]) -> Any:
         """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
-        held = self._held(flat) if self.numbers else [None] * self.size
+        memory = self.memory
+        own = memory.take() if memory.lasting else memory.own
+        frame = [*flat, *own]
+        if self.numbers:
+            self._compute(frame)
         for step in self.steps:
             try:
-                step.run(flat, held)
+                step.run(frame, memory)
             except FusecError as error:
                 raise step.named(error, self.parameters) from error.__cause__
-        result = self.result(flat, held)
+        result = self.result.build(frame, memory)
         for store in self.stores:
-            store(flat, held)
+            store.run(frame, memory)
+        if memory.lasting:
+            memory.give_back(own)
         if self.problem is not None:
             args, own = result
             self.problem.args = self.problem.args if args is None else args
@@ -123,9 +129,8 @@ class TracedRun:
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
-        self.order: tuple[int, ...] = ()  # places of buffers that are returned as they are, if that is all
-        self.is_tuple = False
-        self.returned: dict[int, tuple[Tracer, Fetch]] = {}
+        self.builder: PlanBuilder  # while the plan is made
+        self.returned: dict[int, tuple[Tracer, Returned]] = {}
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
@@ -142,22 +147,19 @@ class TracedRun:
         stored = self.recording.stored(defined(self.function))
         self.trace.finish()
         needed: list[Buffer] = []
+        self.builder = PlanBuilder(self.trace, needed)
         rebuilt = self._returned(result, needed)
-        self.is_tuple = type(result) is tuple
-        parts = result if type(result) is tuple else (result,)
-        if all(isinstance(each, Tracer) and each.is_whole() for each in parts):
-            self.order = tuple(buffer.place for buffer in needed)
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
-        builder = PlanBuilder(self.trace, needed)
-        steps = tuple(builder.steps())
+        steps = tuple(self.builder.steps())
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
+        numbers = tuple(self.builder.slots.numbers)
         return FusedPlan(
-            steps, builder.size(), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
+            steps, HostMemory(self.builder.slots), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
-            self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
-            None if stores or self.trace.numbers else self._quick(steps, writes), problem,
+            self.recording.guards(), self.pattern, stores, numbers,
+            None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
             (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)),
         )  # fmt: skip
 
@@ -173,13 +175,14 @@ class TracedRun:
         with recorded_by(recording):
             return called(*args, **options)
 
-    def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int]) -> Callable[..., Any] | None:
+    def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int], result: Any) -> Callable[..., Any] | None:
         """The one kernel, if it takes the arguments as they are and gives what the function returns."""
-        if len(steps) != 1 or writes or self.order != steps[0].makes[0] or not self.order:
+        if len(steps) != 1 or writes:
             return None
         (step,) = steps
         is_alone = len(self.flat) == len(self.found.flat) and not self.found.objects
-        if not is_alone or not step.is_plain(len(self.flat)) or (len(self.order) > 1) != self.is_tuple:
+        made = [slot for slot, _ in step.makes]
+        if not is_alone or not step.is_plain(len(self.flat)) or not made or places_of(result) != made:
             return None
         return step.kernel if isinstance(step.kernel, MapKernel) else None
 
@@ -235,34 +238,30 @@ class TracedRun:
 
     # --- what is returned ----------------------------------------------------------------------------------------
 
-    def _returned(self, result: Any, needed: list[Buffer]) -> Fetch:
-        """From a call's arrays to what the function returns."""
+    def _returned(self, result: Any, needed: list[Buffer]) -> Any:
+        """How calls make what the function returns."""
         if isinstance(result, Tracer):
             if id(result) not in self.returned:  # asked again, its memory is settled
                 self.returned[id(result)] = (result, self._array(result, needed))
             return self.returned[id(result)][1]
         if type(result) in (tuple, list) or constants.is_named_tuple(result):
-            make, parts = maker_of(type(result)), [self._returned(each, needed) for each in result]
-            return lambda args, held: make([part(args, held) for part in parts])
+            return ReturnedItems(maker_of(type(result)), tuple(self._returned(each, needed) for each in result))
         if type(result) in constants.DICTS:
-            kind = type(result)
-            pairs = [(name, self._returned(each, needed)) for name, each in result.items()]
-            return lambda args, held: kind((name, part(args, held)) for name, part in pairs)
+            parts = tuple(self._returned(each, needed) for each in result.values())
+            return ReturnedPairs(type(result), tuple(result), parts)
         return self._untraced(result)
 
-    def _untraced(self, result: Any) -> Fetch:
+    def _untraced(self, result: Any) -> Any:
         """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
-            made = result.copy(order="K")
-            return lambda *_: made.copy(order="K")
+            return ReturnedConstant(result.copy(order="K"), True)
         if isinstance(result, Namespace) or result is constants.NUMPY:
-            return lambda *_: np
+            return ReturnedConstant(np)
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))
         if at >= 0 and not isinstance(origin, type):
-            place = self._picked(at, origin)
-            return lambda args, _: args[place]
+            return Returned(self._picked(at, origin))
         if exact(origin) is not None or constants.is_user_made(origin) or origin is not result:
-            return lambda *_: constants.copied(origin)
+            return ReturnedConstant(origin)
         raise NotTraceable(f"a fused function cannot return a {type(result).__name__}", RESULTS).at()
 
     def _picked(self, at: int, value: Any) -> int:
@@ -272,27 +271,23 @@ class TracedRun:
             self.flat.append(value)
         return place
 
-    def _store(self, stored: Stored, needed: list[Buffer]) -> Fetch:
+    def _store(self, stored: Stored, needed: list[Buffer]) -> LeftOutside:
         """What assigns a value outside of the function."""
-        value, owner, name = self._returned(stored.value, needed), stored.owner, stored.name
-        if isinstance(owner, dict):
-            return lambda args, held: owner.__setitem__(name, value(args, held))
-        if isinstance(owner, CellType):
-            return lambda args, held: setattr(owner, name, value(args, held))
-        place = self._picked(owner, self.recording.object_at(owner))
-        return lambda args, held: object.__setattr__(args[place], name, value(args, held))  # it has no other way
+        value, owner = self._returned(stored.value, needed), stored.owner
+        if isinstance(owner, (dict, CellType)):
+            return LeftOutside(owner, stored.name, value)
+        return LeftOutside(None, stored.name, value, self._picked(owner, self.recording.object_at(owner)))
 
-    def _number_in(self, value: ArrayValue) -> Fetch | None:
-        """How calls find the number that a value is, if that was passed to the function or is made of such."""
-        leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
+    def _is_passed(self, leaf: Leaf | None, value: ArrayValue) -> bool:
+        """Whether a value is a number that was passed to the function, or that calls compute of such."""
         if leaf is None or leaf.number is None or leaf.number[0] == "known":
-            return None
+            return False
         which, place = leaf.number
-        if which == "argument" and value.kind != self._kind(self.flat[place]):  # type: ignore[call-overload]
-            return None
-        return self.trace.fetched(leaf)[0] if which == "argument" or value.is_weak else None
+        if which == "argument":
+            return value.kind == self._kind(self.flat[place])
+        return value.is_weak
 
-    def _array(self, result: Tracer, needed: list[Buffer]) -> Fetch:
+    def _array(self, result: Tracer, needed: list[Buffer]) -> Returned:
         if isinstance(result, Part) and result._memory.buffer is None:  # nobody has seen the complex array
             result = made(self.trace, result._read())
         memory, value = result._memory, result._memory.value
@@ -300,16 +295,13 @@ class TracedRun:
         if value is not None and not memory.is_argument and result._is_scalar:
             if isinstance(value.kind, PythonType):
                 weak = WEAK[value.kind]
-            number = None if result._steps else self._number_in(value)
-            if number is not None:
-                return number
+            leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
+            if not result._steps and leaf is not None and leaf.number is not None and self._is_passed(leaf, value):
+                return Returned(self.builder.slots.number(leaf.number))
         buffer = memory.buffer if memory.is_argument else self.trace.settle(memory)
         assert buffer is not None, "results have memory"
         if buffer.kind == "temporary":
             needed.append(buffer)
-        fetch: Fetch = viewed(buffer, result._steps)
-        if weak is not None:
-            return lambda args, held: weak(fetch(args, held)[()])
-        if result._is_scalar:
-            return lambda args, held: fetch(args, held)[()]
-        return fetch
+        slots = self.builder.slots
+        view = slots.view(buffer, replayed(buffer, result._steps))
+        return Returned(slots.buffer(buffer), view, result._is_scalar, weak)

@@ -24,8 +24,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
-from fusec.fusion import numbers
-from fusec.fusion.numbers import Computed
+from fusec.fusion.numbers import Computed, Source
 from fusec.fusion.trace_values import (
     Array,
     ArrayValue,
@@ -95,7 +94,6 @@ class Trace:
     def __init__(self, name: str, flat: Sequence[Any] = ()) -> None:
         self.name, self.flat = name, flat
         self.numbers: dict[int, Computed] = {}  # by place
-        self._held: dict[int, Any] = {}  # what they are in this call
         self.statements: list[Statement] = []
         self.leaves: dict[Input, Leaf] = {}
         self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
@@ -156,34 +154,38 @@ class Trace:
 
     def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
         """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
-        fetches, places = zip(*map(self._number_of, values), strict=True)
-        arguments = tuple(dict.fromkeys(itertools.chain(*places)))
+        operands = tuple(map(self._source_of, values))
+        arguments = tuple(dict.fromkeys(itertools.chain(*map(self.arguments_of, operands))))
         try:
-            found = function(*[fetch(self.flat, self._held) for fetch in fetches])
+            found = function(*map(self._number_at, operands))
         except Exception:  # which the function may catch
             raise NeedsNumberError(arguments[0]) from None
         place = next(self._temporaries)
-        self._held[place] = found
-        self.numbers[place] = Computed(place, function, fetches, type(found), arguments)
+        self.numbers[place] = Computed(function, operands, found, arguments)
         return self.number(("computed", place), PYTHON_TYPES[type(found)])
 
-    def _number_of(self, value: ArrayValue) -> tuple[numbers.Fetch, tuple[int, ...]]:
-        """How calls find a Python number, and the arguments that it is made of."""
+    def _source_of(self, value: ArrayValue) -> Source:
+        """How calls find a Python number."""
         if value.scalar.literal is not None:
-            return numbers.constant(value.scalar.literal), ()
+            return "known", value.scalar.literal
         assert isinstance(value.expr, Input), "what Python makes of numbers is a number"
-        return self.fetched(self.leaves[value.expr])
+        found = self.leaves[value.expr].number
+        assert found is not None, "a number"
+        return found
 
-    def fetched(self, leaf: Leaf) -> tuple[numbers.Fetch, tuple[int, ...]]:
-        """How calls find a number that kernels read, and the arguments from which it is computed."""
-        assert leaf.number is not None, "a number"
-        which, given = leaf.number
+    def arguments_of(self, source: Source) -> tuple[int, ...]:
+        """The arguments from which a number is computed."""
+        which, place = source
         if which == "known":
-            return numbers.constant(given), ()
-        place: int = given  # type: ignore[assignment]
-        if which == "argument":
-            return numbers.argument(place), (place,)
-        return numbers.held(place), self.numbers[place].arguments
+            return ()
+        return (place,) if which == "argument" else self.numbers[place].arguments
+
+    def _number_at(self, source: Source) -> Any:
+        """A number in the traced call."""
+        which, found = source
+        if which == "known":
+            return found
+        return self.flat[found] if which == "argument" else self.numbers[found].value
 
     def number(self, which: Any, kind: Kind) -> ArrayValue:
         """A number passed by value. which: an argument by its place, a computed one, or one known from shapes."""

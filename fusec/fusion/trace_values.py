@@ -13,6 +13,7 @@ from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
 from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
+from fusec.fusion.numbers import Source
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.graph import Input
 from fusec.ir.walk import inner_first
@@ -47,7 +48,7 @@ class Leaf:
     buffer: Buffer | None = None
     version: int = 0
     steps: tuple[Step, ...] = ()  # from the buffer's array to the view
-    number: tuple[Literal["argument", "known", "computed"], object] | None = None  # by its place, or its value
+    number: Source | None = None
 
 
 @dataclass(frozen=True)

@@ -85,12 +85,6 @@ class Tracer:
             return repr(self._text())
         return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
 
-    def is_whole(self) -> bool:
-        """Whether it is a whole buffer of the plan, unchanged."""
-        buffer = self._memory.buffer
-        is_own = buffer is not None and buffer.kind == "temporary" and self._memory.value is None
-        return is_own and not self._steps and not self._is_scalar
-
     # --- reading and writing -------------------------------------------------------------------------------------
 
     def _read(self) -> ArrayValue:
@@ -211,7 +205,7 @@ class Tracer:
         if not self._steps and self._memory.value is not None and not self.shape:
             names = [self._trace.leaves[each] for each in leaves_of(self._memory.value.expr)]
             if all(each.number is not None for each in names):
-                arguments = [place for each in names for place in self._trace.fetched(each)[1]]
+                arguments = [place for each in names if each.number for place in self._trace.arguments_of(each.number)]
                 if arguments:
                     raise NeedsNumberError(arguments[0])
         line = here()

@@ -1,0 +1,169 @@
+"""Plans are data over slots; temporaries share an arena, which results never see."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.fusion import host_memory
+from fusec.fusion.running import FusedPlan
+from fusec.fusion.slots import SlotView
+
+
+def six(x: Any) -> Any:
+    for _ in range(6):
+        x = np.exp(-x)[::-1] * 0.5  # only a view is read, so the exponential is stored
+    return x
+
+
+def parts(x: Any) -> Any:
+    shifted = np.exp(x - x.sum())
+    top, low = shifted[1:], shifted.max(axis=0)
+    return top, shifted / low, low, shifted.T[::-1], (x.sum(axis=1), x[::2])
+
+
+def written(x: Any) -> Any:
+    y = np.sqrt(x)
+    y[1:] = y[:-1] + 1
+    y *= y.sum()
+    return y
+
+
+def inner(x: Any) -> Any:
+    power = np.exp(x)[1:-1]
+    total = power.sum(axis=0)
+    return (np.log(power + total)[:, ::-1] - total[::-1]).sum()
+
+
+FUNCTIONS = [six, parts, written, inner]
+
+
+def plan_of(fused: Any) -> FusedPlan:
+    ((plan,),) = fused._plans.values()
+    return plan  # type: ignore[no-any-return]
+
+
+def room(nbytes: int) -> int:
+    return -(-nbytes // 64) * 64
+
+
+def flattened(result: Any) -> list[Any]:
+    return [each for part in result for each in flattened(part)] if isinstance(result, tuple) else [result]
+
+
+def test_a_chain_of_kernels_holds_two_temporaries() -> None:
+    fused, x = fusec.fuse(six), np.ones((30, 7))
+    np.testing.assert_allclose(fused(x), six(x))
+    plan = plan_of(fused)
+    assert len(plan.steps) == 7
+    assert plan.memory.arena_bytes == 2 * room(x.nbytes)
+
+
+def test_temporaries_of_different_sizes_take_the_smallest_free_place() -> None:
+    def function(x: Any) -> Any:
+        large = np.exp(x)[::-1] + 1
+        small = np.exp(large[0])[::-1] + 1
+        return np.exp(np.exp(large)[::-1] + small)
+
+    fused, x = fusec.fuse(function), np.linspace(0, 0.1, 70).reshape(10, 7)
+    np.testing.assert_allclose(fused(x), function(x))
+    assert plan_of(fused).memory.arena_bytes <= 2 * room(x.nbytes) + room(x[0].nbytes)
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 30], ids=["released", "kept"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_results_are_arrays_of_their_own(
+    function: Callable[[Any], Any], kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_memory, "KEPT", kept)
+    fused, rng, seen = fusec.fuse(function), np.random.default_rng(3), []
+    for _ in range(4):
+        x = rng.random((6, 6))
+        found, wanted = flattened(fused(x)), flattened(function(x.copy()))
+        seen.append((found, wanted, x))
+    for found, wanted, _ in seen:
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+    for at, (found, _, x) in enumerate(seen):
+        for each in found:
+            others = [other for later, _, y in seen[at + 1 :] for other in (*later, y)]
+            assert not any(np.shares_memory(each, other) for other in others)
+        assert not any(each is x for each in found)
+    plan = plan_of(fused)
+    arenas = [own[plan.memory.arena_slot] for own in plan.memory._spare if plan.memory.arena_slot is not None]
+    assert len(arenas) == (kept > 0 and plan.memory.arena_slot is not None)
+    assert not any(np.shares_memory(each, arena) for found, _, _ in seen for each in found for arena in arenas)
+
+
+def test_the_peak_of_a_call() -> None:
+    fused, x = fusec.fuse(six), np.ones(20_000)
+    fused(x)
+    fused(x)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = fused(x)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= result.nbytes + 2 * x.nbytes + 8192
+    assert plan_of(fused).memory._spare == []  # nothing of that size stays
+
+
+def test_plans_are_data() -> None:
+    fused, x = fusec.fuse(parts), np.random.default_rng(3).random((6, 6))
+    fused(x)
+    plan = plan_of(fused)
+    for step in plan.steps:
+        assert all(type(slot) is int for slot in (*step.inputs, *step.outputs))
+        assert all(type(view) is SlotView for _, view in step.views)
+    assert plan.result.parts[0].view == SlotView(plan.result.parts[0].slot, 48, (5, 6), (48, 8), x.dtype)
+
+
+LAYS: dict[str, Callable[[Any], Any]] = {
+    "C": np.asarray,
+    "F": np.asfortranarray,
+    "permuted": lambda x: np.ascontiguousarray(x.transpose(1, 2, 0)).transpose(2, 0, 1),
+    "sliced": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "reversed": lambda x: x[::-1, :, ::-1].copy()[::-1, :, ::-1],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+    "read only": lambda x: np.broadcast_to(x, x.shape),
+}
+
+
+@pytest.mark.parametrize("lay", LAYS.values(), ids=LAYS)
+def test_returned_views_are_views_of_the_argument(lay: Callable[[Any], Any]) -> None:
+    def function(x: Any) -> Any:
+        return x[1:, ::-1], x.T, x[0], x[:, 1:2, None, 1], np.broadcast_to(x[0, 0], (2, 3)), x[5:], x, np.flip(x)
+
+    fused = fusec.fuse(function)
+    for _ in range(2):
+        x = lay(np.arange(24.0).reshape(4, 2, 3) + 1)
+        for one, other in zip(fused(x), function(x), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+            assert one.__array_interface__ == other.__array_interface__ or not one.size
+            assert one.flags.writeable == other.flags.writeable
+    kept = fused(lay(np.full((4, 2, 3), 7.0)))[0]
+    gc.collect()
+    assert (kept == 7).all()
+    if x.flags.writeable:
+        fused(x)[0][...] = 5
+        assert (x[1:] == 5).all()
+
+
+def test_an_exception_in_a_number_that_nothing_reads() -> None:
+    def function(x: Any, n: int) -> Any:
+        1 / n
+        return x * n
+
+    fused, x = fusec.fuse(function), np.ones(3)
+    for n in (2, 3, 2):
+        np.testing.assert_array_equal(fused(x, n), x * n)
+    with pytest.raises(ZeroDivisionError):
+        fused(x, 0)
