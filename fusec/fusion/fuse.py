@@ -18,7 +18,7 @@ from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
-from fusec.fusion import operators, parts, pickling, reducing, routines, ufuncs
+from fusec.fusion import operators, parts, pickling, places, reducing, routines, ufuncs
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
@@ -32,7 +32,7 @@ MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
-LOADED = (operators, parts, reducing, routines, ufuncs)  # these fill the tables
+LOADED = (operators, parts, places, reducing, routines, ufuncs)  # these fill the tables
 
 
 MAKING = {  # what fusec.fuse does not take, and why

@@ -123,6 +123,56 @@ def test_neighbours_of_every_kind(dtype):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def places(upwards, axis, keepdims):
+    method, function = ("argmax", np.argmax) if upwards else ("argmin", np.argmin)
+    return (
+        lambda x: function(x, axis, keepdims=keepdims),
+        lambda x: getattr(x, method)(axis=axis, keepdims=keepdims),
+        lambda x: function(x[::-1] * 1, axis, None, keepdims=keepdims),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f8", "F"])
+def test_places_of_extremes_are_numpys(dtype):
+    cases = [((7,), None), ((4, 5), None), ((3, 1, 4), 2), ((70, 3), 0), ((), None), ((0, 3), 1), ((2, 5000), -1)]
+    for number, (shape, axis) in enumerate(cases):
+        x = np.array(integers(*shape, seed=number) // 4).astype(dtype)
+        if x.dtype.kind in "fc" and x.size > 4:
+            x.ravel()[[2, 4]] = np.nan
+        for function in places(number % 2, axis, number % 3 == 0)[: 2 + x.ndim]:
+            found, expected = fusec.fuse(function)(x), function(x)
+            assert (type(found), found.dtype) == (type(expected), expected.dtype)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_place_shares_the_kernel_of_what_is_searched():
+    def best(x, scale):
+        scores = x * scale
+        return scores.argmax(1), scores.max(1)
+
+    fast = fusec.fuse(best)
+    x, scale = integers(20, 30), integers(30)
+    for ours, theirs in zip(fast(x, scale), best(x, scale), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert kernels(fast, x, scale) == 1
+
+
+def test_places_go_where_out_says_and_fail_as_numpys_do():
+    x, out = integers(4, 6), np.zeros(6, np.intp)
+    assert fusec.fuse(lambda x, out: np.argmin(x, 0, out))(x, out) is out
+    np.testing.assert_array_equal(out, x.argmin(0))
+    cases = [
+        (lambda x, out: x.argmax(1, out), ValueError), (lambda x, out: x.argmax(2), np.exceptions.AxisError),
+        (lambda x, out: x.argmax(0, out.astype("f8")), TypeError), (lambda x, out: x[:0].argmax(0), ValueError),
+        (lambda x, out: np.argmax(x, (0, 1)), TypeError),
+    ]  # fmt: skip
+    for function, kind in cases:
+        with pytest.raises(kind):
+            function(x, out)
+        with pytest.raises(kind):
+            fusec.fuse(function)(x, out)
+
+
 def test_totals_of_nothing_meet_arrays():
     fast = fusec.fuse(lambda x, beside: x.sum(1) + beside)
     for x in (np.ones((3, 0)), np.ones((0, 3)), np.ones((3, 1))):
