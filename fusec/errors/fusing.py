@@ -47,6 +47,15 @@ class ComplexIntoReal(UserError, code="F284", exception=FusecTypeError):
     dtype: str
 
 
+class CallOnDevice(UserError, code="F286", exception=FusecTypeError):
+    """A call of NumPy's, such as a product, between kernels that run on a device."""
+
+    message = "{name} runs on the CPU, and the arrays are on a device"
+    label = "called here"
+    hint = "split the function here: fuse what comes before and after, and call a library of the device between them"
+    name: str
+
+
 class AltersOutside(UserError, code="F700", exception=FusecTypeError):
     """A change of an outside object other than an assignment to a name, an attribute or an array."""
 

@@ -18,7 +18,7 @@ from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
-from fusec.fusion import operators, parts, pickling, places, reducing, routines, ufuncs
+from fusec.fusion import linear, operators, parts, pickling, places, products, reducing, routines, ufuncs
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
@@ -32,7 +32,7 @@ MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
-LOADED = (operators, parts, places, reducing, routines, ufuncs)  # these fill the tables
+LOADED = (linear, operators, parts, places, products, reducing, routines, ufuncs)  # these fill the tables
 
 
 MAKING = {  # what fusec.fuse does not take, and why
@@ -193,7 +193,7 @@ class Fused(KernelCaller, Traced):
         plan, _ = self._plan(CallArguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
-        for call in self.noted(args, options).calls:
+        for call in self.noted(args, options).calls if plan.kernels else ():
             call.explained()  # compiles the kernel
         plans = [plan for each in self._plans.values() for plan in each]
         return replace(report(self.name, plan), plan=place_of(plan, plans))
@@ -213,7 +213,7 @@ class Fused(KernelCaller, Traced):
         return {
             f"kernel {number}: {types}": text
             for plan in plans
-            for number, step in enumerate(plan.steps, 1)
+            for number, step in enumerate(plan.kernels, 1)
             for types, text in step.kernel.cached_codes.items()
         }
 

@@ -12,8 +12,10 @@ from fusec.frontends.python.types import carrier
 from fusec.fusion.trace_values import (
     Array,
     Buffer,
+    Computation,
     Define,
     Leaf,
+    LibraryCall,
     Statement,
     Total,
     Write,
@@ -28,24 +30,26 @@ from fusec.ir.graph import Input, Reduce, TotalInput
 
 Shape = tuple[int, ...]
 Kind = Literal["elements", "totals"]
+LIBRARY_CALL = "a library call is between them"
 MAX_ARRAYS = 32  # that one kernel reads and writes
 MAX_DEPTH = 200  # of an expression in a kernel
 
 
 @dataclass(eq=False)
 class Group:
-    """One kernel under construction."""
+    """One kernel under construction, or a call of a library, which shares nothing."""
 
     shape: Shape  # of its walk
     axes: tuple[int, ...] | None  # those that it reduces; None if it goes element by element
     reason: str  # why it is a kernel of its own
-    statements: list[Statement] = field(default_factory=list)
-    exprs: dict[Statement, Expr] = field(default_factory=dict)  # over what the kernel reads, as it is stored
-    kinds: dict[Statement, Kind] = field(default_factory=dict)  # what each statement is about
-    defined: dict[Buffer, Statement] = field(default_factory=dict)
+    statements: list[Computation] = field(default_factory=list)
+    exprs: dict[Computation, Expr] = field(default_factory=dict)  # over what the kernel reads, as it is stored
+    kinds: dict[Computation, Kind] = field(default_factory=dict)  # what each statement is about
+    defined: dict[Buffer, Computation] = field(default_factory=dict)
     arrays: set[object] = field(default_factory=set)
     depths: dict[Buffer, int] = field(default_factory=dict)
     beside: dict[Input, Leaf] = field(default_factory=dict)  # arrays with one element for each total
+    call: LibraryCall | None = None
 
     @property
     def kept(self) -> Shape:
@@ -61,8 +65,10 @@ class Group:
         nested = (each for each in self.statements if isinstance(each, Total))
         return "elements" in self.kinds.values() or any(_is_nested(self.exprs[each]) for each in nested)
 
-    def why_not(self, statement: Statement, leaves: list[Leaf], staged: bool) -> str:
+    def why_not(self, statement: Computation, leaves: list[Leaf], staged: bool) -> str:
         """Why a statement cannot join; empty if it can. staged: rows may be walked more than once."""
+        if self.call is not None:
+            return LIBRARY_CALL
         kind = self._kind(statement)
         if kind is None:
             return _differs(statement, self)
@@ -89,12 +95,12 @@ class Group:
             return "it reads elements"
         return ""
 
-    def _depth(self, statement: Statement, leaves: list[Leaf]) -> int:
+    def _depth(self, statement: Computation, leaves: list[Leaf]) -> int:
         """How deep what a statement computes would be here."""
         below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
         return below + depth_of(statement.value.expr)
 
-    def _kind(self, statement: Statement) -> Kind | None:
+    def _kind(self, statement: Computation) -> Kind | None:
         if isinstance(statement, Total):
             fits = self.axes == statement.axes and self.shape == statement.value.shape
             return "totals" if fits else None
@@ -121,7 +127,7 @@ class Group:
                 return True
         return kind == "totals" and geometry(np.squeeze(leaf.phantom)) == geometry(np.squeeze(whole))
 
-    def add(self, statement: Statement, leaves: list[Leaf]) -> None:
+    def add(self, statement: Computation, leaves: list[Leaf]) -> None:
         """Add a statement that can join."""
         self.depths[statement.buffer] = self._depth(statement, leaves)
         known: dict[Expr, Expr] = {}
@@ -161,7 +167,7 @@ def _is_nested(root: Expr) -> bool:
     return any(isinstance(inner, Reduce) for each in found for inner in parts_of(each.value))
 
 
-def extents_of(statement: Statement) -> Shape:
+def extents_of(statement: Computation) -> Shape:
     """The shape of what a statement stores, for a total that of what it combines."""
     if isinstance(statement, Write):
         return statement.phantom.shape
@@ -184,10 +190,11 @@ def _along(array: Array, shape: Shape) -> tuple[object, ...] | None:
 
 def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
     """The leaves that a statement reads."""
-    return [leaves[each] for each in leaves_of(statement.value.expr)]
+    names = statement.operands if isinstance(statement, LibraryCall) else leaves_of(statement.value.expr)
+    return [leaves[each] for each in names]
 
 
-def _differs(statement: Statement, group: Group) -> str:
+def _differs(statement: Computation, group: Group) -> str:
     """In what a statement is not like a kernel."""
     shape = extents_of(statement)
     if shape != group.shape:

@@ -119,12 +119,24 @@ def _divided(left: Any, right: Any) -> Any:
     return np.divmod(left, right)
 
 
-def _refused_product(*_: Any) -> Any:
-    """Matrix products are refused."""
-    cure = "sum products, (a[:, :, None] * b).sum(1), or multiply matrices before or after the fused function"
-    raise NotFusable("a matrix product", cure).at(here())
+def _product(swapped: bool) -> Callable[[Tracer, Any], Any]:
+    """A matrix product."""
+
+    def operate(self: Tracer, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        return np.matmul(other, self) if swapped else np.matmul(self, other)
+
+    return operate
 
 
-_OTHERS |= dict.fromkeys(("matmul", "rmatmul", "imatmul"), _refused_product)
+def _product_in_place(self: Tracer, other: Any) -> Any:
+    """`self @= other`."""
+    if not _is_operand(other):
+        return NotImplemented
+    return METHODS["_product"](np.matmul, (self, other), {"out": self, "axes": [(-2, -1)] * 3})
+
+
+_OTHERS |= {"matmul": _product(False), "rmatmul": _product(True), "imatmul": _product_in_place}
 for _name, _operator in _OTHERS.items():
     setattr(Tracer, f"__{_name}__", _operator)

@@ -21,11 +21,12 @@ from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
+from fusec.fusion.calls import CallStep
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
 from fusec.fusion.trace import Trace
-from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Write, leaves_of, outermost_first, replaced
+from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input, TotalInput
 from fusec.ir.text import print_graph
@@ -74,7 +75,7 @@ class KernelStep:
     group: Group
     kernel: MapKernel | AxisKernel
     leaves: list[Leaf]
-    stored: list[Statement]
+    stored: list[Computation]
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     fresh: tuple[Fresh, ...] = ()  # results that it is the first to write
@@ -173,28 +174,34 @@ class PlanBuilder:
         self.unstaged: dict[object, str] = {}
         self.slots = Slots(trace.numbers)
         self._ready: set[int] = set()  # slots that hold what earlier steps, or the arena, put there
+        self._of_calls: set[Buffer] = set()  # which libraries make
 
     @locks.fork_safe
-    def steps(self) -> list[KernelStep]:
-        """The kernels in order; rows that do not fit a chunk are walked once."""
+    def steps(self) -> list[KernelStep | CallStep]:
+        """The kernels and calls of libraries in order; rows that do not fit a chunk are walked once."""
         while True:
             groups = schedule(self.trace, self.needed, self.unstaged)
-            found = [self._step(at, group, groups) for at, group in enumerate(groups)]
-            long = next((step for step in found if not self._fits(step)), None)
+            found = [
+                self._step(at, group, groups) if group.call is None else CallStep(group.call, self._leaves(group))
+                for at, group in enumerate(groups)
+            ]
+            long = next((step for step in found if isinstance(step, KernelStep) and not self._fits(step)), None)
             if long is None:
                 break
             self.unstaged[long.group.shape, long.group.axes] = ""
         for place in self.trace.numbers:  # also one that nothing reads, which may raise an exception
             self.slots.number(("computed", place))
+        self._of_calls = {buffer for group in groups if group.call is not None for buffer in group.call.buffers}
         self.slots.arena.arrange(
             [self._temporaries(each.buffer for each in step.stored) for step in found],
             [self._temporaries(leaf.buffer for leaf in step.leaves) for step in found],
         )
-        return [self._placed(step) for step in found]
+        return [self._placed(step) if isinstance(step, KernelStep) else self._placed_call(step) for step in found]
 
     def _temporaries(self, buffers: Iterable[Buffer | None]) -> list[Buffer]:
-        """Those of some buffers that nobody sees."""
-        return [each for each in buffers if each and each.kind == "temporary" and each not in self.needed]
+        """Those of some buffers that nobody sees, and that kernels make."""
+        apart = {*self.needed} | self._of_calls
+        return [each for each in buffers if each and each.kind == "temporary" and each not in apart]
 
     def _fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
@@ -217,6 +224,8 @@ class PlanBuilder:
     def _leaves(self, group: Group) -> list[Leaf]:
         """What a kernel reads, in order."""
         found: dict[Input, Leaf] = {}
+        if group.call is not None:
+            return [self.trace.leaves[each] for each in group.call.operands]
         for statement in group.statements:
             for each in leaves_of(group.exprs[statement]):
                 found[each] = self._leaf(each, group)
@@ -258,8 +267,7 @@ class PlanBuilder:
         new = {each.buffer: None for each in step.stored if each.buffer in self.needed}
         made = tuple(fresh(slots.buffer(each), each) for each in new if slots.buffer(each) not in self._ready)
         self._ready |= {each.slot for each in made}
-        views = [slot for slot in dict.fromkeys((*inputs, *outputs)) if slot in slots.views and slot not in self._ready]
-        self._ready |= {*views}
+        views = self._new_views((*inputs, *outputs))
         makes: tuple[tuple[int, Shape | None], ...] = ()
         if len(made) == len(step.stored) and self._makes_outputs(step.stored, step.leaves, group):
             makes = tuple(
@@ -267,10 +275,24 @@ class PlanBuilder:
                 for each in step.stored
                 for shape in (each.buffer.phantom.shape,)
             )
-        own = tuple((slot, slots.views[slot]) for slot in views if not slots.is_lasting(slot))
-        return replace(step, inputs=inputs, outputs=outputs, fresh=made, views=own, makes=makes)
+        return replace(step, inputs=inputs, outputs=outputs, fresh=made, views=views, makes=makes)
 
-    def _made(self, statement: Statement, group: Group) -> Shape:
+    def _placed_call(self, step: CallStep) -> CallStep:
+        """The same call of a library with the slots of its operands and results."""
+        inputs = tuple(self._input(leaf) for leaf in step.leaves)
+        views = self._new_views(inputs)
+        outputs = tuple(self.slots.buffer(each) for each in step.call.buffers)
+        self._ready |= {*outputs}
+        return replace(step, inputs=inputs, views=views, outputs=outputs)
+
+    def _new_views(self, used: Iterable[int]) -> tuple[tuple[int, SlotView], ...]:
+        """The views that a step is the first to need, but for those that last from call to call."""
+        slots = self.slots
+        views = [slot for slot in dict.fromkeys(used) if slot in slots.views and slot not in self._ready]
+        self._ready |= {*views}
+        return tuple((slot, slots.views[slot]) for slot in views if not slots.is_lasting(slot))
+
+    def _made(self, statement: Computation, group: Group) -> Shape:
         """The shape in which a kernel makes an output."""
         return group.kept if group.axes is not None and group.kinds[statement] == "totals" else group.shape
 
@@ -291,16 +313,17 @@ class PlanBuilder:
         order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
         return all(order == outermost_first(each.buffer.phantom) for each in stored)
 
-    def _input(self, leaf: Leaf, group: Group) -> int:
-        """The slot of what a kernel reads."""
+    def _input(self, leaf: Leaf, group: Group | None = None) -> int:
+        """The slot of what a kernel or a call of a library reads."""
         if leaf.number is not None:
             return self.slots.number(leaf.number)
         assert leaf.buffer is not None, "a number or an array"
         part = replayed(leaf.buffer, leaf.steps)
-        is_read_so = group.axes is None or leaf.phantom.shape == group.shape or isinstance(leaf.input, TotalInput)
-        return self.slots.operand(leaf.buffer, part if is_read_so else np.broadcast_to(part, group.shape))
+        if group is not None and group.axes is not None and not isinstance(leaf.input, TotalInput):
+            part = part if leaf.phantom.shape == group.shape else np.broadcast_to(part, group.shape)
+        return self.slots.operand(leaf.buffer, part)
 
-    def _output(self, statement: Statement, group: Group) -> int:
+    def _output(self, statement: Computation, group: Group) -> int:
         """The slot of what a kernel writes."""
         buffer = statement.buffer
         part = replayed(buffer, statement.steps) if isinstance(statement, Write) else buffer.phantom

@@ -7,6 +7,7 @@ from typing import Any
 
 from fusec.base.diagnostics import counted
 from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
+from fusec.fusion.calls import CallStep
 from fusec.fusion.groups import Group
 from fusec.fusion.plan import KernelStep
 from fusec.fusion.trace_values import Write, is_expensive_op, parts_of
@@ -20,6 +21,10 @@ def report(name: str, plan: Any) -> Explanation:
     lines: list[tuple[str, str]] = []
     moved = number = 0
     for step in plan.steps:
+        if isinstance(step, CallStep):
+            lines.append(("library call", str(step)))
+            moved += step.nbytes
+            continue
         number += 1
         topic = f"kernel {number}"
         lines.append((topic, _described(step)))

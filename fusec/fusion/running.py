@@ -19,6 +19,7 @@ from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, pattern_of
+from fusec.fusion.calls import CallStep
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
 from fusec.fusion.host_memory import HostMemory
@@ -47,7 +48,7 @@ LIKE_NUMPY = (
 class FusedPlan:
     """The work of calls of one kind."""
 
-    steps: tuple[KernelStep, ...]
+    steps: tuple[KernelStep | CallStep, ...]
     memory: HostMemory
     result: Any  # from `results`
     writes: tuple[int, ...]  # written arrays
@@ -86,7 +87,12 @@ class FusedPlan:
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
-        return error if self.quick is None else self.steps[0].named(error, self.parameters)
+        return error if self.quick is None else self.kernels[0].named(error, self.parameters)
+
+    @property
+    def kernels(self) -> list[KernelStep]:
+        """The steps that are no calls of libraries."""
+        return [step for step in self.steps if isinstance(step, KernelStep)]
 
     def _compute(self, frame: list[Any]) -> None:
         """Store the numbers of a call in its frame. Raises OtherNumberError."""
@@ -175,11 +181,13 @@ class TracedRun:
         with recorded_by(recording):
             return called(*args, **options)
 
-    def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int], result: Any) -> Callable[..., Any] | None:
+    def _quick(
+        self, steps: Sequence[KernelStep | CallStep], writes: Sequence[int], result: Any
+    ) -> Callable[..., Any] | None:
         """The one kernel, if it takes the arguments as they are and gives what the function returns."""
-        if len(steps) != 1 or writes:
+        step = steps[0] if len(steps) == 1 else None
+        if not isinstance(step, KernelStep) or writes:
             return None
-        (step,) = steps
         is_alone = len(self.flat) == len(self.found.flat) and not self.found.objects
         made = [slot for slot, _ in step.makes]
         if not is_alone or not step.is_plain(len(self.flat)) or not made or places_of(result) != made:

@@ -11,16 +11,19 @@ from collections.abc import Collection, Iterable, Sequence
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
-from fusec.fusion.groups import Group, arrays_of, extents_of
+from fusec.fusion.groups import LIBRARY_CALL, Group, arrays_of, extents_of
 from fusec.fusion.trace import Trace, common_phantom, widened
 from fusec.fusion.trace_values import (
     ArrayValue,
     Buffer,
+    Computation,
     Define,
     Leaf,
+    LibraryCall,
     Statement,
     Total,
     Write,
+    buffers_of,
     is_expensive_op,
     leaves_of,
     parts_of,
@@ -62,7 +65,8 @@ def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
     """The statements that somebody sees the effect of, in order."""
     wanted, found = set(needed), []
     for statement in reversed(trace.statements):
-        if statement.buffer.kind == "argument" or statement.buffer in wanted:
+        may_raise = isinstance(statement, LibraryCall) and statement.may_raise
+        if may_raise or any(each.kind == "argument" or each in wanted for each in buffers_of(statement)):
             found.append(statement)
             wanted |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
     return found[::-1]
@@ -76,18 +80,32 @@ class _Scheduler:
         self.groups: list[Group] = []
         self.places: dict[Statement, int] = {}
         self.readers: list[tuple[Leaf, int]] = []
+        self.calls = 0  # the first kernel after the calls that may raise, before which no argument is written
 
     def place(self, statements: list[Statement]) -> list[Group]:
         """All of them. Raises TooLateError."""
         for statement in statements:
             leaves = arrays_of(statement, self.trace.leaves)
-            at = self._place(statement, leaves)
-            self.groups[at].add(statement, leaves)
+            if isinstance(statement, LibraryCall):
+                at = self._place_call(statement, leaves)
+            else:
+                at = self._place(statement, leaves)
+                self.groups[at].add(statement, leaves)
             self.places[statement] = at
             self.readers += [(leaf, at) for leaf in leaves if leaf.buffer is not None]
         return self.groups
 
-    def _place(self, statement: Statement, leaves: list[Leaf]) -> int:
+    def _place_call(self, call: LibraryCall, leaves: list[Leaf]) -> int:
+        """A place of its own, after all that was computed before."""
+        _, stale = self._before(leaves)
+        if stale is not None:
+            raise TooLateError(stale)
+        self.groups.append(Group((), None, "", call=call))
+        if call.may_raise:
+            self.calls = len(self.groups)
+        return len(self.groups) - 1
+
+    def _place(self, statement: Computation, leaves: list[Leaf]) -> int:
         computed = max((self._after(leaf) for leaf in leaves), default=0)
         low = max(computed, self._after_stores(statement))
         high, stale = self._before(leaves)
@@ -101,6 +119,7 @@ class _Scheduler:
             raise TooLateError(stale)
         if self.groups and low == len(self.groups):  # none could be asked
             reason = NEEDS_RESULTS if computed == low else WRITES_AGAIN
+            reason = reason if self.groups[-1].call is None else LIBRARY_CALL
         axes = statement.axes if isinstance(statement, Total) else None
         self.groups.append(Group(extents_of(statement), axes, reason))
         return len(self.groups) - 1
@@ -111,7 +130,7 @@ class _Scheduler:
             return 0
         first = 0
         for each, at in self.places.items():
-            if each.buffer.group != leaf.buffer.group:
+            if all(made.group != leaf.buffer.group for made in buffers_of(each)):
                 continue
             if not isinstance(each, Write):
                 first = max(first, at)  # whether that kernel itself will do is for it to say
@@ -124,8 +143,10 @@ class _Scheduler:
         if not isinstance(statement, Write):
             return 0
         group, first = statement.buffer.group, 0
+        if statement.buffer.kind == "argument":
+            first = self.calls
         for each, at in self.places.items():
-            if each.buffer.group == group:
+            if any(made.group == group for made in buffers_of(each)):
                 first = max(first, at + 1)
         for leaf, at in self.readers:
             assert leaf.buffer is not None, "numbers are not noted"
@@ -167,6 +188,9 @@ def _keep(trace: Trace, leaf: Leaf) -> None:
 
 
 def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
+    if isinstance(statement, LibraryCall):
+        statement.operands = [known.get(each, each) for each in statement.operands]  # type: ignore[misc]
+        return
     value = statement.value
     found = replaced(value.expr, known)
     if found is not value.expr:
@@ -238,7 +262,7 @@ def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
     """The first statement that computes each of some values."""
     wanted, found = set(parts), dict[Expr, Statement]()
     for statement in trace.statements:
-        for part in parts_of(statement.value.expr):
+        for part in [] if isinstance(statement, LibraryCall) else parts_of(statement.value.expr):
             if part in wanted:
                 found.setdefault(part, statement)
     return found

@@ -20,11 +20,8 @@ INSTEAD: dict[str, str] = {
     ),
     **dict.fromkeys(("select", "piecewise", "choose"), "nest xp.where(condition, a, b)"),
     **dict.fromkeys(("isin", "in1d"), "compare with each value: (x == a) | (x == b)"),
-    **dict.fromkeys(
-        ("dot", "inner", "vdot", "tensordot", "einsum"), "write (a * b).sum(axis), or compute matrix products before"
-    ),
+    "einsum": "write a @ b, np.tensordot(a, b, axes) or (a * b).sum(axis)",
     "median": "call fusec.median before or after the fused function",
-    "outer": "write a[:, None] * b",
     "interp": "fusec.elementwise supports np.interp of arrays from outside",
     "gradient": "subtract slices: (x[2:] - x[:-2]) / 2",
     **dict.fromkeys(("convolve", "correlate"), "fusec.stencil computes with neighbours"),
@@ -35,6 +32,7 @@ INSTEAD: dict[str, str] = {
     "array_equal": "write (a == b).all()",
     "trapezoid": "write ((y[1:] + y[:-1]) * dx / 2).sum()",
     "tile": "let it broadcast, or call it after",
+    **dict.fromkeys(("eig", "eigvals"), "its dtype depends on values: np.linalg.eigh suits symmetric matrices"),
     "linspace": "make it before, and pass it as an argument",
 }
 """What to write for functions of NumPy that cannot be fused."""

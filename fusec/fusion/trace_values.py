@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
+from fusec.base.source import Span
 from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.numbers import Source
@@ -113,7 +114,26 @@ class Write:
     version: int  # of the group's memory from then on: how often parts of it were written
 
 
-Statement = Define | Total | Write
+@dataclass(eq=False)
+class LibraryCall:
+    """Buffers hold what a function of a library makes of arrays and numbers; no kernel takes part."""
+
+    name: str  # as reports and errors have it
+    function: Callable[..., tuple[Any, ...]]  # from the operands in order to an array for each buffer
+    operands: list[Input]
+    buffers: tuple[Buffer, ...]
+    may_raise: bool  # for some values of the operands
+    place: Span  # the user's line
+
+
+Statement = Define | Total | Write | LibraryCall
+Computation = Define | Total | Write
+"""A statement that kernels run."""
+
+
+def buffers_of(statement: Statement) -> tuple[Buffer, ...]:
+    """What a statement makes or writes."""
+    return statement.buffers if isinstance(statement, LibraryCall) else (statement.buffer,)
 
 
 def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:

@@ -262,11 +262,12 @@ class Tracer:
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         del types
-        known = FUNCTIONS.get(function.__name__)
         module = getattr(function, "__module__", "") or ""
-        if known is None or module != "numpy":
+        name = f"{module}.{function.__name__}".removeprefix("numpy.")
+        known = FUNCTIONS.get(name)
+        if known is None:
             raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
-        return _asked(f"np.{function.__name__}", known, args, options)
+        return _asked(f"np.{name}", known, args, options)
 
     # --- methods -------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
         if isinstance(options.get("out"), tuple):
             (options["out"],) = options["out"]
         return METHODS[REDUCES[ufunc.__name__]](*args, **{"axis": 0, **options})
+    if method == "__call__" and ufunc.signature is not None:
+        return METHODS["_product"](ufunc, args, options)
     if method != "__call__":
         raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
     out = options.pop("out", ())

@@ -1,0 +1,99 @@
+"""Calls of a library between the kernels of a plan: NumPy computes there what no kernel does, such as products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.base.records import dataclass
+from fusec.dispatch.interception import present
+from fusec.errors import FusecError
+from fusec.errors.fusing import CallOnDevice
+from fusec.fusion.slots import SlotView
+from fusec.fusion.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
+
+
+@dataclass(eq=False)
+class CallStep:
+    """A call of a library with its operands and results, which are slots of a call of the plan."""
+
+    call: LibraryCall
+    leaves: list[Leaf]
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
+    stored: tuple[Computation, ...] = ()  # libraries make their results themselves
+
+    def run(self, frame: list[Any], memory: Any) -> None:
+        """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
+        if not memory.is_host:
+            raise CallOnDevice(self.call.name).at(self.call.place)
+        for slot, view in self.views:
+            frame[slot] = memory.view(frame, view)
+        operands = [frame[slot] for slot in self.inputs]
+        interceptor = present()
+        if interceptor is None or interceptor.runs:
+            results = self._results(operands)
+        else:  # somebody only notes what would run
+            results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
+        for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
+            frame[slot] = _as_planned(found, buffer.phantom, operands)
+
+    def _results(self, operands: list[Any]) -> tuple[Any, ...]:
+        try:
+            return self.call.function(*operands)
+        except Exception as problem:
+            place = self.call.place
+            where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
+            problem.add_note(f"raised by {self.call.name} in {where}")
+            raise
+
+    def without_fast_path(self) -> CallStep:
+        """The same step, which has none."""
+        return self
+
+    def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
+        """An error as it is: its operands have no names of a kernel."""
+        del names
+        return error
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all operands and results."""
+        read = sum(each.phantom.nbytes for each in self.leaves if each.buffer is not None)
+        return read + sum(each.phantom.nbytes for each in self.call.buffers)
+
+    def __str__(self) -> str:
+        read = ", ".join(_described(each.phantom) if each.buffer else "a number" for each in self.leaves)
+        return f"{self.call.name} of {read}: {', '.join(_described(each.phantom) for each in self.call.buffers)}"
+
+
+def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
+    """A result that has memory of its own, laid out as the plan says."""
+    array = np.asarray(found)
+    assert array.shape == wanted.shape, "a library's function makes what its plan says"
+    assert array.dtype == wanted.dtype, "a library's function makes what its plan says"
+    is_own = array.flags.writeable and not any(
+        each is array or (array.base is not None and np.may_share_memory(each, array))
+        for each in operands
+        if isinstance(each, np.ndarray)
+    )
+    if is_own and (array.strides == wanted.strides or _steps(array) == _steps(wanted)):
+        return array
+    axes = outermost_first(wanted)
+    made = np.empty([wanted.shape[axis] for axis in axes], wanted.dtype).transpose(np.argsort(axes))
+    made[...] = array
+    return made
+
+
+def _steps(array: Array) -> list[int]:
+    """The strides of axes along which there is something to step to."""
+    if not array.size:
+        return []
+    return [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
+
+
+def _described(array: Array) -> str:
+    return f"{array.dtype} {array.shape}"

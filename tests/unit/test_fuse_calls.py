@@ -1,0 +1,82 @@
+"""Library calls in fused functions: NumPy's results, in order with kernels, and errors that undo nothing."""
+
+import numpy as np
+import pytest
+
+import fusec
+
+
+def topics(function, *args):
+    return [topic for topic, _ in function.explain(*args).lines]
+
+
+def kernels(function, *args):
+    return int(dict(function.explain(*args).lines)["kernels"])
+
+
+def test_an_affine_map_with_a_rectifier_is_a_product_and_a_kernel():
+    @fusec.fuse
+    def layer(x, w, b):
+        return np.maximum(x @ w.T + b, 0)
+
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(5, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
+    for _ in range(2):
+        np.testing.assert_array_equal(layer(x, w, b), np.maximum(x @ w.T + b, 0))
+    assert kernels(layer, x, w, b) == 1
+    assert ("library call", "np.matmul of float64 (5, 3), float64 (3, 4): float64 (5, 4)") in layer.explain(
+        x, w, b
+    ).lines
+
+
+def test_a_call_reads_memory_before_later_writes_and_after_earlier_ones():
+    def step(x, y):
+        x += y
+        first = x @ y
+        x[0] = 7
+        y[...] = x @ y
+        return first, x @ x, y[::-1] @ x
+
+    fused = fusec.fuse(step)
+    for seed in range(2):
+        theirs = [np.random.default_rng(seed + at).integers(-9, 9, (3, 3)) for at in range(2)]
+        ours = [each.copy() for each in theirs]
+        for mine, wanted in zip((*fused(*ours), *ours), (*step(*theirs), *theirs), strict=True):
+            np.testing.assert_array_equal(mine, wanted)
+
+
+def test_a_call_that_raises_leaves_what_was_not_written_yet():
+    def step(x, y):
+        x += 1
+        z = np.linalg.inv(y)
+        x *= 2
+        y += z
+
+    fused = fusec.fuse(step)
+    for y in (np.eye(2), np.zeros((2, 2)), np.eye(2) * 2):
+        theirs, ours = [np.ones(2), y.copy()], [np.ones(2), y.copy()]
+        if y.any():
+            step(*theirs)
+            fused(*ours)
+        else:
+            with pytest.raises(np.linalg.LinAlgError):
+                step(*theirs)
+            with pytest.raises(np.linalg.LinAlgError) as caught:
+                fused(*ours)
+            assert "test_fuse_calls.py" in caught.value.__notes__[0]
+        for mine, wanted in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, wanted)
+
+
+def test_an_unused_call_that_raises_still_raises():
+    fused = fusec.fuse(lambda x: (np.linalg.cholesky(x), x + 1)[1])
+    np.testing.assert_array_equal(fused(np.eye(2)), np.eye(2) + 1)
+    with pytest.raises(np.linalg.LinAlgError):
+        fused(-np.eye(2))
+
+
+def test_calls_run_where_kernels_are_interpreted():
+    fused = fusec.fuse(lambda x: (x + 1) @ x * 2)
+    x = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(fusec.simulate(fused)(x), (x + 1) @ x * 2)
+    assert topics(fusec.fuse(lambda x: x @ x), x) == ["kernels", "library call", "bytes moved"]
