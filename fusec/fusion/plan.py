@@ -28,7 +28,7 @@ from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Graph, Input, TotalInput
+from fusec.ir.graph import Input, KernelGraph, TotalInput
 from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
@@ -250,7 +250,7 @@ class PlanBuilder:
             known[leaf.input] = type(leaf.input)(name, leaf.input.type)
             inputs.append(known[leaf.input])
         outputs = tuple((f"z{number}", replaced(expr, known)) for number, expr in enumerate(exprs))
-        graph = Graph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
+        graph = KernelGraph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
         text = print_graph(graph)
         kernel: MapKernel | AxisKernel
         if group.axes is None:

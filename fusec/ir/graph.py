@@ -43,7 +43,7 @@ class Count(Expr):
 
 
 @dataclass(frozen=True)
-class Graph:
+class KernelGraph:
     """Named outputs over named inputs."""
 
     name: str

@@ -20,7 +20,7 @@ from fusec.base.ops import SYMBOLS
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Struct, Type, const, type_of
 from fusec.ir.forms import BLANKS, WORDS
-from fusec.ir.graph import Graph, Input, TotalInput
+from fusec.ir.graph import Input, KernelGraph, TotalInput
 from fusec.ir.names import KEYWORDS, NameTable, default_type
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
 
@@ -47,7 +47,7 @@ def print_program(program: ir.Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_graph(graph: Graph) -> str:
+def print_graph(graph: KernelGraph) -> str:
     """The graph's text: named, shared and located values on lines of their own, followed by the outputs."""
     head = ", ".join(map(_input, graph.inputs))
     printer = _Expressions(NameTable())

@@ -10,7 +10,7 @@ from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.ir.walk import inner_first, operands
 
 EXPRESSION_DEPTH = 200
@@ -44,7 +44,7 @@ def verify(program: ir.Program, primitive: bool = False) -> None:
     kernel.block(program.body, 0, False)
 
 
-def verify_graph(graph: Graph) -> None:
+def verify_graph(graph: KernelGraph) -> None:
     """Raise AssertionError unless outputs are well-typed scalar expressions over the graph's own inputs."""
     names = [value.name for value in graph.inputs]
     _require(len(set(names)) == len(names), f"two inputs of {graph.name} share a name")

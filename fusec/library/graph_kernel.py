@@ -24,7 +24,7 @@ from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments
 from fusec.errors.reductions import RowsTooLong
-from fusec.ir.graph import Graph, TotalInput
+from fusec.ir.graph import KernelGraph, TotalInput
 from fusec.ir.text import print_graph
 from fusec.library import graph_levels
 from fusec.library.arguments import check_outputs, run
@@ -40,7 +40,7 @@ class GraphKernel:
     Outputs over which elements differ have the shape of the arguments, others that of the totals.
     """
 
-    def __init__(self, graph: Graph, fp: Fp = "strict") -> None:
+    def __init__(self, graph: KernelGraph, fp: Fp = "strict") -> None:
         self.graph, self.fp, self.name = graph, fp, graph.name
         self._source = ReducingSource(print_graph(graph), graph)
         self.signature = signature_of(self._source)

@@ -19,7 +19,7 @@ from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.planned import Planned, is_on_device
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Count, Graph, Input
+from fusec.ir.graph import Count, Input, KernelGraph
 from fusec.ir.reductions import REDUCED
 from fusec.ir.text import print_graph
 from fusec.ir.walk import rewriter
@@ -34,7 +34,7 @@ class Apart:
     differ. totals: of the others, each for itself, or the total that it is.
     """
 
-    def __init__(self, graph: Graph, scalars: frozenset[str], fp: Fp) -> None:
+    def __init__(self, graph: KernelGraph, scalars: frozenset[str], fp: Fp) -> None:
         self.graph = graph
         totals, rest = levels(graph)
         sources = [ReducingSource(print_graph(each), each) for each in totals]
@@ -127,11 +127,11 @@ class GraphCall:
         return kernel.run((*(self.values[param.name] for param in kernel.in_params), *outputs))
 
 
-def _planned(rest: Graph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:
+def _planned(rest: KernelGraph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:
     """The element-wise kernel of some outputs of a graph; what it counts is an input."""
     count = Input(REDUCED, INT64)
     rewrite = rewriter(lambda expr: count if isinstance(expr, Count) else expr)
     values = tuple((name, rewrite(value)) for name, value in outputs)
-    graph = Graph(f"{rest.name}_{outputs[0][0]}", used((*rest.inputs, count), values), values)
+    graph = KernelGraph(f"{rest.name}_{outputs[0][0]}", used((*rest.inputs, count), values), values)
     source = ElementwiseSource(print_graph(graph), graph)
     return Planned(source, signature_of(source), fp=fp)

@@ -11,7 +11,7 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
-from fusec.ir.graph import Graph, Input, Reduce
+from fusec.ir.graph import Input, KernelGraph, Reduce
 from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.kinds.reduction import Request
 from fusec.library.formula import typed_signature
@@ -26,7 +26,7 @@ class GraphSource:
     """A graph as the source of a kernel; two are equal if their texts are."""
 
     text: str
-    graph: Graph = field(compare=False)
+    graph: KernelGraph = field(compare=False)
 
     @property
     def name(self) -> str:
@@ -76,13 +76,13 @@ def signature_of(source: GraphSource) -> Signature:
     return typed_signature(source.name, ((each.name, each.type) for each in graph.inputs), outputs)
 
 
-def levels(graph: Graph) -> tuple[tuple[Graph, ...], Graph]:
+def levels(graph: KernelGraph) -> tuple[tuple[KernelGraph, ...], KernelGraph]:
     """A graph as kernels in order: the totals of each level of reductions, and the remaining element-wise work.
 
     The outputs of a graph of totals are inputs of those that follow.
     """
     known: dict[Expr, Expr] = {}
-    totals: list[Graph] = []
+    totals: list[KernelGraph] = []
     inputs = graph.inputs
     while True:
         found = dict.fromkeys(each for _, value in graph.outputs for each in _ready(value, known))
@@ -93,11 +93,11 @@ def levels(graph: Graph) -> tuple[tuple[Graph, ...], Graph]:
             name = f"{graph.name}_total{len(totals)}_{at}"
             outputs.append((name, Reduce(each.op, _replaced(each.value, known), each.type)))
             made.append(Input(name, each.type))
-        totals.append(Graph(f"{graph.name}_{len(totals)}", used(inputs, outputs), tuple(outputs)))
+        totals.append(KernelGraph(f"{graph.name}_{len(totals)}", used(inputs, outputs), tuple(outputs)))
         known |= dict(zip(found, made, strict=True))
         inputs = (*inputs, *made)
     rest = tuple((name, _replaced(value, known)) for name, value in graph.outputs)
-    return tuple(totals), Graph(f"{graph.name}_rest", used(inputs, rest), rest)
+    return tuple(totals), KernelGraph(f"{graph.name}_rest", used(inputs, rest), rest)
 
 
 def _ready(root: Expr, known: Mapping[Expr, Expr]) -> Iterator[Reduce]:

@@ -14,7 +14,7 @@ from fusec.dispatch.arguments import array_of
 from fusec.errors.arguments import TypeMismatch, UnsupportedArgument
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.library.arguments import as_lent
 from fusec.library.documentation import built_in, family
 from fusec.library.dtype_rules import ordered, row_of
@@ -70,7 +70,7 @@ def softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
     source, x, kind = _input(given, "softmax")
     power = unary("exp", x - _total("maximum", x))
     result = power * (1.0 / _total("add", power))
-    return GraphKernel(Graph("softmax", (source,), (("y", result.to(kind).expr),)))
+    return GraphKernel(KernelGraph("softmax", (source,), (("y", result.to(kind).expr),)))
 
 
 @lru_cache(64)
@@ -79,7 +79,7 @@ def log_softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
     source, x, kind = _input(given, "log_softmax")
     greatest = _total("maximum", x)
     result = (x - greatest) - unary("log", _total("add", unary("exp", x - greatest)))
-    return GraphKernel(Graph("log_softmax", (source,), (("y", result.to(kind).expr),)))
+    return GraphKernel(KernelGraph("log_softmax", (source,), (("y", result.to(kind).expr),)))
 
 
 @lru_cache(256)
@@ -96,7 +96,7 @@ def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = 
             inputs.append(Input(name, _held(scale, name, source.type, x.dtype)))
             value = Term(inputs[-1]).to(x.dtype)
             result = result * value if name == "weight" else result + value
-    return GraphKernel(Graph("layer_norm", (*inputs, eps), (("y", result.to(kind).expr),)))
+    return GraphKernel(KernelGraph("layer_norm", (*inputs, eps), (("y", result.to(kind).expr),)))
 
 
 def _input(given: np.dtype[Any], name: str) -> tuple[Input, Term, DType]:

@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 from fusec.base.dtypes import DType
 from fusec.ir.expr import Const, Expr, scalar_type
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Input, KernelGraph
 from fusec.ir.loops import ArrayParam, Declare, Load, Local, Param, Program, ScalarParam, Stmt, Store, element
 from fusec.ir.walk import uses_of
 
 DEPTH = 100  # a value nested deeper than this gets a name, so that no expression grows without bound
 
 
-def lower_graph(graph: Graph, scalars: Collection[str] = ()) -> Program:
+def lower_graph(graph: KernelGraph, scalars: Collection[str] = ()) -> Program:
     """One kernel for the whole graph; every value is computed once.
 
     Requires: a verified graph; `scalars` names the inputs that are passed by value.
@@ -26,7 +26,7 @@ def lower_graph(graph: Graph, scalars: Collection[str] = ()) -> Program:
 class _Lowerer:
     """Emits declarations in dependence order, then the stores."""
 
-    def __init__(self, graph: Graph, scalars: frozenset[str]) -> None:
+    def __init__(self, graph: KernelGraph, scalars: frozenset[str]) -> None:
         self.graph = graph
         self.scalars = scalars
         self.taken = {value.name for value in graph.inputs} | {name for name, _ in graph.outputs}

@@ -7,7 +7,7 @@ from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Struct, apply, scalar_type
-from fusec.ir.graph import Count, Graph, Input, Reduce, TotalInput
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce, TotalInput
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, inner_first, rewriter
 
@@ -15,7 +15,7 @@ EXPENSIVE = 1  # functions in a value from which on it is stored rather than com
 
 
 @default_rounding()
-def lower_graph_reductions(graph: Graph, scalars: frozenset[str] = frozenset()) -> ReductionIR:
+def lower_graph_reductions(graph: KernelGraph, scalars: frozenset[str] = frozenset()) -> ReductionIR:
     """The reduction that computes the outputs of a graph.
 
     scalars: inputs that are passed by value. Outputs over which elements differ are stored by a last walk, others once.
@@ -25,7 +25,7 @@ def lower_graph_reductions(graph: Graph, scalars: frozenset[str] = frozenset()) 
     return _Staging(graph, scalars).reduction()
 
 
-def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
+def elements_of(graph: KernelGraph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
     """The outputs of a graph that differ within one total, so that they have the shape of the arguments."""
     return frozenset(name for name, _ in _Staging(graph, scalars).elements)
 
@@ -59,7 +59,7 @@ def reduces(root: Expr) -> list[Reduce]:
 
 
 class _Staging:
-    def __init__(self, graph: Graph, scalars: frozenset[str]) -> None:
+    def __init__(self, graph: KernelGraph, scalars: frozenset[str]) -> None:
         self.graph, self.scalars = graph, scalars
         self.depths: dict[Expr, int] = {}  # how many reductions, one inside the other, a value needs
         self.varies: dict[Expr, bool] = {}  # whether a value differs between the elements of one total

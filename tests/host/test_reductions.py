@@ -15,7 +15,7 @@ from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
 from fusec.ir.expr import apply
-from fusec.ir.graph import Graph, Input, Reduce, TotalInput
+from fusec.ir.graph import Input, KernelGraph, Reduce, TotalInput
 from fusec.ir.loops import GROUP
 from fusec.library.graph_kernel import GraphKernel
 from tests.support import reduction_examples as examples
@@ -159,10 +159,10 @@ def calls_with_neighbours():
     x, beside = Input("x", FLOAT32), TotalInput("beside", FLOAT32)
     total = Reduce("add", x, FLOAT32)
     met = apply("add", beside, total)
-    plain = GraphKernel(Graph("met", (x, beside), (("z", met),))).whole(frozenset())
+    plain = GraphKernel(KernelGraph("met", (x, beside), (("z", met),))).whole(frozenset())
     far = apply("multiply", x, apply("exp", met))
     outputs = (("y", far), ("most", Reduce("maximum", far, FLOAT32)), ("z", apply("maximum", met, beside)))
-    staged = GraphKernel(Graph("staged", (x, beside), outputs)).whole(frozenset())
+    staged = GraphKernel(KernelGraph("staged", (x, beside), outputs)).whole(frozenset())
     rows, columns = random("float32", 3, 150), random("float32", 50, 6)
     across = random("float32", 2, 6)[:1, ::2].T
     return [

@@ -11,7 +11,7 @@ from fusec.base.records import replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Space, Struct, Type, const
 from fusec.ir.forms import BLANKS, STARTS, WORDS, Blank
-from fusec.ir.graph import Graph, Input, TotalInput
+from fusec.ir.graph import Input, KernelGraph, TotalInput
 from fusec.ir.names import NameTable, default_type
 from tests.support.ir_tokens import Tokens
 
@@ -30,7 +30,7 @@ def parse_program(text: str) -> ir.Program:
     return parser.kernel(functions)
 
 
-def parse_graph(text: str) -> Graph:
+def parse_graph(text: str) -> KernelGraph:
     """The graph of a printed text. Raises ValueError with the line if the text is not a graph."""
     return _Parser(text).graph()
 
@@ -112,7 +112,7 @@ class _Parser(Tokens):
 
     # --- graphs --------------------------------------------------------------------------------------------------
 
-    def graph(self) -> Graph:
+    def graph(self) -> KernelGraph:
         """A graph, which ends the text."""
         self.expect("graph")
         name = self.name()
@@ -136,7 +136,7 @@ class _Parser(Tokens):
                 names[value] = label
         self.expect("\n")
         self.take("end")
-        return Graph(name, tuple(self.names.inputs.values()), tuple(outputs), names, lines)
+        return KernelGraph(name, tuple(self.names.inputs.values()), tuple(outputs), names, lines)
 
     def input(self) -> Input:
         """An input of a graph: ``x: float32``, ``b: float32 of totals``."""

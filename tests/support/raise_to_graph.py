@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fusec.base.dtypes import DType
 from fusec.ir.expr import Apply, Const, Expr
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Input, KernelGraph
 from fusec.ir.loops import Assign, Declare, Element, Load, Local, Program, ScalarParam, Stmt, Store
 
 
-def raise_to_graph(program: Program) -> Graph | None:
+def raise_to_graph(program: Program) -> KernelGraph | None:
     """The graph of a program that only computes: None if it branches, loops, calls, or addresses memory by index.
 
     Requires: a verified program.
@@ -36,7 +36,7 @@ class _Lifter:
         self.names: dict[Expr, str] = {}
         self.lines: dict[Expr, int] = {}
 
-    def graph(self) -> Graph | None:
+    def graph(self) -> KernelGraph | None:
         """The graph, or None where a statement or expression is beyond graphs."""
         if self.program.functions or any(param.raw for param in self.program.arrays):
             return None
@@ -50,7 +50,7 @@ class _Lifter:
                 return None
             outputs.append((name, value))
         inputs = tuple(self.inputs.values())
-        return Graph(self.program.name, inputs, tuple(outputs), self.names, self.lines)
+        return KernelGraph(self.program.name, inputs, tuple(outputs), self.names, self.lines)
 
     def statement(self, stmt: Stmt) -> bool:
         """Take note of a statement's effect; False if graphs have no such effect."""

@@ -11,7 +11,7 @@ from scipy import special
 import fusec
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
 from fusec.ir.expr import apply, convert
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.reductions import OneAxis
 from fusec.library.graph_kernel import GraphKernel
@@ -38,7 +38,7 @@ def moments():
     scale = Input("scale", FLOAT32)
     mean = apply("divide", total("add", X), convert(Count(INT64), FLOAT32))
     far = apply("multiply", apply("subtract", X, mean), scale)
-    return Graph("moments", (X, scale), (("far", far), ("most", total("maximum", far)), ("mean", mean)))
+    return KernelGraph("moments", (X, scale), (("far", far), ("most", total("maximum", far)), ("mean", mean)))
 
 
 MOMENTS = GraphKernel(moments())
@@ -67,7 +67,9 @@ def test_a_chunk_is_the_border():
     assert counts == ["1", "5"]
     assert dict(kernel.explain(x[:, :65], axis=0).lines)["kernels"] == "1"
     assert "chunk of 8,192" in str(kernel.explain(x, axis=1))
-    sums = GraphKernel(Graph("sums", (X,), (("s", total("add", X)), ("q", total("add", apply("multiply", X, X))))))
+    sums = GraphKernel(
+        KernelGraph("sums", (X,), (("s", total("add", X)), ("q", total("add", apply("multiply", X, X)))))
+    )
     assert dict(sums.explain(x).lines)["kernels"] == "2"  # chunks combine
     s, q = sums(x, axis=1)
     assert s.tobytes() == fusec.sum(x, 1).tobytes()
@@ -107,7 +109,7 @@ def test_outputs_may_lie_on_inputs(shape):
 def test_what_is_read_again_is_not_overwritten():
     power = apply("exp", X)
     value = apply("add", apply("divide", power, total("add", power)), X)
-    kernel = GraphKernel(Graph("again", (X,), (("y", value),)))
+    kernel = GraphKernel(KernelGraph("again", (X,), (("y", value),)))
     x = rows(4, 200)
     expected = kernel(x, axis=1)
     assert kernel(x, axis=1, out=x).tobytes() == expected.tobytes()
@@ -116,7 +118,7 @@ def test_what_is_read_again_is_not_overwritten():
 def test_a_kept_value_is_read_before_its_output_is_written():
     power = apply("exp", apply("subtract", X, total("maximum", X)))
     scaled, more = apply("divide", power, total("add", power)), apply("sqrt", power)
-    kernel = GraphKernel(Graph("two", (X,), (("y", scaled), ("z", more), ("s", total("add", power)))))
+    kernel = GraphKernel(KernelGraph("two", (X,), (("y", scaled), ("z", more), ("s", total("add", power)))))
     x = rows(4, 300)
     y, z, s = kernel(x, axis=1)
     wide = np.exp(x.astype("f8") - x.max(1, keepdims=True))
@@ -127,7 +129,7 @@ def test_a_kept_value_is_read_before_its_output_is_written():
 
 def test_inputs_broadcast_to_what_is_reduced():
     w = Input("w", FLOAT32)
-    kernel = GraphKernel(Graph("both", (X, w), (("y", apply("divide", X, total("add", w))),)))
+    kernel = GraphKernel(KernelGraph("both", (X, w), (("y", apply("divide", X, total("add", w))),)))
     for n in (50, 9000):
         x, row = rows(3, n), np.ones(n, "f4")
         np.testing.assert_array_equal(kernel(x, row, axis=None), x / np.float32(3 * n))
@@ -241,7 +243,7 @@ def test_mistakes():
         fusec.softmax(x.astype("c8"))
     with pytest.raises(ValueError, match="no identity"):
         fusec.softmax(np.zeros((3, 0), "f4"))
-    wide = GraphKernel(Graph("wide", (Input("x", FLOAT64),), (("y", total("add", Input("x", FLOAT64))),)))
+    wide = GraphKernel(KernelGraph("wide", (Input("x", FLOAT64),), (("y", total("add", Input("x", FLOAT64))),)))
     with pytest.raises(TypeError, match="float64"):
         wide(x)
 

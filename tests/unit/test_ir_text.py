@@ -5,7 +5,7 @@ import pytest
 
 from fusec.base.dtypes import ALL, BFLOAT16, FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.expr import Const, Pointer, apply, const, convert
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Input, KernelGraph
 from fusec.ir.loops import (
     ArrayParam,
     Declare,
@@ -111,7 +111,7 @@ def test_a_shared_value_is_printed_once() -> None:
 def test_a_graph_keeps_names_and_lines() -> None:
     x, y = Input("x", FLOAT32), Input("y", FLOAT32)
     total = apply("add", x, y)
-    graph = Graph("g", (x, y), (("z", apply("multiply", total, total)),), {total: "total"}, {total: 3})
+    graph = KernelGraph("g", (x, y), (("z", apply("multiply", total, total)),), {total: "total"}, {total: 3})
     text = "graph g(x: float32, y: float32) {\n    total := (x + y) @3\n    z = (total * total)\n}\n"
     assert print_graph(graph) == text
     parsed = parse_graph(text)

@@ -4,7 +4,7 @@ import pytest
 
 from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, const, convert
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Input, KernelGraph
 from fusec.ir.loops import (
     ArrayParam,
     Assign,
@@ -179,15 +179,15 @@ def test_code_generators_are_promised_primitive_ops_only(value: Expr) -> None:
 
 def test_graphs_are_checked() -> None:
     x = Input("x", FLOAT32)
-    verify_graph(Graph("g", (x,), (("z", apply("exp", x)),)))
+    verify_graph(KernelGraph("g", (x,), (("z", apply("exp", x)),)))
     for value, reason in [
         (Input("y", FLOAT32), "output z of g: y is not an input"),
         (Apply("add", (x, const(1, UINT32)), FLOAT32), "add of"),
         (apply("negative", Local("x", FLOAT32)), "Local is no node of a graph"),
     ]:
         with pytest.raises(AssertionError, match=reason):
-            verify_graph(Graph("g", (x,), (("z", value),)))
+            verify_graph(KernelGraph("g", (x,), (("z", value),)))
     with pytest.raises(AssertionError, match="two outputs"):
-        verify_graph(Graph("g", (x,), (("z", x), ("z", x))))
+        verify_graph(KernelGraph("g", (x,), (("z", x), ("z", x))))
     with pytest.raises(AssertionError, match="two inputs"):
-        verify_graph(Graph("g", (x, x), ()))
+        verify_graph(KernelGraph("g", (x, x), ()))

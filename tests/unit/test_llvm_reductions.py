@@ -14,7 +14,7 @@ from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.base.records import replace
 from fusec.codegen.llvm import LlvmOptions, generate_reduction, row
 from fusec.ir.expr import apply, convert
-from fusec.ir.graph import Graph, Input, Reduce
+from fusec.ir.graph import Input, KernelGraph, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Local
 from fusec.ir.reductions import OneAxis
@@ -168,7 +168,7 @@ def columns_of_many_inputs():
     """The text of a reduction down columns of several inputs, the addresses of whose rows differ."""
     inputs = tuple(Input(name, FLOAT64) for name in "abcdefgh")
     total = Reduce("add", functools.reduce(functools.partial(apply, "add"), inputs), FLOAT64)
-    program = run_on_reduction(lower_graph_reductions(Graph("sum", inputs, (("z", total),))), passes.run)
+    program = run_on_reduction(lower_graph_reductions(KernelGraph("sum", inputs, (("z", total),))), passes.run)
     arrays = {**{each.name: np.zeros((50, 40)) for each in inputs}, "z": np.zeros((1, 40))}
     return generate_reduction(program, layout_of(program, arrays, (50, 40)), 0).source
 
@@ -189,7 +189,7 @@ def powers(dtype):
     power = apply("exp", apply("subtract", x, Reduce("maximum", x, dtype)))
     total = Reduce("add", power, dtype)
     outputs = (("y", apply("divide", power, total)), ("z", apply("sqrt", power)), ("s", total))
-    return lower_graph_reductions(Graph("powers", (x,), outputs))
+    return lower_graph_reductions(KernelGraph("powers", (x,), outputs))
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT32, 256), (FLOAT32, 0)])

@@ -5,7 +5,7 @@ import numpy as np
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
 from fusec.ir.expr import Apply, apply, const, convert
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam
 from fusec.ir.reductions import REDUCED, OneAxis, addressed
@@ -24,7 +24,7 @@ def total(op, value):
 
 def softmax():
     power = apply("exp", apply("subtract", X, total("maximum", X)))
-    return Graph("softmax", (X,), (("y", apply("divide", power, total("add", power))),))
+    return KernelGraph("softmax", (X,), (("y", apply("divide", power, total("add", power))),))
 
 
 def layer_norm():
@@ -33,12 +33,12 @@ def layer_norm():
     far = apply("subtract", X, mean)
     spread = apply("divide", total("add", apply("multiply", far, far)), count)
     scale = apply("sqrt", apply("add", spread, const(1e-5, FLOAT32)))
-    return Graph("layer_norm", (X,), (("y", apply("divide", far, scale)), ("mean", mean)))
+    return KernelGraph("layer_norm", (X,), (("y", apply("divide", far, scale)), ("mean", mean)))
 
 
 def moments():
     wide = convert(X, FLOAT64)
-    return Graph("moments", (X,), (("s", total("add", wide)), ("q", total("add", apply("multiply", wide, wide)))))
+    return KernelGraph("moments", (X,), (("s", total("add", wide)), ("q", total("add", apply("multiply", wide, wide)))))
 
 
 def run(graph, x, outputs, **scalars):
@@ -97,7 +97,7 @@ def test_reductions_that_do_not_depend_on_each_other_share_a_walk_and_combine_ov
 def test_what_only_reductions_need_is_not_stored():
     """Only values that a later walk needs are kept, and what is kept apart leaves outputs to the last walk."""
     power = apply("exp", X)
-    relative = lower_graph_reductions(Graph("relative", (X,), (("y", apply("divide", X, total("add", power))),)))
+    relative = lower_graph_reductions(KernelGraph("relative", (X,), (("y", apply("divide", X, total("add", power))),)))
     assert [addressed(each.body) for each in relative.stages] == [{"x"}, {"x", "y"}]
     reduction = lower_graph_reductions(softmax())
     assert [sorted(addressed(each.body)) for each in reduction.stages] == [["x"], ["x", "y"], ["y"]]
