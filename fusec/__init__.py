@@ -18,7 +18,7 @@ from fusec.errors.interpreter import explained
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec import random
+    from fusec import graph, random
     from fusec.errors.reductions import FusecAxisError
     from fusec.fusion.evaluate import NumExpr, evaluate, re_evaluate, validate
     from fusec.fusion.fuse import fuse
@@ -77,6 +77,7 @@ __all__ = [
     "evaluate",
     "explain",
     "fuse",
+    "graph",
     "grid",
     "kernel",
     "local",
@@ -122,8 +123,8 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that there
 
     def __getattr__(name: str) -> object:
         """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
-        if name == "random":
-            return _module("random")
+        if name in ("graph", "random"):
+            return _module(name)
         for module, names in HOMES.items():
             if name in names.split():
                 return globals().setdefault(name, getattr(_module(module), name))

@@ -21,7 +21,7 @@ from fusec.base.source import SourceFile, Span
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
-GRAMMARS = {"kernel": STARTS, "python": ("module", "expressions", "anonymous")}
+GRAMMARS = {"kernel": STARTS, "python": ("module", "expressions", "anonymous"), "graph": ("graph",)}
 EXPAND = 1 << 20  # added to the position of a child that is a list to be spliced in
 MAX_CHARACTERS = 1 << 20  # of a text
 MAX_TOKENS = 200_000

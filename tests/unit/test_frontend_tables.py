@@ -10,6 +10,7 @@ from lark import Lark
 from fusec.frontends import grammar_tables
 from fusec.frontends.c.build import TreeBuilder
 from fusec.frontends.python.build import PythonTreeBuilder
+from fusec.graphs.parse import GraphTextBuilder
 
 GRAMMAR = 'start: sum\n?sum: item | sum PLUS item -> add\n?item: NUMBER | "(" sum ")"\nPLUS: "+"\n%declare NUMBER\n'
 
@@ -91,7 +92,7 @@ def test_kernels_are_read_without_lark():
 
 @pytest.mark.parametrize("name", grammar_tables.GRAMMARS)
 def test_every_rule_has_a_builder(name):
-    builder = {"kernel": TreeBuilder, "python": PythonTreeBuilder}[name]
+    builder = {"kernel": TreeBuilder, "python": PythonTreeBuilder, "graph": GraphTextBuilder}[name]
     text = (resources.files("fusec.grammar") / f"{name}.lark").read_text()
     parser = Lark(text, parser="lalr", start=list(grammar_tables.GRAMMARS[name]), maybe_placeholders=True)
     found = grammar_tables.load(name, grammar_tables.GRAMMARS[name])

@@ -1,0 +1,270 @@
+"""Calls of graphs of arrays: sizes are bound to the arguments, values become those of a trace, and plans are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.layouts import Shape
+from fusec.base.dtypes import DType
+from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.errors.graphs import GraphArguments, GraphBroken, GraphShapes
+from fusec.frontends.python.types import PythonType
+from fusec.frontends.python.values import Scalar
+from fusec.fusion import reducing, tracer
+from fusec.fusion.fuse import Fused
+from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
+from fusec.fusion.trace_values import Array, ArrayValue
+from fusec.fusion.tracer import Tracer
+from fusec.graphs import nodes
+from fusec.graphs.extents import Extent, at, names_of
+from fusec.graphs.extents import Shape as Extents
+from fusec.graphs.nodes import ArrayGraph, ArrayInput
+from fusec.graphs.text import print_arrays
+from fusec.ir.expr import Const, Expr, apply, convert
+from fusec.ir.walk import inner_first
+
+SHOWN_SIZE = 1000  # of what source() shows, if nobody says
+IDENTITIES = {"add": 0, "multiply": 1, "bitwise_or": 0, "bitwise_xor": 0, "bitwise_and": -1}
+
+
+class CompiledGraph(Fused):
+    """A graph of arrays as a function; see `fusec.graph.Graph.compile`."""
+
+    def __init__(self, graph: ArrayGraph) -> None:
+        check(graph)
+        self.graph = graph
+        super().__init__(lambda *args: Lowering(graph, args).results(), graph.name)
+        self.params = tuple(each.name for each in graph.inputs)
+        self.document(f"{len(self.params)} inputs, {len(graph.outputs)} outputs; see fusec.graph.")
+
+    def __call__(self, *args: Any, out: Any = None) -> Any:
+        """The output, or a tuple of several.
+
+        args: an array or number for each input. out: an array for the output, or a tuple of them.
+        """
+        if out is not None:
+            given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if len(given) != len(self.graph.outputs):
+                what = f"out= of {len(given)} arrays for {len(self.graph.outputs)} outputs of graph '{self.name}'"
+                raise GraphArguments(what, "pass one array for each output, in their order").at()
+            args = (*args, *given)
+        return super().__call__(*args)
+
+    def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
+        """What source() shows: the kernels of a call in which sizes are those of the options, a thousand without."""
+        names = sorted(frozenset().union(*(names_of(extent) for each in self.graph.inputs for extent in each.shape)))
+        sizes = dict.fromkeys(names, SHOWN_SIZE)
+        for name, value in (options or {}).items():
+            if name not in sizes:
+                cure = f"its sizes are: {', '.join(names) or 'none'}"
+                raise GraphArguments(f"graph '{self.name}' has no size '{name}'", cure).at()
+            sizes[name] = value
+        samples = [
+            np.empty(tuple(at(extent, sizes) for extent in each.shape), each.type.numpy) for each in self.graph.inputs
+        ]
+        return self.noted(samples, {}).shown(asked.target)
+
+    def described(self) -> tuple[str, str]:
+        """The graph's head, and what it is."""
+        return f"{self.name}({', '.join(self.params)})", "A compiled graph of arrays; see fusec.graph."
+
+    def __repr__(self) -> str:
+        return f"<compiled graph {self.described()[0]}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """The graph's text. Raises GraphBroken for one that calls functions."""
+        if self.graph.functions:
+            cure = "pickle its text, and read it with fusec.graph.parse(text, functions=...)"
+            raise GraphBroken(f"graph '{self.name}' calls functions, which have no text", cure).at()
+        return _from_text, (print_arrays(self.graph),)
+
+
+def _from_text(text: str) -> CompiledGraph:
+    from fusec.graphs.parse import parse_arrays
+
+    return CompiledGraph(parse_arrays(text))
+
+
+def check(graph: ArrayGraph) -> None:
+    """Raise GraphBroken for a graph without outputs, or with sizes that no input has as an extent."""
+    if not graph.outputs:
+        raise GraphBroken(f"graph '{graph.name}' has no outputs", "name them with graph.output(value, name)").at()
+    plain = [extent for each in graph.inputs for extent in each.shape if isinstance(extent, Extent)]
+    known = {str(extent) for extent in plain}
+    for value in inner_first([*graph.inputs, *(value for _, value in graph.outputs)]):
+        extents = [*nodes.shape_of(value), *getattr(value, "starts", ()), getattr(value, "extent", 0)]
+        unknown = sorted(frozenset().union(*map(names_of, extents)) - known)
+        if unknown:
+            cure = "give an input an axis of that extent, or write the extent as a number"
+            raise GraphBroken(f"no input of graph '{graph.name}' has an axis of size '{unknown[0]}'", cure).at()
+
+
+class Lowering:
+    """One call of a graph as values of a trace."""
+
+    def __init__(self, graph: ArrayGraph, args: Sequence[Any]) -> None:
+        self.graph = graph
+        count = len(graph.inputs)
+        if len(args) not in (count, count + len(graph.outputs)):
+            names = ", ".join(each.name for each in graph.inputs)
+            what = f"graph '{graph.name}' takes {count} arguments, given {len(args)}"
+            raise GraphArguments(what, f"its inputs are, in this order: {names}").at()
+        self.given, self.out = args[:count], args[count:]
+        self.sizes = bound(graph, [self._shape(each, value) for each, value in zip(graph.inputs, args, strict=False)])
+        traced = [each for each in args if isinstance(each, Tracer)]
+        if not traced:
+            raise GraphArguments(
+                f"graph '{graph.name}' was called without arrays", "pass one, e.g. np.asarray(2.0)"
+            ).at()
+        self.trace: Trace = traced[0]._trace
+        self.values: dict[Expr, ArrayValue] = {}
+
+    def _shape(self, declared: ArrayInput, given: Any) -> Shape:
+        """The shape of an argument of the declared dtype. Raises GraphArguments."""
+        if not isinstance(given, Tracer):
+            raise GraphArguments(f"input '{declared.name}' of graph '{self.graph.name}' is no array", "pass one").at()
+        kind = given._read().kind
+        fits = holds(declared.type, kind) if isinstance(kind, PythonType) else kind == declared.type
+        if not fits:
+            dtype = kind if isinstance(kind, DType) else f"a Python {kind}"
+            what = f"input '{declared.name}' of graph '{self.graph.name}' is {declared.type}, given {dtype}"
+            raise GraphArguments(what, "convert the argument: x.astype(dtype)").at()
+        return given.shape
+
+    def shape(self, value: Expr) -> Shape:
+        """The extents of a value in this call."""
+        return tuple(at(each, self.sizes) for each in nodes.shape_of(value))
+
+    def results(self) -> Any:
+        """All outputs, in given arrays or those of donated inputs where there are such."""
+        for value in inner_first([value for _, value in self.graph.outputs]):
+            self.values[value] = self._value(value)
+        found = [self.values[value] for _, value in self.graph.outputs]
+        results = list(map(self._stored, self.out, found, [name for name, _ in self.graph.outputs])) if self.out else []
+        if not self.out:
+            rooms = self._rooms()
+            for made in found:
+                room = next((each for each in rooms if each.shape == made.shape and _kind(each) == made.dtype), None)
+                if room is not None:
+                    rooms.remove(room)
+                    room._write(made)
+                results.append(tracer.made(self.trace, made) if room is None else room)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _rooms(self) -> list[Tracer]:
+        """The arrays that results may be stored in."""
+        pairs = zip(self.graph.inputs, self.given, strict=True)
+        return [each for declared, each in pairs if declared.donated and each._seen.flags.writeable]
+
+    def _stored(self, out: Any, value: ArrayValue, name: str) -> Tracer:
+        """A value in an array that the caller gives. Raises GraphArguments."""
+        if not isinstance(out, Tracer) or out.shape != value.shape or _kind(out) != value.dtype:
+            given = f"{_kind(out)}{list(out.shape)}" if isinstance(out, Tracer) else type(out).__name__
+            what = f"out= for '{name}' of graph '{self.graph.name}' is {given}"
+            raise GraphArguments(what, f"pass an array of {value.dtype}{list(value.shape)}").at()
+        out._write(value)
+        return out
+
+    # --- values --------------------------------------------------------------------------------------------------
+
+    def _value(self, value: Expr) -> ArrayValue:
+        """A node's value; its operands have theirs."""
+        args = [self.values[each] for each in value.children]
+        match value:
+            case ArrayInput():
+                place = self.graph.inputs.index(value)
+                return self.trace.adapted(self.given[place]._read(), value.type)
+            case Const():
+                return constant(value.value, value.type)
+            case nodes.SizeNumber(extent, dtype):
+                return self.trace.number(("known", at(extent, self.sizes)), dtype)
+            case nodes.Map(op, _, dtype):
+                return self._mapped(op, args, dtype)
+            case nodes.Slice(_, starts, steps):
+                index = self._index(nodes.shape_of(value.value), (starts, steps, value.shape))
+                return self._viewed(args[0], lambda array: array[index])
+            case nodes.Transpose(_, axes):
+                return self._viewed(args[0], lambda array: array.transpose(axes))
+            case nodes.Reshape():
+                shape = self.shape(value)
+                return self._viewed(args[0], lambda array: array.reshape(shape))
+            case nodes.Broadcast():
+                shape = self.shape(value)
+                return self._viewed(args[0], lambda array: np.broadcast_to(array, shape))
+            case nodes.Fold(op, _, axes, dtype):
+                return self._folded(op, args[0], axes, dtype)
+            case nodes.Update(_, _, starts, steps, extents):
+                index = self._index(value.shape, (starts, steps, extents))
+                whole = tracer.made(self.trace, args[0])
+                whole._view(lambda array: array[index])._write(args[1])
+                return whole._read()
+        raise AssertionError(f"a graph has no {type(value).__name__}")
+
+    def _viewed(self, value: ArrayValue, step: Callable[[Array], Array]) -> ArrayValue:
+        return tracer.viewed(self.trace, value, step)
+
+    def _mapped(self, op: str, args: Sequence[ArrayValue], dtype: DType) -> ArrayValue:
+        """An op applied as the op table defines it; narrow floats are rounded after each."""
+        args = self.trace.ready(args)
+        if op == "convert":
+            return self.trace.adapted(args[0], dtype)
+        exprs = [each.expr for each in args]
+        if op == "bitcast":
+            found = widened(apply("bitcast", convert(exprs[0], args[0].dtype), target=dtype), dtype)
+        else:
+            found = rounded_to(apply(op, *exprs), dtype)
+        return self.trace.combined(Scalar(dtype, found), args)
+
+    def _folded(self, op: str, value: ArrayValue, axes: tuple[int, ...], dtype: DType) -> ArrayValue:
+        is_empty = any(value.shape[axis] == 0 for axis in axes)
+        if is_empty and op not in IDENTITIES:
+            what = f"a fold by '{op}' of no elements: {list(value.shape)} along {list(axes)}"
+            raise GraphShapes(what, "only add, multiply and bitwise ops have a value for none").at()
+        identity = constant(IDENTITIES[op], dtype) if op in IDENTITIES else None
+        return reducing.totals(self.trace, op, value, axes, dtype, identity)
+
+    def _index(self, shape: Extents, part: Any) -> tuple[slice, ...]:
+        """A slice in this call. Raises GraphShapes if it does not stay within the array."""
+        found = []
+        for axis, (extent, *given) in enumerate(zip(shape, *part, strict=True)):
+            whole, start, step, count = (at(each, self.sizes) for each in (extent, *given))
+            last = start + (count - 1) * step
+            if count < 0 or (count > 0 and not (0 <= start < whole and 0 <= last < whole)):
+                what = f"a slice of {count} elements from {start} by {step} of axis {axis}, which has {whole}"
+                raise GraphShapes(what, f"sizes are {self.sizes}").at()
+            stop = start + count * step
+            found.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0))
+        return tuple(found)
+
+
+def bound(graph: ArrayGraph, shapes: Sequence[Shape]) -> dict[str, int]:
+    """The sizes by name. Raises GraphArguments for shapes that are not as declared."""
+    sizes: dict[str, int] = {}
+    for declared, shape in zip(graph.inputs, shapes, strict=True):
+        if len(shape) != len(declared.shape):
+            raise _unlike(graph, declared, shape)
+        for extent, given in zip(declared.shape, shape, strict=True):
+            if isinstance(extent, Extent) and extent.terms == (((str(extent),), 1),):
+                sizes.setdefault(str(extent), given)
+    for declared, shape in zip(graph.inputs, shapes, strict=True):
+        if tuple(at(each, sizes) for each in declared.shape) != shape:
+            raise _unlike(graph, declared, shape, sizes)
+    return sizes
+
+
+def _unlike(graph: ArrayGraph, declared: ArrayInput, shape: Shape, sizes: Mapping[str, int] | None = None) -> Exception:
+    wanted = ", ".join(map(str, declared.shape))
+    names = sorted(frozenset().union(*map(names_of, declared.shape)))
+    known = "".join(f", where {name} is {sizes[name]}" for name in names) if sizes else ""
+    what = f"input '{declared.name}' of graph '{graph.name}' has shape [{wanted}]{known}; given {list(shape)}"
+    return GraphArguments(what, "pass an array of that shape").at()
+
+
+def _kind(array: Tracer) -> DType:
+    """The row of an array's dtype."""
+    from fusec.fusion.elementwise import known_dtype
+
+    return known_dtype(array.dtype)

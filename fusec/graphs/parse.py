@@ -1,0 +1,232 @@
+# ruff: noqa: D102 - the methods are the rules of the grammar, which graph.lark explains
+"""The text of a graph of arrays to the graph; every operation is checked as those of a program are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from fusec.base.diagnostics import counted, did_you_mean
+from fusec.base.dtypes import BY_NAME, DType
+from fusec.base.source import SourceFile, Span
+from fusec.errors.base import FusecError
+from fusec.errors.graphs import GraphShapes, GraphSyntax, GraphTypes
+from fusec.errors.language import TooLarge
+from fusec.frontends.build import Children, SyntaxBuilder
+from fusec.frontends.grammar_tables import MAX_CHARACTERS, Token, UnexpectedSymbolError
+from fusec.graphs import rules
+from fusec.graphs.extents import Extent, Size, size
+from fusec.graphs.nodes import ArrayGraph, ArrayInput, External
+from fusec.ir.expr import Const, Expr, const
+
+SCANNER = re.compile(
+    r"(?P<SPACE>\s+)|(?P<LABEL>%[0-9]+)|(?P<NUMBER>0x[0-9a-f]+|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)"
+    r'|(?P<NAME>[^\W\d]\w*|"(?:[^"\\\n]|\\.)*")|(?P<OPERATOR>//|.)'
+)
+CURE = "docs/graphs.md defines the text of a graph"
+
+
+def parse_arrays(text: str, functions: Mapping[str, Callable[..., object]] | None = None) -> ArrayGraph:
+    """The graph of a printed text. functions: those that it calls, by name. Raises GraphSyntax, at its place."""
+    file = SourceFile("graph", text)
+    if len(text) > MAX_CHARACTERS:
+        raise TooLarge(MAX_CHARACTERS, "characters").at(Span(file, 0, 1))
+    builder = GraphTextBuilder(file, functions or {})
+    try:
+        graph: ArrayGraph = builder.parse(builder.scanned(), "graph")
+    except UnexpectedSymbolError as problem:
+        end = len(text.rstrip())
+        span = Span(file, max(end - 1, 0), end) if problem.token is None else builder._at(problem.token)
+        what = "the text ends too early" if problem.token is None else f"unexpected '{problem.token.text}'"
+        raise GraphSyntax(what, CURE).at(span) from None
+    return graph
+
+
+def one(args: list[Expr]) -> Expr:
+    """The only operand. Raises GraphSyntax."""
+    if len(args) != 1:
+        raise GraphSyntax(f"{counted(len(args), 'operand')} where one belongs", CURE).at()
+    return args[0]
+
+
+class GraphTextBuilder(SyntaxBuilder):
+    """Makes the values of one text."""
+
+    grammar = "graph"
+
+    def __init__(self, file: SourceFile, functions: Mapping[str, Callable[..., object]]) -> None:
+        super().__init__(file)
+        self.functions = functions
+        self.values: dict[str, Expr] = {}  # by name or label
+        self.called: set[str] = set()
+
+    def scanned(self) -> list[Token]:
+        """The tokens of the text."""
+        words, found = self.tables().words, []
+        for match in SCANNER.finditer(self.file.text):
+            kind, text = match.lastgroup or "", match.group()
+            if kind == "SPACE":
+                continue
+            if kind == "OPERATOR" and text not in words:
+                raise GraphSyntax(f"unexpected {text!r}", CURE).at(Span(self.file, match.start(), match.end()))
+            if kind == "NAME" and text[0] == '"':
+                try:
+                    text = json.loads(text)
+                except ValueError:
+                    raise GraphSyntax(f"{text} is no name", CURE).at(Span(self.file, *match.span())) from None
+                found.append(Token("NAME", text, *match.span()))
+                continue
+            found.append(Token(words.get(text, kind), text, *match.span()))
+        return found
+
+    # --- the whole -----------------------------------------------------------------------------------------------
+
+    def graph(self, children: Children) -> ArrayGraph:
+        name, *parts = [each for each in children if each is not None]
+        inputs = tuple(each for each in parts if isinstance(each, ArrayInput))
+        outputs = tuple(each for each in parts if isinstance(each, tuple) and not isinstance(each, Token))
+        used = {each: self.functions[each] for each in self.called}
+        return ArrayGraph(name.text, inputs, outputs, used)
+
+    def input(self, children: Children) -> ArrayInput:
+        name, dtype, extents, donated = children
+        if name.text in self.values:
+            raise GraphSyntax(f"there are two inputs called '{name.text}'", "rename one").at(self._at(name))
+        made = ArrayInput(name.text, self.dtype(dtype), extents, donated is not None)
+        self.values[name.text] = made
+        return made
+
+    def output(self, children: Children) -> tuple[str, Expr]:
+        name, value = children
+        return name.text, value
+
+    def line(self, children: Children) -> None:
+        label, value = children
+        if label.text in self.values:
+            raise GraphSyntax(f"{label.text} is defined twice", "count labels up").at(self._at(label))
+        self.values[label.text] = value
+
+    # --- operations ----------------------------------------------------------------------------------------------
+
+    def mapped(self, children: Children) -> Expr:
+        op, args, target = children
+        dtype = None if target is None else self.dtype(target)
+        return self.checked(op, lambda: rules.mapped(op.text, args, dtype))
+
+    def sliced(self, children: Children) -> Expr:
+        args, index = children
+        return self.checked(None, lambda: rules.sliced(one(args), index))
+
+    def transposed(self, children: Children) -> Expr:
+        args, axes = children
+        return self.checked(None, lambda: rules.transposed(one(args), axes))
+
+    def reshaped(self, children: Children) -> Expr:
+        args, extents = children
+        return self.checked(None, lambda: rules.reshaped(one(args), extents))
+
+    def broadcast(self, children: Children) -> Expr:
+        args, extents = children
+        return self.checked(None, lambda: rules.broadcast(one(args), extents))
+
+    def folded(self, children: Children) -> Expr:
+        op, args, axes = children
+        return self.checked(op, lambda: rules.folded(op.text, one(args), axes))
+
+    def updated(self, children: Children) -> Expr:
+        args, index = children
+        if len(args) != 2:
+            raise GraphSyntax("update takes an array and its new part", CURE).at()
+        return self.checked(None, lambda: rules.updated(args[0], args[1], index))
+
+    def called_(self, children: Children) -> Expr:
+        name, args, at, dtype, extents = children
+        if name.text not in self.functions:
+            cure = "pass it in functions={'" + name.text + "': ...}"
+            raise GraphSyntax(f"the function '{name.text}' is not given", cure).at(self._at(name))
+        self.called.add(name.text)
+        return External(name.text, tuple(args), int(at.text), self.dtype(dtype), extents)
+
+    def checked(self, at: Token | None, make: Callable[[], Expr]) -> Expr:
+        """What is made, or why it cannot be, at its place in the text."""
+        try:
+            return make()
+        except FusecError as problem:
+            if isinstance(problem.error, (GraphShapes, GraphTypes)) and at is not None:
+                raise problem.error.at(self._at(at)) from None
+            raise
+
+    def part(self, children: Children) -> rules.Index:
+        starts, steps, extents = children
+        return starts, steps, extents
+
+    def arguments(self, children: Children) -> list[Expr]:
+        return [each for each in children if each is not None]
+
+    def dtype(self, name: Token) -> DType:
+        """A dtype by name. Raises GraphSyntax."""
+        found = BY_NAME.get(name.text)
+        if found is None:
+            cure = did_you_mean(name.text, BY_NAME) or CURE
+            raise GraphSyntax(f"there is no dtype '{name.text}'", cure).at(self._at(name))
+        return found
+
+    # --- operands ------------------------------------------------------------------------------------------------
+
+    def label(self, children: Children) -> Expr:
+        (name,) = children
+        if name.text in ("true", "false"):
+            return const(name.text == "true", BY_NAME["bool"])
+        found = self.values.get(name.text)
+        if found is None:
+            raise GraphSyntax(f"{name.text} is not defined here", "define a value before it is used").at(self._at(name))
+        return found
+
+    name = label
+
+    def constant(self, children: Children) -> Const:
+        kind, minus, number = children
+        dtype, text = self.dtype(kind), number.text
+        if text[:2] == "0x":
+            return Const(int(text, 16), dtype)
+        try:
+            value = int(text) if dtype.is_integer else float(text)
+        except ValueError:
+            raise GraphSyntax(f"{text} is no {dtype}", CURE).at(self._at(number)) from None
+        return const(-value if minus else value, dtype)
+
+    def size(self, children: Children) -> Expr:
+        return rules.number_of(children[0])
+
+    # --- extents -------------------------------------------------------------------------------------------------
+
+    def extents(self, children: Children) -> tuple[Size, ...]:
+        return tuple(each for each in children if each is not None)
+
+    def negative(self, children: Children) -> Size:
+        return children[1] * -1  # type: ignore[no-any-return]
+
+    def plus(self, children: Children) -> Size:
+        return children[0] + children[2]  # type: ignore[no-any-return]
+
+    def minus(self, children: Children) -> Size:
+        return children[0] - children[2]  # type: ignore[no-any-return]
+
+    def times(self, children: Children) -> Size:
+        return children[0] * children[1]  # type: ignore[no-any-return]
+
+    def quotient(self, children: Children) -> Size:
+        divisor = self.integer(children[1:])
+        if divisor == 0:
+            raise GraphSyntax("an extent divided by 0", "divide by a positive integer").at(self._at(children[1]))
+        return children[0] // divisor  # type: ignore[no-any-return]
+
+    def integer(self, children: Children) -> int:
+        (number,) = children
+        if not number.text.isdigit():
+            raise GraphSyntax(f"{number.text} is no integer", CURE).at(self._at(number))
+        return int(number.text)
+
+    def extent_name(self, children: Children) -> Extent:
+        return size(children[0].text)

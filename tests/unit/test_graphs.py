@@ -1,0 +1,193 @@
+"""Graphs of arrays: what compiles runs in place where it may, and every mistake is an error that says the cure."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec import graph
+
+
+def affine():
+    made = graph.Graph("affine")
+    x, b = made.input("x", "float32", ("n", 3)), made.input("b", "float32", (3,))
+    made.output(made.apply("maximum", x * 2.0 + b, 0.0), "y")
+    return made
+
+
+def heat(donated):
+    made = graph.Graph("heat")
+    u = made.input("u", "float64", ("n",), donated=donated)
+    made.output(u.updated(slice(1, -1), u[1:-1] + (u[:-2] - 2.0 * u[1:-1] + u[2:]) * 0.25))
+    return made.compile()
+
+
+def test_a_graph_is_one_kernel_for_all_sizes_and_its_text_reads_back():
+    made = affine()
+    f, again = made.compile(), graph.parse(str(made)).compile()
+    rng = np.random.default_rng(1)
+    for n in (0, 1, 5, 1000):
+        x, b = rng.standard_normal((n, 3)).astype("f4"), rng.standard_normal(3).astype("f4")
+        wanted = np.maximum(x * np.float32(2) + b, np.float32(0))
+        for each in (f, again, pickle.loads(pickle.dumps(f))):
+            np.testing.assert_array_equal(each(x, b), wanted)
+    assert f.explain(x, b).launches == 1
+    assert str(graph.parse(str(made))) == str(made)
+
+
+def test_results_go_to_out_and_to_donated_inputs():
+    f = affine().compile()
+    x, b, out = np.ones((4, 3), "f4"), np.zeros(3, "f4"), np.empty((4, 3), "f4")
+    for _ in range(3):
+        assert f(x, b, out=out) is out
+        assert (out == 2).all()
+        x += 1
+        assert (f(x, b, out=x) == 4).all()
+        x[...] = 1
+    u = np.arange(9.0) ** 2
+    wanted = u.copy()
+    wanted[1:-1] += (u[:-2] - 2 * u[1:-1] + u[2:]) * 0.25
+    kept = u.copy()
+    found = heat(donated=False)(u)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(u, kept)
+    assert heat(donated=True)(u) is u
+    np.testing.assert_array_equal(u, wanted)
+
+
+def test_sizes_are_numbers_that_kernels_take():
+    made = graph.Graph("mean")
+    x = made.input("x", "float64", ("n", "m"))
+    made.output(x.sum(axis=1) / made.number("m").astype("float64"))
+    made.output(made.number(x.shape[0] * 2 - 1))
+    f = made.compile()
+    for shape in ((2, 3), (5, 7)):
+        x = np.arange(np.prod(shape), dtype=float).reshape(shape)
+        mean, count = f(x)
+        np.testing.assert_array_equal(mean, x.sum(axis=1) / shape[1])
+        assert (count, count.dtype) == (2 * shape[0] - 1, np.int64)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64", "bool"])
+def test_every_dtype_is_stored_and_computed_as_kernels_do(dtype):
+    made = graph.Graph("mixed")
+    x = made.input("x", dtype, ("n",))
+    made.output(x ^ x if dtype == "bool" else x * x + x)
+    made.output(x.astype("float32"))
+    first, second = made.compile()(x := np.ones(5, made._inputs[0].type.numpy))
+    assert first.dtype == x.dtype
+    assert second.tolist() == [1.0] * 5
+
+
+def test_narrow_floats_are_rounded_after_each_operation():
+    made = graph.Graph("narrow")
+    x = made.input("x", "float16", ("n",))
+    made.output(x + x * x)
+    value = np.full(3, 1.0009766, "f2")
+    np.testing.assert_array_equal(made.compile()(value), value + value * value)
+
+
+def test_texts_are_those_of_a_call_with_the_sizes_given():
+    f = affine().compile()
+    x, b = np.ones((2, 3), "f4"), np.zeros(3, "f4")
+    assert "kernels" in str(fusec.explain(f, x, b))
+    assert "__global__" in f.source("cuda", n=10)
+    assert "kernel void" in f.source("metal")
+    assert "define" in f.source("llvm")
+    with pytest.raises(fusec.FusecError, match="has no size 'k'"):
+        f.source("cuda", k=10)
+    np.testing.assert_array_equal(fusec.simulate(f)(x, b), f(x, b))
+
+
+def mistakes():
+    made = graph.Graph("wrong")
+    x, n = made.input("x", "float32", ("n", 3)), made.input("i", "int32", ("m",))
+    return made, x, n
+
+
+@pytest.mark.parametrize(
+    ("code", "make"),
+    [
+        ("F760", lambda g, x, i: x + i),
+        ("F760", lambda g, x, i: i / i),
+        ("F760", lambda g, x, i: i + 0.5),
+        ("F760", lambda g, x, i: g.apply("maximun", x, x)),
+        ("F760", lambda g, x, i: g.apply("maximum", x)),
+        ("F760", lambda g, x, i: g.apply("where", x, x, x)),
+        ("F760", lambda g, x, i: x.fold("subtract")),
+        ("F760", lambda g, x, i: g.input("y", "float33", ())),
+        ("F760", lambda g, x, i: g.input("y", "int8", ()) + 1000),
+        ("F761", lambda g, x, i: x + i.astype("float32")),
+        ("F761", lambda g, x, i: x.reshape(-1, 7)),
+        ("F761", lambda g, x, i: x.transpose(0, 0)),
+        ("F761", lambda g, x, i: x.sum(axis=2)),
+        ("F761", lambda g, x, i: x[:, 5]),
+        ("F761", lambda g, x, i: x[0, 0, 0]),
+        ("F761", lambda g, x, i: x[np.zeros(3)]),
+        ("F761", lambda g, x, i: x.broadcast_to((3,))),
+        ("F761", lambda g, x, i: g.input("y", "int8", ("2n",))),
+        ("F764", lambda g, x, i: graph.Graph("other").input("y", "float32", ()) + x),
+        ("F764", lambda g, x, i: g.input("x", "int8", ())),
+        ("F764", lambda g, x, i: graph.Graph("no name")),
+        ("F764", lambda g, x, i: g.compile()),
+        ("F764", lambda g, x, i: bool(x)),
+    ],
+)
+def test_mistakes_have_a_code_and_a_hint(code, make):
+    with pytest.raises(fusec.FusecError) as caught:
+        make(*mistakes())
+    assert caught.value.code == code
+    assert caught.value.hint
+
+
+def test_sizes_that_no_input_decides_are_refused_by_name():
+    made = graph.Graph("wrong")
+    made.output(made.input("x", "float32", ("n",)).reshape(1, -1).broadcast_to(("k", "n")))
+    with pytest.raises(fusec.FusecError, match="axis of size 'k'"):
+        made.compile()
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ((np.ones((2, 4), "f4"), np.ones(3, "f4")), r"has shape \[n, 3\], where n is 2; given \[2, 4\]"),
+        ((np.ones((2, 3)), np.ones(3, "f4")), "is float32, given float64"),
+        ((np.ones((2, 3), "f4"),), "takes 2 arguments, given 1"),
+        ((1.0, 2.0), "has shape|without arrays|is no array"),
+    ],
+)
+def test_arguments_unlike_the_inputs_are_refused(args, text):
+    with pytest.raises(fusec.FusecError, match=text) as caught:
+        affine().compile()(*args)
+    assert caught.value.code == "F763"
+
+
+def test_a_slice_outside_of_this_calls_array_is_refused():
+    made = graph.Graph("late")
+    made.output(made.input("x", "int32", ("n",))[5:])
+    f = made.compile()
+    assert f(np.arange(7, dtype="i4")).tolist() == [5, 6]
+    with pytest.raises(fusec.FusecError, match="a slice of -2 elements"):
+        f(np.arange(3, dtype="i4"))
+    assert f(np.arange(6, dtype="i4")).tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("graph f(x: float32[n]) { return y = %1 }", "%1 is not defined"),
+        ("graph f(x: float32[n]) { %1 = add(x) return y = %1 }", "takes 2 operands"),
+        ("graph f(x: float33[n]) { return y = x }", "no dtype 'float33'"),
+        ("graph f(x: float32[n]) { %1 = reshape(x, x) to [n] return y = %1 }", "2 operands where one belongs"),
+        ("graph f(x: float32[n]) { %1 = add(x, x) %1 = add(x, x) return y = %1 }", "defined twice"),
+        ("graph f(x: float32[n // 0]) { return y = x }", "divided by 0"),
+        ("graph f(x: float32[n]) {", "ends too early"),
+        ("graph f(x: float32[n]) { return y = x } ;", "unexpected ';'"),
+        ("graph f(x: float32[n]) { %1 = call g(x) result 0 as int8[] return y = %1 }", "'g' is not given"),
+    ],
+)
+def test_texts_with_mistakes_are_refused_at_their_place(text, found):
+    with pytest.raises(fusec.FusecError) as caught:
+        graph.parse(text)
+    assert found in str(caught.value)
