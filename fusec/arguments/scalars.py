@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable
 from typing import NoReturn
@@ -12,6 +13,7 @@ import numpy as np
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import FLOAT64, INT64, DType
 from fusec.errors.arguments import ScalarDoesNotFit, ScalarOfWrongKind
+from fusec.errors.reductions import FlagNotBool
 
 Number = bool | int | float | complex
 SCALAR_TYPES = (bool, int, float, complex, np.generic)
@@ -54,6 +56,22 @@ def _range_of(value: object, dtype: DType) -> str:
     info = np.iinfo(dtype.numpy)
     also = isinstance(value, int) and dtype == INT64 and 0 < value < 1 << 64
     return f"{dtype} holds {info.min} to {info.max}" + ("; np.uint64(...) passes a larger one" if also else "")
+
+
+FLAGS = {
+    "keepdims": "keepdims=True keeps the reduced axes, with one element each",
+    "reverse": "reverse=True begins at the end of the axis",
+}
+
+
+def flag(given: object, keyword: str, kernel: str) -> bool:
+    """The value of an option that is true or false: a bool, or an integer as one. Raises FlagNotBool."""
+    if isinstance(given, (bool, np.bool_)):
+        return bool(given)
+    try:
+        return bool(operator.index(given))  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise FlagNotBool(kernel, keyword, repr(given), FLAGS[keyword]).at() from reason
 
 
 def as_array(value: object, param: str, kernel: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:

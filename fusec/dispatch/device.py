@@ -92,8 +92,10 @@ def run(
     return outputs if call.given else tuple(cuda.deliver(call.like, each) for each in outputs)
 
 
-def planned(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> DevicePlan:
-    """The plan of a call; nothing is run, and outputs are not allocated."""
+def planned(
+    kernel: KernelSpec, args: tuple[object, ...], size: int | Shape, block_size: int | None
+) -> tuple[DevicePlan, int]:
+    """The plan of a call, and the threads of its blocks; nothing is run, and outputs are not allocated."""
     call = _read(kernel, args, size, None)
     if not call.given:
         shape, device = call.shape, call.device
@@ -101,7 +103,8 @@ def planned(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> 
             dtype = call.types[param.name]
             strides = strides_in_order(shape, order, dtype.nbytes)
             call.arrays[position] = cuda.DeviceArray(0, shape, strides, dtype, device, False, None, None, None)
-    return _plan(call)
+    plan = _plan(call)
+    return plan, cuda.threads_of_block(plan.module, call.device, block_size)
 
 
 def _read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape, stream: object) -> DeviceCall:

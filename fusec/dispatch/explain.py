@@ -87,6 +87,15 @@ def place_of(plan: object, plans: Sequence[object]) -> str:
     return f"{places[0] if places else len(plans)} of {len(plans)}"
 
 
+def block_text(threads: int, asked: int | None) -> str:
+    """How many threads a block has, and why they are not as many as the call asks for, if it does."""
+    shown = counted(threads, "thread")
+    if asked is None or threads == asked:
+        return shown
+    why = "the most that the kernel can run" if threads < asked else "whole groups that work together"
+    return f"{shown}: {why} (block_size={asked})"
+
+
 def _space(space: Space, block: int) -> str:
     """block: positions of a block if each element is one, else 0."""
     shape, merged = space.shape, space.extents

@@ -76,7 +76,7 @@ class NotedAxisCall:
 
     def explained(self) -> Explanation:
         """The report of the call."""
-        return self.kernel.explained(self.args, self.along)
+        return self.kernel.explained((*self.args, *outputs_of(self.out)), self.along)
 
     def shown(self, target: str) -> ShownKernels:
         """The kernels of the call."""

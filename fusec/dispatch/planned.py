@@ -113,8 +113,10 @@ def brief(error: FusecError | ImportError) -> FusecError | ImportError:
     return error if debug.level() else error.with_traceback(None)
 
 
-def block_size_of(given: object) -> int:
-    """Threads of a block, the same limits on every device; raises BadBlockSize."""
+def block_size_of(given: object) -> int | None:
+    """Threads of a block, if a call asks for a number of them; the same limits on every device. Raises BadBlockSize."""
+    if given is None:
+        return None
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= MAX_BLOCK:
         raise BadBlockSize(shown_number(given)).at()
     return int(given)
@@ -227,8 +229,10 @@ class Planned(ShowsElements, KernelSpec):
         )
         return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
 
-    def explained(self, args: tuple[object, ...], size: int | tuple[int, ...] = -1) -> Explanation:
-        """Report how a call with these arguments runs; nothing is run."""
+    def explained(
+        self, args: tuple[object, ...], size: int | tuple[int, ...] = -1, block_size: int | None = None
+    ) -> Explanation:
+        """Report how a call with these arguments runs; nothing is run. size, block_size: see `run`."""
         with locks.lock:
             from fusec.dispatch import explain
 
@@ -236,11 +240,12 @@ class Planned(ShowsElements, KernelSpec):
             with locks.lock:
                 from fusec.dispatch import device
 
-            there = device.planned(self, args, size)
+            there, threads = device.planned(self, args, size, block_size)
             self.remember(there.spec)
             report = explain.explain(self, there.module.kernel, there.space, there.spec)
             place = explain.place_of(there, self.device_plans.values())
-            return replace(report, path=explain.ON_DEVICE, plan=place)
+            lines = (*report.lines, ("block", explain.block_text(threads, block_size)))
+            return replace(report, lines=lines, path=explain.ON_DEVICE, plan=place)
         call = host.read(self, args, size)
         here = self.plan(call)
         report = explain.explain(self, here.executable.kernel, here.space, here.spec(call.numbers, self.fp))

@@ -210,7 +210,7 @@ class AxisKernel(AxisSpec):
         with locks.lock:
             from fusec.dispatch import device_axis
 
-        return self.device_plan(device_axis.read(self, args, (), along, None))
+        return self.device_plan(device_axis.read(self, args[: self.nin], args[self.nin :], along, None))
 
     def explained(self, args: tuple[object, ...], along: Along) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""

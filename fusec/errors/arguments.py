@@ -50,21 +50,24 @@ class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
 
     message = "Wrong arguments: {what}'{name}' takes no keyword {keyword!r}"
     keyword: str
-    cure: str = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
+    cure: str
     what: str = "kernel "  # "" for a decorator or a constructor
 
 
 def unknown_keyword(
-    name: str, keyword: str, known: Sequence[str], without: Mapping[str, str] | None = None
+    name: str, keyword: str, known: Sequence[str], without: Mapping[str, str] | None = None, also: str = ""
 ) -> UnknownKeyword:
     """The error for a keyword that a public function does not take; `known` lists those that it takes.
 
-    without: for a built-in function, what to do instead, by keyword.
+    without: for a kernel or a built-in function, what to do instead, by keyword. also: the end of the hint.
     """
     listed = [f"{each}=" for each in known] or ["no keywords"]
     takes = " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
-    cure = (without or {}).get(keyword) or f"{did_you_mean(keyword, known)} a call takes {takes}".lstrip()
+    cure = (without or {}).get(keyword) or f"{did_you_mean(keyword, known)} a call takes {takes}{also}".lstrip()
     return UnknownKeyword(name, keyword, cure, "" if without is None else "kernel ")
+
+
+POSITIONAL = "; inputs and outputs are positional"  # of kernels of strings
 
 
 class UnsupportedArgument(OfParameter, code="F202", exception=FusecTypeError):

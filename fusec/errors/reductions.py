@@ -168,12 +168,13 @@ class NotOneNumber(Named, code="F256", exception=FusecTypeError):
     cure: str
 
 
-class KeepdimsNotBool(Named, code="F257", exception=FusecTypeError):
-    """A keepdims= that is neither true nor false."""
+class FlagNotBool(Named, code="F257", exception=FusecTypeError):
+    """A keepdims= or reverse= that is neither true nor false."""
 
-    message = "keepdims= of '{name}' must be True or False, not {given}"
-    hint = "keepdims=True keeps the reduced axes, with one element each"
+    message = "{keyword}= of '{name}' must be True or False, not {given}"
+    keyword: str
     given: str
+    cure: str
 
 
 class ContractedAxis(Named, code="F258"):

@@ -19,6 +19,7 @@ from fusec.base.dtypes import DType
 from fusec.dispatch import checked
 from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing
+from fusec.errors.arguments import unknown_keyword
 from fusec.errors.base import FusecError
 from fusec.errors.fusing import (
     ArgumentsOfExpression,
@@ -44,6 +45,7 @@ Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
 
 MAX_KNOWN = 512  # texts whose kernels are kept
+KEYWORDS = ("out", "order", "casting")  # of calls
 WITHOUT = {  # what expressions do not take, and what to do instead
     "bounds": "an expression has no indices that could lie outside of an array",
     "fp": 'expressions give the bits of fp="strict"; ElementwiseKernel takes other modes',
@@ -215,7 +217,7 @@ class NumExpr(KernelCaller):
         """The value for these arguments. options: numexpr's ex_uses_vml, which makes no difference."""
         try:
             for name in options.keys() - {"ex_uses_vml"}:
-                cure = WITHOUT.get(name, "a call takes out=, order= and casting=")
+                cure = unknown_keyword(NAME, name, KEYWORDS, WITHOUT).cure
                 raise BadOption(f"Unknown keyword argument '{name}'", cure).at()
             if tuple(map(type, args)) == self._types and tuple(map(dtype_of_array, args)) == self._dtypes:
                 values = self._sorted(args)
@@ -242,6 +244,10 @@ class NumExpr(KernelCaller):
             name: _converted(name, value, dtype, casting)
             for (name, dtype), value in zip(self.signature, args, strict=True)
         }
+
+    def call_keywords(self) -> Sequence[str]:
+        """Those of every expression."""
+        return KEYWORDS
 
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call of the same expression without its fast paths."""

@@ -115,15 +115,19 @@ class Fused(KernelCaller, Traced):
 
     @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        for option in options:
-            if option in WITHOUT and option not in self.params and not takes_any(self._function):
-                raise NotTraceable(f"{self.name}() takes no keyword {option!r}", WITHOUT[option]).at()
+        self._accept(options)
         recording = RECORDING.get()
         if recording is not None:
             return recording.called(self._function)(*args, **options)
         plan, flat = self._plan(CallArguments(args, options, self._objects, self._function))
         plan.used = self._time
         return plan.run(flat)
+
+    def _accept(self, options: Mapping[str, Any]) -> None:
+        """Raise NotTraceable for an option of kernels that the function itself does not take."""
+        for option in options:
+            if option in WITHOUT and option not in self.params and not takes_any(self._function):
+                raise NotTraceable(f"{self.name}() takes no keyword {option!r}", WITHOUT[option]).at()
 
     def _plan(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
         """The plan of a call, made at the first of its kind, and its arrays and numbers."""
@@ -190,6 +194,7 @@ class Fused(KernelCaller, Traced):
         from fusec.dispatch.explain import place_of
         from fusec.fusion.report import report
 
+        self._accept(options)
         plan, _ = self._plan(CallArguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
@@ -198,9 +203,14 @@ class Fused(KernelCaller, Traced):
         plans = [plan for each in self._plans.values() for plan in each]
         return replace(report(self.name, plan), plan=place_of(plan, plans))
 
+    def call_keywords(self) -> Sequence[str] | None:
+        """The parameters of the function."""
+        return None if takes_any(self._function) else self.params
+
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call whose kernels have no fast paths; one that does not run assigns nothing outside of the function."""
         interceptor = present()
+        self._accept(options)
         plan, flat = self._plan(CallArguments(tuple(args), options, self._objects, self._function))
         steps = tuple(step.without_fast_path() for step in plan.steps)
         stores = plan.stores if interceptor is None or interceptor.runs else ()

@@ -12,16 +12,16 @@ import numpy as np
 
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import Form, dtype_of, form_of, is_contained
+from fusec.arguments.operands import Form, dtype_of, form_of, is_contained, outputs_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
-from fusec.arguments.signature import Parameter, Signature, Takes, types_named
+from fusec.arguments.signature import Parameter, Takes, types_named
 from fusec.base import dtypes, locks
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
-from fusec.base.records import dataclass, field
+from fusec.base.records import dataclass
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import checked
@@ -30,13 +30,13 @@ from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
 from fusec.dispatch.shown import Showing, ShownKernels
-from fusec.dispatch.spec import MAX_PLANS
-from fusec.errors.arguments import WITHOUT, UnknownTypeName
-from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
+from fusec.errors.arguments import WITHOUT
+from fusec.errors.python import ArgumentMissing, BadParameter, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import signature as declared
 from fusec.frontends.python.definition import Capture, PythonDefinition
+from fusec.kernels.function_signature import FunctionSignature, dtype_named
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -45,74 +45,6 @@ if TYPE_CHECKING:
 RESERVED = ("out", "stream", "block_size")
 NAMES = ("__module__", "__qualname__")  # which a copy has too
 MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
-
-
-@dataclass(frozen=True)
-class FunctionSignature(Signature):
-    """The parameters of one variant; dtypes of results are inferred."""
-
-    definition: PythonDefinition | None = None
-    adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
-    inferred: Recent[object, dict[str, DType]] = field(default_factory=lambda: Recent(MAX_PLANS), compare=False)
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{param.name}: {param.dtype}" if param.dtype else param.name for param in self.inputs)
-        return f"{self.name}({shown})"
-
-    def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
-        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for outputs to allocate).
-
-        A Python number takes the dtype that it meets, if that is one alone. Raises TypeMismatch, CannotStore, and what
-        the text is refused with for these types.
-        """
-        pairs = list(zip(self.params, given, strict=True))
-        types: dict[str, DType] = {}
-        for param, dtype in pairs[: len(self.inputs)]:
-            if param.dtype is not None and dtype is not None:
-                super()._bind_one(param, dtype, {})
-            known = param.dtype or dtype
-            if known is not None:
-                types[param.name] = known
-        return self.with_results(types, {param.name: dtype for param, dtype in pairs[len(self.inputs) :]})
-
-    def with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
-        """The dtypes of all parameters; outputs: those of the given outputs."""
-        key = (*types.items(), None, *outputs.items())
-        found = self.inferred.get(key) or self.inferred.keep(key, self._with_results(types, outputs))
-        return dict(found)
-
-    def _with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
-        from fusec.frontends.python.lower import infer
-
-        assert self.definition is not None, "a variant has a definition"
-        found = infer(self.definition, types, {})
-        types.update(found.numbers)
-        for name, dtype in zip(self.definition.outputs, found.results, strict=True):
-            wanted = outputs.get(name) or dtype
-            if not np.can_cast(dtype.numpy, wanted.numpy, "same_kind"):
-                raise CannotStore(self.name, dtype.name, wanted.name).at()
-            types[name] = wanted
-        types = {param.name: types[param.name] for param in self.params}
-        self.adapted[tuple(types.items())] = found.single
-        return types
-
-    def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
-        """Parameter name -> dtype, from a mapping of parameter names to dtypes."""
-        bound = {
-            param.name: param.dtype or dtype_named(param.name, types[param.name])
-            for param in self.inputs
-            if param.dtype is not None or param.name in types
-        }
-        return self.with_results(bound, {})
-
-
-def dtype_named(param: str, given: object) -> DType:
-    """A dtype from its name, a NumPy dtype or a type. Raises UnknownTypeName."""
-    name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
-    found = dtypes.BY_NAME.get({"float": "float64", "int": "int64", "complex": "complex128"}.get(name, name))
-    if found is None:
-        raise UnknownTypeName(str({param: name}), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
-    return found
 
 
 @dataclass(frozen=True)
@@ -264,15 +196,8 @@ class Elementwise(Public, ShowsElements, ShortWays):
     ) -> object:
         if named:
             self.check_named(named)
-        outputs, args = self._outputs_after(args), args[: len(self.params)]
-        if out is not None:
-            if outputs:
-                raise UnexpectedArgument.twice(self.name, "out=").at()
-            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-            if len(outputs) != len(self.outputs):
-                found, wanted = (counted(len(each), "array") for each in (outputs, self.outputs))
-                raise UnexpectedArgument(self.name, f"out= of {found}", f"pass {wanted}").at()
-        threads = None if block_size is None else block_size_of(block_size)
+        outputs, args = self._given_outputs(args, out), args[: len(self.params)]
+        threads = block_size_of(block_size)
         given = (*args, *named.values())
 
         def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
@@ -311,7 +236,12 @@ class Elementwise(Public, ShowsElements, ShortWays):
         return variant.run(args, size, stream, threads)
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> tuple[object, ...]:
-        """The function of numbers alone, as NumPy scalars; Python's numbers adapt to NumPy's among them, if any."""
+        """The function of numbers alone, as NumPy scalars."""
+        found = self.launch(*self._with_arrays(inputs, variant), -1, None, None)
+        return tuple(each[()] for each in found)  # type: ignore[index]
+
+    def _with_arrays(self, inputs: tuple[object, ...], variant: Variant) -> tuple[Variant, tuple[object, ...]]:
+        """The variant for numbers as arrays, and these; Python's numbers adapt to NumPy's among them, if any."""
         arrays: dict[str, object] = {}
         adapts = any(isinstance(value, np.generic) for value in inputs)
         for param, value in zip(variant.in_params, inputs, strict=True):
@@ -325,9 +255,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
                 arrays[param.name] = as_array(value, param.name, self.name)
         if not arrays:
             raise BadParameter(f"'{self.name}' got no arguments", "pass an array or a number").at()
-        variant, args, _ = self.bound((), arrays)
-        found = self.launch(variant, args, -1, None, None)
-        return tuple(each[()] for each in found)  # type: ignore[index]
+        return self.bound((), arrays)[:2]
 
     def check_named(self, named: Mapping[str, object]) -> None:
         """Raise UnexpectedArgument for a keyword that is no parameter."""
@@ -341,7 +269,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
         """The variant for these arguments, its inputs, and the positional outputs."""
         self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
-        outputs = self._outputs_after(args)
+        outputs = self._given_outputs(args)
         if named:
             self.check_named(named)
         for name, value in named.items():
@@ -352,14 +280,22 @@ class Elementwise(Public, ShowsElements, ShortWays):
         variant = self._variants.get(forms) or self._variant(forms)
         return variant, tuple(given[name] for name in self.params if name in given), outputs
 
-    def _outputs_after(self, args: tuple[object, ...]) -> tuple[object, ...]:
-        """The outputs that follow the inputs by position. Raises UnexpectedArgument."""
+    def _given_outputs(self, args: tuple[object, ...], out: object = None) -> tuple[object, ...]:
+        """The outputs that follow the inputs by position, or those of out=. Raises UnexpectedArgument."""
         outputs = args[len(self.params) :]
         if outputs and len(outputs) != len(self.outputs):
             cure = (
                 f"it takes {counted(len(self.params), 'argument')}, then {counted(len(self.outputs), 'output')} if any"
             )
             raise UnexpectedArgument(self.name, counted(len(args), "argument"), cure).at()
+        if out is None:
+            return outputs
+        if outputs:
+            raise UnexpectedArgument.twice(self.name, "out=").at()
+        outputs = outputs_of(out)
+        if len(outputs) != len(self.outputs):
+            found, wanted = (counted(len(each), "array") for each in (outputs, self.outputs))
+            raise UnexpectedArgument(self.name, f"out= of {found}", f"pass {wanted}").at()
         return outputs
 
     def form(self, name: str, value: object) -> Form:
@@ -470,10 +406,16 @@ class Elementwise(Public, ShowsElements, ShortWays):
         return "array"
 
     @hide_internal_frames
-    def explain(self, *args: object, **named: object) -> Explanation:
+    def explain(
+        self, *args: object, out: object = None, stream: object = None, block_size: object = None, **named: object
+    ) -> Explanation:
         """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
-        variant, inputs, outputs = self.bound(args, named)
-        return variant.explained((*inputs, *outputs))
+        del stream
+        outputs, threads = self._given_outputs(args, out), block_size_of(block_size)
+        variant, inputs, _ = self.bound(args[: len(self.params)], named)
+        if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            variant, inputs = self._with_arrays(inputs, variant)
+        return variant.explained((*inputs, *outputs), -1, threads)
 
     @property
     def cached_codes(self) -> dict[str, str]:

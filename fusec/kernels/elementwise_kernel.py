@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fusec.arguments.annotations import ElementwiseOptions, Foreign, Given, Number, Output
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import is_contained
+from fusec.arguments.operands import is_contained, outputs_of
 from fusec.arguments.signature import Parameter, Signature, join
 from fusec.base.diagnostics import shown_number
 from fusec.base.kernel_abi import Fp
@@ -25,15 +25,16 @@ from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
 from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import (
+    POSITIONAL,
     WITHOUT,
     BadSize,
     DefinitionNotText,
     InvalidKernelName,
     OutGivenTwice,
     ReservedParameterName,
-    UnknownKeyword,
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
+    unknown_keyword,
 )
 from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.params import parse_params
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.fast_path_device import CachedCall
 
+OPTIONS = ("size", "out", "stream", "block_size")  # of calls
 MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
 
 KEYWORDS = frozenset(
@@ -131,7 +133,8 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """Run for every element; returns the output, or a tuple of several.
 
         args: the inputs, or inputs and outputs: arrays and numbers. size: how often to run, if and only if all arrays
-        are raw. out: the output array, or a tuple of them. stream, block_size: for arrays on a GPU.
+        are raw. out: the output array, or a tuple of them. stream, block_size: for arrays on a GPU, whose blocks have
+        at most 256 threads.
         Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
         """
         return self._fast(*args, **kwargs)
@@ -139,7 +142,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     @hide_internal_frames
     def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
-            return self._from_keywords(args, **kwargs)
+            return self._run(*self._from_keywords(args, **kwargs))
         return self._run(args, -1, None, None)
 
     def _from_keywords(
@@ -150,10 +153,11 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         block_size: object = None,
         out: object = None,
         **unknown: object,
-    ) -> object:
+    ) -> tuple[tuple[object, ...], int, object, int | None]:
+        """Inputs with the outputs, if any are given; size, stream, and threads of a block."""
         for keyword in unknown:
-            raise UnknownKeyword(self.name, keyword, WITHOUT.get(keyword, UnknownKeyword.cure)).at()
-        threads = None if block_size is None else block_size_of(block_size)
+            raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT, POSITIONAL).at()
+        threads = block_size_of(block_size)
         if size is None:
             size = -1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not -1 <= size < MAX_SIZE:
@@ -161,11 +165,11 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         if out is not None:
             if len(args) != self.nin:
                 raise (OutGivenTwice(self.name) if len(args) == self.nargs else self.wrong_number(len(args))).at()
-            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            outputs = outputs_of(out)
             if len(outputs) != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
             args = (*args, *outputs)
-        return self._run(args, int(size), stream, threads)
+        return args, int(size), stream, threads
 
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
@@ -217,11 +221,12 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     # --- looking inside ------------------------------------------------------------------------------------------
 
     @hide_internal_frames
-    def explain(self, *args: object, size: int = -1) -> Explanation:
+    def explain(self, *args: object, out: object = None, **options: Unpack[ElementwiseOptions]) -> Explanation:
         """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
+        args, size, _, threads = self._from_keywords(args, out=out, **options)
         if len(args) not in (self.nin, self.nargs):
             raise self.wrong_number(len(args)).at()
-        return self.explained(args, size)
+        return self.explained(args, size, threads)
 
     def __repr__(self) -> str:
         return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"

@@ -17,8 +17,8 @@ REFUSED = "no native entry"  # the topic of reports that say why
 def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
     """Report how a call runs, as a printable value: types, merged axes, launched kernels, bytes moved.
 
-    kernel: a kernel of any kind, a decorated, fused or built-in function, or a NumExpr. args, options: those of the
-    call; arrays of any shape and dtype, axis= where the kernel takes it. The call does not run, but its code is
+    kernel: a kernel of any kind, a decorated, fused or built-in function, or a NumExpr. args, options: all those of the
+    call, such as axis=, out= and block_size=; arrays of any shape and dtype. The call does not run, but its code is
     compiled and kept, as by a call. docs/speed.md explains the lines.
     The report shows where the code came from (memory, the disk cache, the compiler) and in how many milliseconds, how
     many kernels the call launches, which of the kernel's plans it takes, and whether calls of this kind get a native

@@ -96,12 +96,16 @@ class Explicit(Elementwise):
     @hide_internal_frames
     def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
         variant, inputs, grid = self.prepared(args, named)
-        threads = None if block_size is None else block_size_of(block_size)
+        self.launch(variant, inputs, grid, stream, self._threads(block_size))
+        return None
+
+    def _threads(self, block_size: object) -> int | None:
+        """The threads of a block that a call asks for, if it does. Raises UnexpectedArgument."""
+        threads = block_size_of(block_size)
         if threads is not None and self.block:
             cure = f"its blocks have {block_text(self.block)} positions, as block= of fusec.kernel says"
             raise UnexpectedArgument(self.name, "block_size=", cure).at()
-        self.launch(variant, inputs, grid, stream, threads)
-        return None
+        return threads
 
     def prepared(
         self, args: tuple[object, ...], named: Mapping[str, object]
@@ -160,10 +164,11 @@ class Explicit(Elementwise):
         return super().form(name, value)
 
     @hide_internal_frames
-    def explain(self, *args: object, **named: object) -> Explanation:
+    def explain(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> Explanation:
         """Report how a call with these arguments runs: the grid, lanes, types, bytes moved. Nothing is run."""
+        del stream
         variant, inputs, grid = self.prepared(args, named)
-        return variant.explained(inputs, grid)
+        return variant.explained(inputs, grid, self._threads(block_size))
 
     # --- variants ------------------------------------------------------------------------------------------------
 

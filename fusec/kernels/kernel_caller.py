@@ -15,7 +15,7 @@ from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.dispatch.interception import intercepted
 from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing, ShownKernels
-from fusec.errors.arguments import NoKernel
+from fusec.errors.arguments import NoKernel, unknown_keyword
 from fusec.errors.python import ArgumentMissing, UnexpectedArgument
 
 if TYPE_CHECKING:
@@ -81,7 +81,15 @@ class KernelCaller(Public):
         parameters to pass by value. options: of the call, such as axis=. Raises FusecTypeError if types are missing.
         """
         target_of(target)
+        known = self.call_keywords()
+        for name in options:
+            if known is not None and name not in known:
+                raise unknown_keyword("source", name, ("target", "types", "shape", "scalars", *known)).at()
         return self.shown(Showing(target, types, scalars, shape), options).text(target)
+
+    @abstractmethod
+    def call_keywords(self) -> Sequence[str] | None:
+        """The keywords of calls, None if they may be any."""
 
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call with arguments of certain types."""
@@ -98,7 +106,7 @@ class KernelCaller(Public):
     def samples(self, asked: Showing) -> dict[str, Any]:
         """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
         from fusec.dispatch.explain_axis import SHOWN
-        from fusec.kernels.elementwise_function import dtype_named
+        from fusec.kernels.function_signature import dtype_named
 
         types, found = types_named(asked.types, next(iter(self.params), "x")), dict[str, Any]()
         for name in (*types, *asked.scalars):
@@ -148,6 +156,12 @@ class FunctionVerbs(KernelCaller):
         self.function, self.name, self.params, self.__doc__ = function, name, params, function.__doc__
         asked = f"{name}.source(types={{'{params[0]}': 'float32'}}) returns the texts of a call"
         self.cached_codes = NoCodes(NoKernel(name, "built-in functions share theirs", asked, " of its own"))
+
+    def call_keywords(self) -> Sequence[str]:
+        """All that stand behind the arrays."""
+        from inspect import signature
+
+        return [name for name in signature(self.function).parameters if name not in self.params]
 
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """The function itself: what it calls asks for interceptors before it takes a fast path."""

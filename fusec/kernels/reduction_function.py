@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.arguments import operands
 from fusec.arguments.operands import Form, outputs_of, scalars_of
+from fusec.arguments.scalars import flag
 from fusec.arguments.signature import Parameter, Signature, Takes, types_named
 from fusec.base import dtypes, locks
 from fusec.base.diagnostics import counted
@@ -30,7 +31,7 @@ from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, a
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Origin
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
-from fusec.kernels.elementwise_function import dtype_named
+from fusec.kernels.function_signature import dtype_named
 from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
@@ -153,16 +154,20 @@ class Reduction(Public, ShowsTotals):
         paths = self.paths.get(len(args))
         if paths is not None and kwargs.keys() <= {"axis", "keepdims", "out"}:
             axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
-            quick = paths.quick.get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
+            plain = type(axis) in (int, NoneType) and type(keepdims) is bool
+            quick = paths.quick.get((axis, keepdims, out is not None)) if plain else None
             if quick is not None:
                 return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
         return self._from_python(args, kwargs)
 
     @hide_internal_frames
     def _from_python(self, args: tuple[object, ...], named: dict[str, Any]) -> object:
-        along = Along(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
+        along = self._along(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
         out, stream = named.pop("out", None), named.pop("stream", None)
         return self.run(args, named, out, along, stream)
+
+    def _along(self, axis: Axis, keepdims: object, where: object) -> Along:
+        return Along(axis, flag(keepdims, "keepdims", self.name), where)
 
     def run(
         self,
@@ -335,11 +340,21 @@ class Reduction(Public, ShowsTotals):
 
     @hide_internal_frames
     def explain(
-        self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
+        self,
+        *args: object,
+        axis: Axis = None,
+        keepdims: bool = False,
+        out: object = None,
+        where: object = True,
+        stream: object = None,
+        **named: object,
     ) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
-        variant, inputs = self.bound(args, named)
-        return variant.explained(inputs, Along(axis, keepdims, where))
+        del stream
+        variant, inputs = self.bound(args, named, out)
+        if out is not None:
+            variant.check_counts(inputs, out)
+        return variant.explained((*inputs, *outputs_of(out)), self._along(axis, keepdims, where))
 
     def simulated(
         self,
@@ -356,7 +371,7 @@ class Reduction(Public, ShowsTotals):
         variant, inputs = self.bound(args, named, out)
         if out is not None:
             variant.check_counts(inputs, out)
-        results = interpreted(variant, inputs, out, Along(axis, keepdims, where))
+        results = interpreted(variant, inputs, out, self._along(axis, keepdims, where))
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 

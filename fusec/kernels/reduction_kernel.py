@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fusec.arguments.annotations import Foreign, Given, Number, Output, ReductionOptions
 from fusec.arguments.operands import is_number, outputs_of
+from fusec.arguments.scalars import flag
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
@@ -20,13 +21,14 @@ from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
-from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
+from fusec.errors.arguments import POSITIONAL, WITHOUT_OF_TOTALS, unknown_keyword
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
 
+OPTIONS = ("axis", "keepdims", "out", "where", "stream")  # of calls
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
@@ -106,11 +108,11 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         stream: for arrays on a GPU.
         """
         if self.quick and kwargs.keys() <= {"axis", "keepdims", "out"}:
-            axis, out = kwargs.get("axis"), kwargs.get("out")
+            axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
             if axis is not None and type(axis) is not int:
                 axis = plain_axis(axis)
             given = out is not None or len(args) != self.nin
-            quick = self.quick.get((axis, kwargs.get("keepdims", False), given))
+            quick = self.quick.get((axis, keepdims, given)) if type(keepdims) is bool else None
             if quick is not None and given:
                 self.check_counts(args, out)
                 return quick(*args, *outputs_of(out))
@@ -118,7 +120,12 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
                 return quick(*args)
         return self._from_keywords(args, **kwargs)
 
-    def _from_keywords(
+    def _from_keywords(self, args: tuple[object, ...], out: object = None, **options: Any) -> object:
+        along, stream = self._options(args, out, **options)
+        results = self.run(args, out, along, stream)
+        return results[0] if self.nout == 1 else results
+
+    def _options(
         self,
         args: tuple[object, ...],
         out: object = None,
@@ -127,28 +134,24 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         stream: object = None,
         where: object = True,
         **unknown: object,
-    ) -> object:
+    ) -> tuple[Along, object]:
+        """How a call reduces, and its stream. Raises for arguments and outputs of a wrong number."""
         for keyword in unknown:
-            cure = "a call takes axis=, keepdims=, out=, where= and stream=; inputs and outputs are positional"
-            raise UnknownKeyword(self.name, keyword, WITHOUT_OF_TOTALS.get(keyword, cure)).at()
+            raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT_OF_TOTALS, POSITIONAL).at()
         self.check_counts(args, out)
-        results = self.run(args, out, Along(axis, keepdims, where), stream)
-        return results[0] if self.nout == 1 else results
+        return Along(axis, flag(keepdims, "keepdims", self.name), where), stream
 
     @hide_internal_frames
-    def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
+    def explain(self, *args: object, out: object = None, **options: Unpack[ReductionOptions]) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
-        self.check_counts(args, None)
-        return self.explained(args, Along(axis, keepdims, where))
+        along, _ = self._options(args, out, **options)
+        return self.explained((*args, *outputs_of(out)), along)
 
-    def simulated(
-        self, *args: object, axis: Axis = None, keepdims: bool = False, out: object = None, where: object = True
-    ) -> object:
+    def simulated(self, *args: object, out: object = None, **options: Unpack[ReductionOptions]) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
         from fusec.dispatch.interpret_axis import interpreted
 
-        self.check_counts(args, out)
-        results = interpreted(self, args, out, Along(axis, keepdims, where))
+        results = interpreted(self, args, out, self._options(args, out, **options)[0])
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusec.arguments.annotations import Foreign, Given, Number, Output, ScanOptions
 from fusec.arguments.operands import outputs_of
+from fusec.arguments.scalars import flag
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import BOOL
 from fusec.base.kernel_abi import Fp
@@ -27,7 +28,7 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
 from fusec.dispatch.shown import Showing, ShownKernels
-from fusec.errors.arguments import WITHOUT_OF_TOTALS, UnknownKeyword
+from fusec.errors.arguments import POSITIONAL, WITHOUT_OF_TOTALS, unknown_keyword
 from fusec.errors.reductions import (
     ExclusiveWithoutIdentity,
     NoPositionInScan,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from fusec.arguments.layouts import Shape
     from fusec.dispatch.explain import Explanation
 
+OPTIONS = ("axis", "out", "reverse", "where", "stream")  # of calls
 LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
 
 
@@ -154,8 +156,9 @@ class ScanKernel(Public, AxisKernel):
         arrays on a GPU.
         """
         for keyword in unknown:
-            cure = "a call takes axis=, out=, reverse=, where= and stream=; inputs and outputs are positional"
-            raise UnknownKeyword(self.name, keyword, WITHOUT_OF_TOTALS.get(keyword, cure)).at()
+            raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT_OF_TOTALS, POSITIONAL).at()
+        if reverse is not True and reverse is not False:
+            reverse = flag(reverse, "reverse", self.name)
         if where is not True and where is not None:
             self.check_counts(args, out)
             kernel, args = self._masked(args, where)
@@ -167,11 +170,29 @@ class ScanKernel(Public, AxisKernel):
         if given:
             self.check_counts(args, out)
         if self.quick and stream is None and (axis is None or type(axis) is int) and present() is None:
-            quick = self.quick.get((axis, bool(reverse), given))
+            quick = self.quick.get((axis, reverse, given))
             if quick is not None:
                 return quick(*args, *outputs_of(out)) if given else quick(*args)
-        results = self.run(args, out, Along(axis, reverse=bool(reverse)), stream)
+        results = self.run(args, out, Along(axis, reverse=reverse), stream)
         return results[0] if self.nout == 1 else results
+
+    def _looked_into(
+        self,
+        args: tuple[object, ...],
+        out: object = None,
+        axis: SupportsIndex | None = -1,
+        reverse: bool = False,
+        where: object = True,
+        stream: object = None,
+        **unknown: object,
+    ) -> tuple[ScanKernel, tuple[object, ...], Along]:
+        """The kernel that a call takes, its inputs, with outputs that are given, and how it scans."""
+        del stream
+        for keyword in unknown:
+            raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT_OF_TOTALS, POSITIONAL).at()
+        self.check_counts(args, out)
+        kernel, args = self._masked((*args, *outputs_of(out)), where)
+        return kernel, args, Along(axis, reverse=flag(reverse, "reverse", self.name))
 
     def _masked(self, args: tuple[Any, ...], where: object) -> tuple[ScanKernel, tuple[Any, ...]]:
         """The kernel that reads a mask after its inputs, and its arguments. Raises WhereNotBool."""
@@ -225,21 +246,17 @@ class ScanKernel(Public, AxisKernel):
         return self._with_mask.shown(asked) if asked.of_last and self._masked_last else super().shown(asked)
 
     @hide_internal_frames
-    def explain(self, *args: object, axis: int | None = -1, reverse: bool = False, where: object = True) -> Explanation:
+    def explain(self, *args: object, out: object = None, **options: Unpack[ScanOptions]) -> Explanation:
         """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
-        self.check_counts(args, None)
-        kernel, args = self._masked(args, where)
-        return kernel.explained(args, Along(axis, reverse=bool(reverse)))
+        kernel, args, along = self._looked_into(args, out, **options)
+        return kernel.explained(args, along)
 
-    def simulated(
-        self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False, where: object = True
-    ) -> object:
+    def simulated(self, *args: object, out: object = None, **options: Unpack[ScanOptions]) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
         from fusec.dispatch.interpret_axis import interpreted
 
-        self.check_counts(args, out)
-        kernel, args = self._masked(args, where)
-        results = interpreted(kernel, args, out, Along(axis, reverse=bool(reverse)))
+        kernel, args, along = self._looked_into(args, out, **options)
+        results = interpreted(kernel, args, None, along)
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:

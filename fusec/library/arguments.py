@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from fusec.arguments.operands import Array, is_foreign, is_number, outputs_of, scalars_of
-from fusec.arguments.scalars import encode
+from fusec.arguments.scalars import encode, flag
 from fusec.arguments.signature import Parameter, join
 from fusec.base import dtypes
 from fusec.base.diagnostics import did_you_mean
@@ -24,7 +23,6 @@ from fusec.errors.language import ParameterType
 from fusec.errors.reductions import (
     ContractedAxis,
     CorrectionTwice,
-    KeepdimsNotBool,
     NotOneAxis,
     NotOneNumber,
     WhereNotBool,
@@ -114,16 +112,6 @@ def corrected(name: str, correction: float, ddof: float | None) -> float:
     return number(ddof, name, "correction", needed=True)
 
 
-def plain_keepdims(keepdims: object, name: str) -> bool:
-    """Whether axes are kept: a bool, or an integer as one. Raises KeepdimsNotBool."""
-    if isinstance(keepdims, np.bool_):
-        return bool(keepdims)
-    try:
-        return bool(operator.index(keepdims))  # type: ignore[arg-type]
-    except TypeError as reason:
-        raise KeepdimsNotBool(name, repr(keepdims)).at() from reason
-
-
 def check_outputs(name: str, params: Sequence[Parameter], out: object) -> None:
     """Raise WrongNumberOfOutputs unless there is one for each parameter."""
     count = len(out) if isinstance(out, (tuple, list)) else 1
@@ -136,7 +124,7 @@ def totals(kernel: AxisKernel | Dated, args: tuple[object, ...], out: object, ax
     if out is not None:
         check_outputs(kernel.name, kernel.out_params, out)
     if keepdims is not True and keepdims is not False:
-        keepdims = plain_keepdims(keepdims, kernel.name)
+        keepdims = flag(keepdims, "keepdims", kernel.name)
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
     quick = kernel.quick.get((axis, keepdims, out is not None)) if present() is None else None

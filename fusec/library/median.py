@@ -9,12 +9,12 @@ import numpy as np
 
 from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import Array, host_array, scalars_of, wrapper_of
+from fusec.arguments.scalars import flag
 from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along
 from fusec.errors.arguments import TypeMismatch
-from fusec.library.arguments import plain_keepdims
 from fusec.library.dates import Dated, is_dated, output_of
 from fusec.library.documentation import built_in
 from fusec.library.dtype_rules import asked, ordered, row_of
@@ -33,7 +33,7 @@ def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     array = host_array(given, "x", "median")  # refuses arrays on a device
     if is_dated(array.dtype):
         return scalars_of(
-            Dated("median", array.dtype).run((array,), out, Along(axis, plain_keepdims(keepdims, "median")))[0]
+            Dated("median", array.dtype).run((array,), out, Along(axis, flag(keepdims, "keepdims", "median")))[0]
         )
     row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64
@@ -43,7 +43,7 @@ def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
         *(array.shape[along] for along in kept), prod(array.shape[along] for along in axes)
     )
     values = _middle(rows.astype(compute_type(row).numpy) if row in STORAGE_FLOATS else rows).astype(result.numpy)
-    if plain_keepdims(keepdims, "median"):
+    if flag(keepdims, "keepdims", "median"):
         values = np.expand_dims(values, axes)
     if out is None:
         wrap = wrapper_of((given,))

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import is_number
+from fusec.arguments.scalars import flag
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.reductions import UFUNCS
@@ -171,7 +172,7 @@ def _place(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = N
     one = plain_axis(axis)
     if isinstance(one, tuple):
         raise NotOneAxis(name, repr(axis)).at()
-    keepdims = arguments.plain_keepdims(keepdims, name)
+    keepdims = flag(keepdims, "keepdims", name)
     if one is None and given is array and array.flags.c_contiguous and not keepdims:
         given = array = array.reshape(-1)  # one axis to walk in place of several that positions keep apart
     extent = arguments.extent_of(array, one)

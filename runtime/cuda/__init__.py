@@ -28,7 +28,7 @@ from fusec.runtime.cuda.arrays import (
 )
 from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
-from fusec.runtime.cuda.launching import Launcher, encode, launch
+from fusec.runtime.cuda.launching import Launcher, encode, launch, threads_of_block
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
@@ -67,4 +67,5 @@ __all__ = [
     "source_of",
     "stream_for",
     "synchronise",
+    "threads_of_block",
 ]

@@ -41,7 +41,6 @@ def launch(
     Raises StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
     assert block_size is None or 0 < block_size <= MAX_BLOCK, f"a block of {block_size}"
-    asked = usual_block(module.kernel) if block_size is None else block_size
     assert block_size is None or not module.kernel.block, f"{module.kernel.name} has blocks of its own"
     if size == 0:
         return
@@ -51,8 +50,14 @@ def launch(
     assert len(words) == len(module.kernel.slots), (
         f"{module.kernel.name} has {len(module.kernel.slots)} slots, not {len(words)}"
     )
-    block = block_of(module.kernel, asked, module.threads_per_block(device.ordinal))
+    block = threads_of_block(module, device.ordinal, block_size)
     _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), device)
+
+
+def threads_of_block(module: CompiledModule, device: int, asked: int | None = None) -> int:
+    """How many threads each block of a launch on a device has. asked: the number that a call asks for, if any."""
+    kernel = module.kernel
+    return block_of(kernel, usual_block(kernel) if asked is None else asked, module.threads_per_block(device))
 
 
 def usual_block(kernel: Kernel) -> int:
@@ -94,7 +99,7 @@ class Launcher:
 
     def __init__(self, module: CompiledModule, size: int, device: int) -> None:
         core = cuda_core()
-        block = block_of(module.kernel, usual_block(module.kernel), module.threads_per_block(device))
+        block = threads_of_block(module, device)
         self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
         self.kernel = core.Kernel.from_handle(int(module.load().handle))
         self.launch = core.launch

@@ -14,6 +14,8 @@ X = np.ones((3, 4))
 SAME = fusec.elementwise("def f(a): return a")
 FILL = fusec.kernel("def g(a):\n    for i in fusec.grid(a.shape[0]):\n        a[i] = 1")
 COPY = fusec.ElementwiseKernel("T x", "T y", "y = x", "copy")
+TOTAL = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0, "total")
+RUNNING = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "running")
 
 
 def plain(a: Any) -> Any:
@@ -45,6 +47,15 @@ def plain(a: Any) -> Any:
         (lambda: COPY.explain(X, sise=1), "takes no keyword 'sise'", "did you mean 'size'?"),
         (lambda: fusec.simulate(COPY)(X, sise=1), "'copy' takes no keyword 'sise'", "did you mean 'size'?"),
         (lambda: fusec.sum(X, axsi=1), "kernel 'sum' takes no keyword 'axsi'", "did you mean 'axis'? a call takes "),
+        (
+            lambda: COPY(X, otu=X.copy()),
+            "kernel 'copy' takes no keyword 'otu'",
+            "did you mean 'out'? a call takes size=",
+        ),
+        (lambda: TOTAL(X, axsi=1), "kernel 'total' takes no keyword 'axsi'", "did you mean 'axis'? a call takes axis="),
+        (lambda: TOTAL.explain(X, axsi=1), "kernel 'total' takes no keyword 'axsi'", "did you mean 'axis'?"),
+        (lambda: RUNNING(X, revers=1), "kernel 'running' takes no keyword 'revers'", "did you mean 'reverse'?"),
+        (lambda: RUNNING.explain(X, revers=1), "kernel 'running' takes no keyword 'revers'", "did you mean 'reverse'?"),
         (lambda: fusec.explain(fusec.sum, X, axsi=1), "kernel 'sum' takes no keyword 'axsi'", "did you mean 'axis'?"),
     ],
 )
@@ -54,6 +65,38 @@ def test_keyword_that_is_meant(call: Callable[[], object], message: str, hint: s
     assert raised.value.code == "F201"
     assert message in str(raised.value)
     assert raised.value.hint.startswith(hint)
+
+
+SOURCES = (
+    COPY, TOTAL, RUNNING, SAME, FILL, fusec.stencil("def f(a): return a[1]"), fusec.vectorize(lambda a: a + 1),
+    fusec.reduction("def f(a, b): return a + b"), fusec.fuse(lambda a: a + 1), fusec.NumExpr("a + 1"), fusec.sum,
+    fusec.softmax, fusec.cumsum,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", SOURCES, ids=lambda kernel: type(kernel).__name__)
+def test_misspelt_keyword_of_source(kernel: Any) -> None:
+    for wrong, meant in (("tpyes", "types"), ("scalrs", "scalars")):
+        with pytest.raises(fusec.FusecTypeError, match=f"'source' takes no keyword '{wrong}'") as raised:
+            kernel.source("cuda", **{wrong: {"a": "float32"}})
+        assert raised.value.hint.startswith(f"did you mean '{meant}'? a call takes target=, types=")
+
+
+FLAGGED = {
+    "keepdims": (TOTAL, fusec.reduction("def f(a, b): return a + b", identity=0), fusec.sum, fusec.var),
+    "reverse": (RUNNING,),
+}
+
+
+@pytest.mark.parametrize("given", [X, [1], "yes", None, 1.0], ids=repr)
+@pytest.mark.parametrize(("keyword", "kernel"), [(each, kernel) for each in FLAGGED for kernel in FLAGGED[each]])
+def test_flags_that_are_neither_true_nor_false(keyword: str, kernel: Any, given: object) -> None:
+    for _ in range(3):
+        kernel(X, axis=0, **{keyword: np.True_})  # so that a native entry answers
+    for call in (kernel, kernel.explain, fusec.simulate(kernel)):
+        with pytest.raises(fusec.FusecTypeError, match=f"{keyword}= of '[a-z]+' must be True or False, not") as raised:
+            call(X, axis=0, **{keyword: given})
+        assert (raised.value.code, raised.value.hint[: len(keyword)]) == ("F257", keyword)
 
 
 @pytest.mark.parametrize("kernel", [SAME, FILL])

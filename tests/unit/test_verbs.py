@@ -145,6 +145,24 @@ def own_explain(row: Row) -> None:
     assert report._repr_html_()
 
 
+def explained_with(make: Callable[[Row], dict[str, Any]]) -> Callable[[Row], None]:
+    """explain takes the options of calls: the report is that of the call without them, but for the lines about them."""
+
+    def check(row: Row) -> None:
+        x, options = X.copy(), make(row)
+        wanted = fusec.explain(row.kernel, x, **row.options)
+        found = fusec.explain(row.kernel, x, **row.options, **options)
+        assert (found.kernel, found.launches, found.bytes_moved) == (wanted.kernel, wanted.launches, wanted.bytes_moved)
+
+    return check
+
+
+def outputs_for(row: Row) -> dict[str, Any]:
+    """out= of a call."""
+    wanted = np.zeros(1) if row.changes else row.call()
+    return {"out": tuple(map(np.empty_like, wanted)) if row.many else np.empty_like(wanted)}
+
+
 def source(target: str, mark: str) -> Callable[[Row], None]:
     def shown(row: Row) -> None:
         assert mark in row.kernel.source(target, {row.typed: "float32"} if row.typed else None)
@@ -272,6 +290,9 @@ def compiled(row: Row) -> None:
 VERBS: dict[str, Callable[[Row], None]] = {
     "fusec.explain": explain,
     "explain": own_explain,
+    "explain out=": explained_with(outputs_for),
+    "explain stream=": explained_with(lambda row: {"stream": None}),
+    "explain block_size=": explained_with(lambda row: {"block_size": 64}),
     "source llvm": source("llvm", "define"),
     "source cuda": source("cuda", "__global__"),
     "source metal": source("metal", "kernel void"),
@@ -303,9 +324,19 @@ FUSED = "fuse, fuse of a lambda"
 EXPRESSIONS = "NumExpr, NumExpr with a total"
 BUILT_IN = "sum, var, argmax, minmax, cumsum, softmax, median"
 ALL = ", ".join(KINDS)
+WITHOUT_STREAM = {"F507": EXPRESSIONS, "F282": FUSED, "F201": BUILT_IN}
+WITHOUT_BLOCK_SIZE = {
+    "F188": "reduction, kernel in blocks",
+    "F201": f"ReductionKernel, ScanKernel, {BUILT_IN}",
+    "F507": EXPRESSIONS,
+    "F282": FUSED,
+}
 REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refuse, each with its reason
     "fusec.explain": {"F236": "median"},
     "explain": {"F236": "median"},
+    "explain out=": {"F188": "kernel, kernel in blocks", "F282": FUSED, "F236": "median"},
+    "explain stream=": {"F236": "median", **WITHOUT_STREAM},
+    "explain block_size=": {"F236": "median", **WITHOUT_BLOCK_SIZE},
     "source llvm": {"F236": "median"},
     "source cuda": {"F236": "median"},
     "source metal": {"F236": "median"},
@@ -317,13 +348,8 @@ REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refus
     "check=": {"F282": FUSED, "F201": BUILT_IN},
     "fp=": {"F507": EXPRESSIONS, "F282": FUSED, "F201": BUILT_IN},
     "name=": {"F507": EXPRESSIONS, "F201": BUILT_IN},
-    "stream=": {"F507": EXPRESSIONS, "F282": FUSED, "F201": BUILT_IN},
-    "block_size=": {
-        "F188": "reduction, kernel in blocks",
-        "F201": f"ReductionKernel, ScanKernel, {BUILT_IN}",
-        "F507": EXPRESSIONS,
-        "F282": FUSED,
-    },
+    "stream=": WITHOUT_STREAM,
+    "block_size=": WITHOUT_BLOCK_SIZE,
     "out=": {"F188": "kernel, kernel in blocks", "F282": FUSED},
     "where=": {
         "F201": "ElementwiseKernel, argmax, minmax, cumsum, softmax, median",

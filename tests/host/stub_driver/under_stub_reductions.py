@@ -183,6 +183,30 @@ def filled(x):
         x[i] = i
 
 
+@pytest.mark.parametrize("each", ["ElementwiseKernel", "elementwise", "kernel"])
+def test_explain_says_how_many_threads_a_block_has(each, monkeypatch):
+    monkeypatch.setenv("FUSEC_STUB_KERNEL_THREADS", "256")  # as of __launch_bounds__(256)
+    kernels = {
+        "ElementwiseKernel": fusec.ElementwiseKernel("T x", "T z", "z = x * 3", "thrice"),
+        "elementwise": fusec.elementwise("lambda x: x * 3"),
+        "kernel": fusec.kernel("def fill(x):\n    for i in fusec.grid(x.shape[0]):\n        x[i] = 3"),
+    }
+    kernel, x = kernels[each], cuda.from_numpy(X)
+    shown = [dict(fusec.explain(kernel, x, block_size=size).lines)["block"] for size in (None, 64, 1024)]
+    assert shown == ["256 threads", "64 threads", "256 threads: the most that the kernel can run (block_size=1024)"]
+    for size in (64, 1024):
+        library.stub_log_clear()
+        kernel(x, block_size=size)
+        assert f" block {min(size, 256)} " in calls("cuLaunchKernel")[-1]
+
+
+def test_explain_of_reductions_takes_outputs_on_the_device():
+    z = cuda.from_numpy(np.zeros((), "f4"))
+    x = cuda.from_numpy(X)
+    assert dict(TOTAL.explain(x, out=z).lines) == dict(TOTAL.explain(x, z).lines)
+    assert TOTAL.explain(x, out=z).bytes_moved == TOTAL.explain(x).bytes_moved
+
+
 @pytest.mark.parametrize("each", ["elementwise", "kernel"])
 def test_explain_takes_device_arrays_for_decorated_functions(each):
     x = cuda.from_numpy(X)
