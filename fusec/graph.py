@@ -290,6 +290,32 @@ class Graph:
         nodes = [self.operand(each, like) for each in args]
         return GraphValue(self, rules.mapped(op, nodes, None if dtype is None else _dtype(dtype)))
 
+    def call(
+        self,
+        name: str,
+        function: Callable[..., object],
+        *args: GraphValue,
+        results: Sequence[tuple[DTypeLike, Shape]],
+    ) -> Any:
+        """A function that gets NumPy arrays, between the kernels: the value that it gives, or a list of several.
+
+        name: what the text calls it. function: takes an array for each of the values, which it must not change, and
+        returns an array, or a tuple of several. results: the dtype and the shape of each. Raises GraphBroken.
+
+        >>> from fusec import graph
+        >>> example = graph.Graph("example")
+        >>> x = example.input("x", "float64", ("n", "n"))
+        >>> example.call("inverse", np.linalg.inv, x, results=[("float64", ("n", "n"))])
+        <value of graph 'example': float64[n, n]>
+        """
+        self._check_name(name, [], "functions")
+        if self._functions.setdefault(name, function) is not function:
+            raise GraphBroken(f"two functions of graph '{self.name}' are called '{name}'", "rename one").at()
+        nodes = [self.operand(each, scalar_type(each.node)) for each in args]
+        kinds = [(_dtype(dtype), _shape(shape)) for dtype, shape in results]
+        found = [GraphValue(self, each) for each in rules.called(name, nodes, kinds)]
+        return found[0] if len(found) == 1 else found
+
     def output(self, value: GraphValue, name: str = "") -> None:
         """Make a value an output. name: output0, output1, ... without. Raises GraphBroken and GraphTypes."""
         name = name or f"output{len(self._outputs)}"

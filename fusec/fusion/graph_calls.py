@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.layouts import Shape
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
 from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.graphs import GraphArguments, GraphBroken, GraphShapes
 from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import reducing, tracer
 from fusec.fusion.fuse import Fused
+from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
-from fusec.fusion.trace_values import Array, ArrayValue
+from fusec.fusion.trace_values import Array, ArrayValue, phantom
 from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes
 from fusec.graphs.extents import Extent, at, names_of
@@ -121,6 +124,7 @@ class Lowering:
             ).at()
         self.trace: Trace = traced[0]._trace
         self.values: dict[Expr, ArrayValue] = {}
+        self.called: dict[object, Sequence[Tracer]] = {}  # the results of functions
 
     def _shape(self, declared: ArrayInput, given: Any) -> Shape:
         """The shape of an argument of the declared dtype. Raises GraphArguments."""
@@ -201,7 +205,23 @@ class Lowering:
                 whole = tracer.made(self.trace, args[0])
                 whole._view(lambda array: array[index])._write(args[1])
                 return whole._read()
+            case nodes.External():
+                return self._called(value)[value.at]._read()
         raise AssertionError(f"a graph has no {type(value).__name__}")
+
+    def _called(self, value: nodes.External) -> Sequence[Tracer]:
+        """All results of a function, which is called once."""
+        key = (value.function, value.args, value.results)
+        if key not in self.called:
+            kinds = [(dtype, tuple(at(each, self.sizes) for each in shape)) for dtype, shape in value.results]
+            wanted = tuple(phantom(shape, dtype.numpy) for dtype, shape in kinds)
+            function = CheckedFunction(self.graph.name, value.function, self.graph.functions[value.function], wanted)
+            args = [tracer.made(self.trace, self.values[each]) for each in value.args]
+            call = LibraryFunction(
+                function, value.function, len(args), may_raise=True, outcome=lambda _: wanted, takes_out=False
+            )
+            self.called[key] = call(*args)
+        return self.called[key]
 
     def _viewed(self, value: ArrayValue, step: Callable[[Array], Array]) -> ArrayValue:
         return tracer.viewed(self.trace, value, step)
@@ -238,6 +258,29 @@ class Lowering:
             stop = start + count * step
             found.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0))
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class CheckedFunction:
+    """A function of the user's, whose results must be as declared."""
+
+    graph: str
+    name: str
+    function: Callable[..., Any]
+    wanted: tuple[Array, ...]
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """The results. Raises GraphArguments for others."""
+        found = self.function(*args)
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        if len(results) != len(self.wanted):
+            what = f"function '{self.name}' of graph '{self.graph}' gave {counted(len(results), 'result')}"
+            raise GraphArguments(what, f"it is declared with {len(self.wanted)}").at()
+        for each, wanted in zip(map(np.asarray, results), self.wanted, strict=True):
+            if each.shape != wanted.shape or each.dtype != wanted.dtype:
+                what = f"function '{self.name}' of graph '{self.graph}' gave {each.dtype}{list(each.shape)}"
+                raise GraphArguments(what, f"it is declared with {wanted.dtype}{list(wanted.shape)}").at()
+        return tuple(results)
 
 
 def bound(graph: ArrayGraph, shapes: Sequence[Shape]) -> dict[str, int]:

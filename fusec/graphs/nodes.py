@@ -105,7 +105,8 @@ class External(Expr):
 
     function: str  # its name among the graph's functions
     args: tuple[Expr, ...]
-    at: int  # which of its results
+    results: tuple[tuple[DType, Shape], ...]  # all that it gives
+    at: int  # which of these
     type: DType
     shape: Shape
 

@@ -17,7 +17,7 @@ from fusec.frontends.build import Children, SyntaxBuilder
 from fusec.frontends.grammar_tables import MAX_CHARACTERS, Token, UnexpectedSymbolError
 from fusec.graphs import rules
 from fusec.graphs.extents import Extent, Size, size
-from fusec.graphs.nodes import ArrayGraph, ArrayInput, External
+from fusec.graphs.nodes import ArrayGraph, ArrayInput
 from fusec.ir.expr import Const, Expr, const
 
 SCANNER = re.compile(
@@ -141,12 +141,20 @@ class GraphTextBuilder(SyntaxBuilder):
         return self.checked(None, lambda: rules.updated(args[0], args[1], index))
 
     def called_(self, children: Children) -> Expr:
-        name, args, at, dtype, extents = children
+        name, args, *kinds, at = children
         if name.text not in self.functions:
             cure = "pass it in functions={'" + name.text + "': ...}"
             raise GraphSyntax(f"the function '{name.text}' is not given", cure).at(self._at(name))
         self.called.add(name.text)
-        return External(name.text, tuple(args), int(at.text), self.dtype(dtype), extents)
+        results = rules.called(name.text, args, kinds)
+        number = self.integer([at])
+        if number >= len(results):
+            raise GraphSyntax(f"'{name.text}' has no result {number}", CURE).at(self._at(at))
+        return results[number]
+
+    def kind(self, children: Children) -> tuple[DType, tuple[Size, ...]]:
+        dtype, extents = children
+        return self.dtype(dtype), extents
 
     def checked(self, at: Token | None, make: Callable[[], Expr]) -> Expr:
         """What is made, or why it cannot be, at its place in the text."""

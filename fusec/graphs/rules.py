@@ -12,7 +12,7 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE, result_type
 from fusec.errors.graphs import GraphShapes, GraphTypes
 from fusec.graphs.extents import Extent, Shape, Size, divided, product
-from fusec.graphs.nodes import Broadcast, Fold, Map, Reshape, SizeNumber, Slice, Transpose, Update, shape_of
+from fusec.graphs.nodes import Broadcast, External, Fold, Map, Reshape, SizeNumber, Slice, Transpose, Update, shape_of
 from fusec.ir.expr import Expr, scalar_type
 
 FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -195,6 +195,14 @@ def updated(value: Expr, part: Expr, index: Index) -> Update:
     if common_shape([shape_of(part), extents]) != extents:
         raise GraphShapes(f"{shown(shape_of(part))} stored in a slice of {shown(extents)}", "see the slice").at()
     return Update(value, part, tuple(starts), tuple(steps), tuple(extents), scalar_type(value), shape_of(value))
+
+
+def called(function: str, args: Sequence[Expr], results: Sequence[tuple[DType, Shape]]) -> list[External]:
+    """The results of a function that graphs do not look into. Raises GraphShapes."""
+    if any(isinstance(extent, int) and extent < 0 for _, shape in results for extent in shape) or not results:
+        raise GraphShapes(f"the results of '{function}'", "give the dtype and the shape of each").at()
+    kinds = tuple((dtype, tuple(shape)) for dtype, shape in results)
+    return [External(function, tuple(args), kinds, at, *kind) for at, kind in enumerate(kinds)]
 
 
 def _axis(given: int, ndim: int) -> int:

@@ -78,8 +78,9 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"fold {op}({args}) along {_extents(axes)}"
         case Update(_, _, starts, steps, extents):
             return f"update({args}) {_part(starts, steps, extents)}"
-        case External(function, _, at):
-            return f"call {function}({args}) result {at} as {value.type}{_extents(value.shape)}"
+        case External(function, _, results, at):
+            kinds = ", ".join(f"{dtype}{_extents(shape)}" for dtype, shape in results)
+            return f"call {function}({args}) as {kinds} result {at}"
     raise AssertionError(f"a graph has no {type(value).__name__}")
 
 

@@ -132,6 +132,14 @@ def mistakes():
         ("F764", lambda g, x, i: graph.Graph("no name")),
         ("F764", lambda g, x, i: g.compile()),
         ("F764", lambda g, x, i: bool(x)),
+        (
+            "F764",
+            lambda g, x, i: (
+                g.call("f", np.sin, x, results=[("int8", ())]),
+                g.call("f", abs, x, results=[("int8", ())]),
+            ),
+        ),
+        ("F761", lambda g, x, i: g.call("f", np.sin, x, results=[])),
     ],
 )
 def test_mistakes_have_a_code_and_a_hint(code, make):
@@ -139,6 +147,44 @@ def test_mistakes_have_a_code_and_a_hint(code, make):
         make(*mistakes())
     assert caught.value.code == code
     assert caught.value.hint
+
+
+def test_functions_run_between_the_kernels_and_are_told_apart_by_their_results():
+    made = graph.Graph("solved")
+    a, b = made.input("a", "float64", ("n", "n")), made.input("b", "float64", ("n", "k"))
+    x = made.call("solve", np.linalg.solve, a + a, b * 2.0, results=[("float64", ("n", "k"))])
+    first, last = made.call("ends", lambda x: (x[0].copy(), x[-1].copy()), x, results=[("float64", ("k",))] * 2)
+    made.output(first - last, "d")
+    made.output(x + 1.0, "x")
+    functions = {"solve": np.linalg.solve, "ends": lambda x: (x[0].copy(), x[-1].copy())}
+    for f in (made.compile(), graph.parse(str(made), functions).compile()):
+        for n, k in ((3, 2), (5, 1)):
+            rng = np.random.default_rng(n)
+            a, b = rng.standard_normal((n, n)), rng.standard_normal((n, k))
+            wanted = np.linalg.solve(a + a, b * 2.0)
+            d, x = f(a, b)
+            np.testing.assert_array_equal(x, wanted + 1.0)
+            np.testing.assert_array_equal(d, wanted[0] - wanted[-1])
+    with pytest.raises(fusec.FusecError, match="calls functions"):
+        pickle.dumps(made.compile())
+    with pytest.raises(np.linalg.LinAlgError):
+        f(np.zeros((2, 2)), np.ones((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (lambda x: x[1:], r"gave float64\[2\]"),
+        (lambda x: x.astype("f4"), "gave float32"),
+        (lambda x: (x, x), "2 results"),
+    ],
+)
+def test_a_function_that_gives_something_else_is_refused(given, text):
+    made = graph.Graph("wrong")
+    made.output(made.call("g", given, made.input("x", "float64", ("n",)), results=[("float64", ("n",))]))
+    with pytest.raises(fusec.FusecError, match=text) as caught:
+        made.compile()(np.ones(3))
+    assert caught.value.code == "F763"
 
 
 def test_sizes_that_no_input_decides_are_refused_by_name():
@@ -184,7 +230,7 @@ def test_a_slice_outside_of_this_calls_array_is_refused():
         ("graph f(x: float32[n // 0]) { return y = x }", "divided by 0"),
         ("graph f(x: float32[n]) {", "ends too early"),
         ("graph f(x: float32[n]) { return y = x } ;", "unexpected ';'"),
-        ("graph f(x: float32[n]) { %1 = call g(x) result 0 as int8[] return y = %1 }", "'g' is not given"),
+        ("graph f(x: float32[n]) { %1 = call g(x) as int8[] result 0 return y = %1 }", "'g' is not given"),
     ],
 )
 def test_texts_with_mistakes_are_refused_at_their_place(text, found):
