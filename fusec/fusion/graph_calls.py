@@ -56,15 +56,14 @@ class CompiledGraph(Fused):
             args = (*args, *given)
         return super().__call__(*args)
 
+    def call_keywords(self) -> Sequence[str]:
+        """The sizes, which source() takes."""
+        extents = (extent for each in self.graph.inputs for extent in each.shape)
+        return sorted(frozenset().union(*map(names_of, extents)))
+
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call in which sizes are those of the options, a thousand without."""
-        names = sorted(frozenset().union(*(names_of(extent) for each in self.graph.inputs for extent in each.shape)))
-        sizes = dict.fromkeys(names, SHOWN_SIZE)
-        for name, value in (options or {}).items():
-            if name not in sizes:
-                cure = f"its sizes are: {', '.join(names) or 'none'}"
-                raise GraphArguments(f"graph '{self.name}' has no size '{name}'", cure).at()
-            sizes[name] = value
+        sizes = {**dict.fromkeys(self.call_keywords(), SHOWN_SIZE), **(options or {})}
         samples = [
             np.empty(tuple(at(extent, sizes) for extent in each.shape), each.type.numpy) for each in self.graph.inputs
         ]

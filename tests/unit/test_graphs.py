@@ -95,7 +95,7 @@ def test_texts_are_those_of_a_call_with_the_sizes_given():
     assert "__global__" in f.source("cuda", n=10)
     assert "kernel void" in f.source("metal")
     assert "define" in f.source("llvm")
-    with pytest.raises(fusec.FusecError, match="has no size 'k'"):
+    with pytest.raises(fusec.FusecError, match="no keyword 'k'"):
         f.source("cuda", k=10)
     np.testing.assert_array_equal(fusec.simulate(f)(x, b), f(x, b))
 
