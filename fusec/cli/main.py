@@ -241,7 +241,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the text of kernels for a target. Kernels come from the decorated functions of a Python file, which is"
         " not run; from a TOML file with a table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each kernel; from a"
-        " Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels share one file in"
+        " Python module (MODULE:KERNEL), which is imported, fused functions too; or from"
+        " --expr. Several kernels share one file in"
         f" {' or '.join(row.language for row in TARGETS.values() if row.joins)}; other texts are printed one by one."
     )
     parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
@@ -256,6 +257,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--types", action="append", default=[], metavar="T=DTYPE,...", help=types)
     scalars = "inputs passed by value; may be given several times"
     parser.add_argument("--scalars", type=_names, action="extend", default=[], metavar="NAME,...", help=scalars)
+    shape = "of contiguous arguments that have axes, of all or of one; a million elements if not given"
+    parser.add_argument("--shape", action="append", default=[], metavar="[NAME=]NxM,...", help=shape)
     parser.add_argument("--fp", choices=MODES, help="floating-point mode; default: the kernel's own, else strict")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=_compile)

@@ -106,8 +106,24 @@ def read(path: Path) -> tuple[SourceFile, list[Kernel]]:
         found.statement(node)
     kernels = [found.kernel(node, name, call) for node, name, call in found.kernels]
     if not kernels:
+        if found.fused:
+            raise NoPythonKernels(str(path), run_to_trace(path, found.fused[0])).at()
         raise NoPythonKernels(str(path)).at()
     return file, kernels
+
+
+def fused_in(path: Path) -> list[str]:
+    """The names of the fused functions of a file that `read` has read."""
+    found = _File(SourceFile(str(path), _text(path)))
+    for node in ast.parse(found.file.text).body:
+        found.statement(node)
+    return found.fused
+
+
+def run_to_trace(path: Path, name: str) -> str:
+    """What to do with a fused function of a file."""
+    command = f"fusec compile {path.stem}:{name} --types PARAMETER=float32"
+    return f"{name} is a fused function, which must run to be traced; {command} imports the module and traces it"
 
 
 def _text(path: Path) -> str:
@@ -126,6 +142,7 @@ class _File:
     file: SourceFile
     names: dict[str, object] = field(default_factory=dict)
     kernels: list[tuple[ast.stmt, str, ast.expr]] = field(default_factory=list)
+    fused: list[str] = field(default_factory=list)  # functions that fusec.fuse decorates or takes
     work: int = 0
 
     def statement(self, node: ast.stmt) -> None:
@@ -141,6 +158,7 @@ class _File:
             case ast.FunctionDef(name=name, decorator_list=marks):
                 self.names[name] = self._function(node)
                 self.kernels += [(node, name, mark) for mark in marks if self._made_by(mark) in KERNELS]
+                self.fused += [name for mark in marks if self._made_by(mark) == "fuse"]
             case ast.ClassDef(name=name, decorator_list=marks):
                 self.names[name] = Unusable("a class", CONSTANT)
                 self.kernels += [(node, name, mark) for mark in marks if self._made_by(mark) == "reduction"]
@@ -150,6 +168,7 @@ class _File:
             ):
                 if isinstance(value, ast.Call) and self._made_by(value) in ("ElementwiseKernel", "reduction"):
                     self.kernels.append((node, name, value))
+                self.fused += [name] if isinstance(value, ast.Call) and self._made_by(value) == "fuse" else []
                 self.names[name] = self._constant(value)
             case _:
                 written = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _is_store(each)}
@@ -175,7 +194,7 @@ class _File:
             found = self.value(callee)
         except _NotKnownError:
             return ""
-        known = {**KERNELS, "ElementwiseKernel": ElementwiseKernel}
+        known = {**KERNELS, "ElementwiseKernel": ElementwiseKernel, "fuse": fusec.fuse}
         return next((name for name, each in known.items() if found is each), "")
 
     def _constant(self, node: ast.expr) -> object:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from fusec.base.diagnostics import did_you_mean, with_article
 from fusec.base.kernel_abi import Fp
-from fusec.base.records import dataclass, replace
+from fusec.base.records import dataclass, field, replace
 from fusec.codegen import TARGETS
 from fusec.errors.base import FusecError
 
@@ -43,6 +44,7 @@ class Choice:
     fp: Fp | None = None  # None for the kernel's own
     shape: tuple[int, ...] | None = None  # of the call of a reduction or scan
     axis: int | tuple[int, ...] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of parameters
 
     def kernels(self, target: str) -> list[Kernel]:
         """The kernel of an elementwise definition, or all kernels of a reduction or a scan."""
@@ -55,7 +57,7 @@ class Choice:
     def _shown(self, target: str) -> ShownKernels:
         from fusec.dispatch.shown import Showing
 
-        asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis)
+        asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis, shapes=self.shapes)
         found: ShownKernels = self.kernel.shown(asked)
         return found.in_mode(self.fp)
 
@@ -96,6 +98,9 @@ def _each(choices: list[Choice], make: Callable[[Choice], Made]) -> list[Made]:
 def from_options(options: argparse.Namespace) -> list[Choice]:
     """The selected kernels, in the selected floating-point mode."""
     chosen = _from_options(options)
+    every, some = _shapes(",".join(options.shape))
+    if every is not None or some:
+        chosen = [replace(each, shape=each.shape if every is None else every, shapes=some) for each in chosen]
     return chosen if options.fp is None else [replace(each, fp=options.fp) for each in chosen]
 
 
@@ -137,12 +142,22 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     found = (_of_python if Path(options.what).suffix == ".py" else _of_toml)(options.what)
     names = [name for name, _ in found]
     if options.name is not None and options.name not in names:
+        if Path(options.what).suffix == ".py":
+            _refuse_fused(Path(options.what), options.name)
         cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
         raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
     choices = [make() for name, make in found if options.name in (None, name)]
     if len(choices) == 1 and choices[0].file is not None:
         return [_told(choices[0], types, scalars)]
     return _all_told(choices, types, scalars)
+
+
+def _refuse_fused(path: Path, name: str) -> None:
+    """Raise UsageError if a file's function is a fused one."""
+    from fusec.cli import python_files
+
+    if name in python_files.fused_in(path):
+        raise UsageError(f"{path} has no kernel '{name}'; {python_files.run_to_trace(path, name)}")
 
 
 def _of_toml(what: str) -> list[tuple[str, Callable[[], Choice]]]:
@@ -241,6 +256,21 @@ def _imported(name: str) -> Any:
 def is_kernel(found: object) -> bool:
     """Whether something has kernels to show: a kernel of any kind, or a function that calls some."""
     return hasattr(found, "shown") and not isinstance(found, type)
+
+
+def _shapes(text: str) -> tuple[tuple[int, ...] | None, dict[str, tuple[int, ...]]]:
+    """``300x200,y=200`` as the shape of all arguments, or None, and those of some."""
+    every, some = None, {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, extents = part.rpartition("=")
+        if not re.fullmatch(r"\d+(x\d+)*", extents):
+            raise UsageError(f"--shape takes EXTENTxEXTENT or PARAMETER=EXTENTxEXTENT, as in 300x200, not '{part}'")
+        shape = tuple(map(int, extents.split("x")))
+        if name:
+            some[name.strip()] = shape
+        else:
+            every = shape
+    return every, some
 
 
 def _types(text: str) -> dict[str, str]:

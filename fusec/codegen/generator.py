@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fusec.base.dtypes import DType
@@ -44,6 +44,8 @@ class Generator:
     """The code generator of a target; a module of the table of targets has it under the name `GENERATOR`."""
 
     program: Callable[[Program, Layout, Options], Kernel]
+    join: Callable[[Sequence[Kernel]], str]  # kernels of different names as one file
+    renamed: Callable[[Kernel, str], Kernel]  # a kernel under another title
     approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
     # Of targets without many threads only, which get loops along an axis as they are:
     reduction: Callable[[ReductionIR, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 
 from fusec.arguments.layouts import Shape
-from fusec.base.records import dataclass, replace
+from fusec.base.records import dataclass, field, replace
 from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
 from fusec.compiler import pipeline, texts
 from fusec.compiler.pipeline import Source, Specialisation
@@ -25,11 +25,12 @@ class Showing:
     shape: Shape | None = None  # of contiguous arguments
     axis: object = None
     reverse: bool = False
+    shapes: Mapping[str, Shape] = field(default_factory=dict)  # of parameters, where `shape` is not that of all
 
     @property
     def of_last(self) -> bool:
         """Whether the last call is shown, since nothing is said of another one."""
-        return self.types is None and self.shape is None and self.axis is None and not self.scalars
+        return self.types is None and self.shape is None and self.axis is None and not (self.scalars or self.shapes)
 
 
 class ShownKernels(Protocol):

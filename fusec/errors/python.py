@@ -223,8 +223,9 @@ class NoPythonKernels(UserError, code="F403"):
     """A Python file without functions that fusec compiles."""
 
     message = "{file} defines no kernel"
-    hint = "decorate a function at its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    hint = "{cure}"
     file: str
+    cure: str = "decorate a function at its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
 
 
 class BadDecorator(Named, code="F404"):

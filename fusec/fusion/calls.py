@@ -13,6 +13,7 @@ from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
 from fusec.fusion.slots import SlotView
 from fusec.fusion.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
+from fusec.kernels.launches import KeptNotes
 
 
 @dataclass(eq=False)
@@ -40,6 +41,8 @@ class CallStep:
             results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
         for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
             frame[slot] = _as_planned(found, buffer.phantom, operands)
+        if isinstance(interceptor, KeptNotes):
+            interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
 
     def _results(self, operands: list[Any]) -> tuple[Any, ...]:
         try:

@@ -17,9 +17,10 @@ from fusec.arguments.operands import admitted, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.dispatch import checked
+from fusec.dispatch.explain_axis import SHOWN
 from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing
-from fusec.errors.arguments import unknown_keyword
+from fusec.errors.arguments import NoKernel, unknown_keyword
 from fusec.errors.base import FusecError
 from fusec.errors.fusing import (
     ArgumentsOfExpression,
@@ -39,7 +40,8 @@ from fusec.fusion.expression_kernels import (
     dtype_of_array,
 )
 from fusec.fusion.numbers import picking
-from fusec.kernels.kernel_caller import KernelCaller
+from fusec.fusion.trace import HERE
+from fusec.kernels.kernel_caller import KernelCaller, NoCodes, give_verbs
 
 Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
@@ -262,8 +264,8 @@ class NumExpr(KernelCaller):
         if asked.types or asked.scalars:
             given = "types=" if asked.types else "scalars="
             raise BadOption(f"source() of an expression takes no {given}", "signature= of NumExpr fixes the types").at()
-        shape = (1_000_000,) if asked.shape is None else asked.shape
-        return {name: np.empty(shape, dtype.numpy) for name, dtype in self.signature}
+        shape = SHOWN if asked.shape is None else asked.shape
+        return {name: np.empty(asked.shapes.get(name, shape), dtype.numpy) for name, dtype in self.signature}
 
     @property
     def cached_codes(self) -> dict[str, str]:
@@ -281,6 +283,46 @@ class NumExpr(KernelCaller):
     def __reduce__(self) -> tuple[object, ...]:
         signature = [(name, dtype.name) for name, dtype in self.signature]
         return partial(NumExpr, **self._options), (self._expression.text, signature)  # type: ignore[arg-type]
+
+
+class EvaluateVerbs(KernelCaller):
+    """The verbs of `evaluate`, which take its arguments."""
+
+    def __init__(self) -> None:
+        self.name, self.__doc__ = NAME, evaluate.__doc__
+        asked = 'NumExpr(ex, signature).cached_codes and evaluate.source("llvm", ex, names) have them'
+        self.cached_codes = NoCodes(NoKernel(NAME, "every text has its own", asked, " of its own"))
+
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """A call of the same text without fast paths."""
+        expression, values, rest = _taken(*args, **options)
+        return expression.run(values, **rest)
+
+    def call_keywords(self) -> None:
+        """The keywords of calls: evaluate itself checks them."""
+
+    def named(self, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The names of a text with what they stand for, and the output."""
+        expression, values, rest = _taken(*args, **options)
+        return {**dict(zip(expression.names, values, strict=True)), "out": rest["out"]}
+
+
+def _taken(
+    ex: object, local_dict: Names | None = None, global_dict: Names | None = None, out: object = None,
+    order: Order = "K", casting: Casting = "same_kind", **options: object,
+) -> tuple[ExpressionKernel, tuple[object, ...], dict[str, Any]]:  # fmt: skip
+    """The arguments of `evaluate`: the text, values of its names, and the rest."""
+    expression = _compiled(ex, options, ExpressionKernel)
+    check_options(order, casting)
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    found = frame.f_locals if local_dict is None else local_dict
+    values = _values(expression, found, frame.f_globals if global_dict is None else global_dict, 1)
+    return expression, values, {"out": out, "order": order, "casting": casting}
+
+
+give_verbs(evaluate, EvaluateVerbs())
 
 
 # --- texts and names -------------------------------------------------------------------------------------------------

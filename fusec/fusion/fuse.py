@@ -21,11 +21,13 @@ from fusec.errors.fusing import NotTraceable
 from fusec.fusion import linear, operators, parts, pickling, places, products, reducing, routines, ufuncs
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
+from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
+from fusec.kernels.launches import KeptNotes
 from fusec.kernels.public_types import FusedFunction
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
@@ -214,7 +216,8 @@ class Fused(KernelCaller, Traced):
         plan, flat = self._plan(CallArguments(tuple(args), options, self._objects, self._function))
         steps = tuple(step.without_fast_path() for step in plan.steps)
         stores = plan.stores if interceptor is None or interceptor.runs else ()
-        return replace(plan, steps=steps, quick=None, stores=stores).run(flat)
+        memory = NotedMemory(plan.memory, interceptor) if isinstance(interceptor, KeptNotes) else plan.memory
+        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat)
 
     @property
     def cached_codes(self) -> dict[str, str]:

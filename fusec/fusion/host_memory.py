@@ -8,6 +8,7 @@ import numpy as np
 
 from fusec.fusion.slots import Fresh, Slots, SlotView
 from fusec.fusion.trace_values import Array
+from fusec.kernels.launches import KeptNotes
 from fusec.library.arguments import totals
 from fusec.runtime.cpu import memory
 
@@ -65,6 +66,18 @@ class HostMemory:
             step.kernel(*inputs, *outputs)
         else:
             totals(step.kernel, inputs, outputs, step.axis, True)
+
+
+class NotedMemory(HostMemory):
+    """The memory of calls that are only noted, which learn of new arrays."""
+
+    def __init__(self, like: HostMemory, notes: KeptNotes) -> None:
+        vars(self).update(vars(like), _spare=[])
+        self.notes = notes
+
+    def new(self, given: Fresh) -> Array:
+        """A new array."""
+        return self.notes.fresh(super().new(given))  # type: ignore[no-any-return]
 
 
 class _Lent:

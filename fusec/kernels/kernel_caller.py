@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from fusec.arguments.signature import types_named
+from fusec.base.dtypes import DType
 from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.dispatch.interception import intercepted
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fusec.base.kernel_abi import Fp
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.notes import Notes
+    from fusec.kernels.listing import Listing
 
 
 class KernelCaller(Public):
@@ -42,11 +44,30 @@ class KernelCaller(Public):
         from fusec.dispatch.notes import Notes
 
         notes = Notes()
+        self._note(args, options, notes)
+        return notes
+
+    def _note(self, args: Sequence[Any], options: Mapping[str, Any], notes: Notes) -> Any:
         with intercepted(notes):
-            self.called(args, options)
+            found = self.called(args, options)
         if not notes.calls:
             raise NoKernel(self.name, self.without).at()
-        return notes
+        return found
+
+    def listed(self, args: Sequence[Any], options: Mapping[str, Any]) -> Listing:
+        """The kernels of a call, with all that lies between them. Raises NoKernel if there are none."""
+        from fusec.kernels.launches import KeptNotes
+        from fusec.kernels.listing import Listing
+
+        notes = KeptNotes()
+        result = self._note(args, options, notes)
+        return Listing(notes, self.name, self.named(args, options), result)
+
+    def named(self, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call, as a listing calls them."""
+        named = dict(zip(self.params, args, strict=False))
+        more = {f"argument {at}": each for at, each in enumerate(args[len(named) :], len(named) + 1)}
+        return {**named, **more, **options}
 
     @hide_internal_frames
     def explain(self, *args: Any, **options: Any) -> Explanation:
@@ -69,23 +90,30 @@ class KernelCaller(Public):
     def source(
         self,
         target: str = DEFAULT_TARGET,
+        *args: Any,
         types: Mapping[str, object] | None = None,
-        *,
-        shape: Shape | None = None,
+        shape: Shape | Mapping[str, Shape] | None = None,
         scalars: Sequence[str] = (),
         **options: Any,
     ) -> str:
         """The text of all kernels of a call for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
-        types: parameter -> dtype. shape: of contiguous arguments, a million elements in a row if not given. scalars:
-        parameters to pass by value. options: of the call, such as axis=. Raises FusecTypeError if types are missing.
+        A comment lists the launches in order, with sizes and arguments, and the arrays between them. args: those of the
+        call; or a dictionary of dtypes alone, as `types`. types: parameter -> dtype. shape: of contiguous arguments, by
+        parameter or of all; a million elements in a row if not given. scalars: parameters to pass by value. options: of
+        the call, such as axis=. Raises FusecTypeError if types are missing.
         """
         target_of(target)
         known = self.call_keywords()
         for name in options:
             if known is not None and name not in known:
                 raise unknown_keyword("source", name, ("target", "types", "shape", "scalars", *known)).at()
-        return self.shown(Showing(target, types, scalars, shape), options).text(target)
+        if len(args) == 1 and types is None and (args[0] is None or is_types(args[0])):
+            (types,), args = args, ()
+        if args:
+            return self.listed(args, options).text(target)
+        every, some = (None, shape) if isinstance(shape, Mapping) else (shape, dict[str, Any]())
+        return self.shown(Showing(target, types, scalars, every, shapes=some), options).text(target)
 
     @abstractmethod
     def call_keywords(self) -> Sequence[str] | None:
@@ -101,7 +129,7 @@ class KernelCaller(Public):
         samples = self.samples(asked)
         first = tuple(samples.pop(name) for name in takewhile(samples.__contains__, self.params))
         with axes_within(asked):
-            return self.noted(first, {**samples, **options}).shown(asked.target)
+            return self.listed(first, {**samples, **options})
 
     def samples(self, asked: Showing) -> dict[str, Any]:
         """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
@@ -109,7 +137,7 @@ class KernelCaller(Public):
         from fusec.kernels.function_signature import dtype_named
 
         types, found = types_named(asked.types, next(iter(self.params), "x")), dict[str, Any]()
-        for name in (*types, *asked.scalars):
+        for name in (*types, *asked.scalars, *asked.shapes):
             if name not in self.params:
                 raise UnexpectedArgument.unknown(self.name, name, self.params).at()
         for name in self.params:
@@ -117,7 +145,8 @@ class KernelCaller(Public):
             if name in asked.scalars:
                 found[name] = 1.0 if dtype is None else dtype.type(1)
             elif dtype is not None:
-                found[name] = np.empty(SHOWN if asked.shape is None else asked.shape, dtype)
+                shape = asked.shapes.get(name, asked.shape)
+                found[name] = np.empty(SHOWN if shape is None else shape, dtype)
         if not found and self.params:
             raise ArgumentMissing(self.name, self.params[0], f"pass types={{'{self.params[0]}': 'float32'}}").at()
         return found
@@ -125,6 +154,13 @@ class KernelCaller(Public):
     def described(self) -> tuple[str, str]:
         """The signature of the function, and what it does."""
         return f"{self.name}({', '.join(self.params)})", self.__doc__ or ""
+
+
+def is_types(given: object) -> bool:
+    """Whether an argument of source() says which dtypes parameters have."""
+    if not isinstance(given, Mapping):
+        return False
+    return bool(given) and all(isinstance(each, str | type | np.dtype | DType) for each in given.values())
 
 
 class NoCodes(Mapping[str, str]):

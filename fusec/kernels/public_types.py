@@ -134,6 +134,17 @@ class FusedFunction(Protocol[P, Result]):
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Report the kernels of a call: their number, their work, and why they are separate; nothing is run."""
 
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        *args: Any,
+        types: Mapping[str, object] | None = None,
+        shape: Any = None,
+        scalars: Sequence[str] = (),
+        **options: Any,
+    ) -> str:
+        """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
+
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""
 

@@ -414,3 +414,17 @@ def test_errors_are_explained_without_heavy_libraries() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.endswith("set()\n")
+
+
+def test_shapes_are_those_of_all_arguments_or_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fused_for_cli.py").write_text("import fusec\n@fusec.fuse\ndef added(x, y):\n    return x.T + y\n")
+    monkeypatch.chdir(tmp_path)
+    asked = ["compile", "fused_for_cli:added", "--types", "x=float32,y=float64", "--shape"]
+    assert main.main([*asked, "3x4,y=4x3"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("// added: 1 launch\n//   x: float32 (3, 4)\n//   y: float64 (4, 3)\n")
+    for wrong in ("3y4", "x=", "z=3"):
+        assert main.main([*asked, wrong]) in (1, 2)
+    assert "--shape takes" in capsys.readouterr().err

@@ -395,8 +395,9 @@ def test_a_compiled_expression_shows_its_kernel_for_every_target():
     for target in ("metal", "llvm", "ir"):
         assert "evaluate" in found.source(target)
     text = fusec.NumExpr("a/sum(a)").source(shape=(8,))  # two kernels of one name
-    assert text.startswith("// part 1 of 2")
-    assert "// part 2 of 2" in text
+    assert text.startswith("// evaluate: 2 launches in this order")
+    assert "evaluate_1(" in text
+    assert "evaluate_2(" in text
     with pytest.raises(ValueError, match="takes no types="):
         fusec.NumExpr("2*a").source("cuda", {"a": "float32"})
 

@@ -254,3 +254,13 @@ def test_reductions_are_printed_too(tmp_path: Path, capsys: pytest.CaptureFixtur
     path.write_text(REDUCTIONS.replace("square(x - y)", "squaer(x - y)"))
     assert main.main(["compile", str(path), "--name", "error", "--types", "x=float32,y=float32"]) == 1
     assert "reductions.py:14:29: error: unknown name 'squaer'" in capsys.readouterr().err
+
+
+def test_fused_functions_of_a_file_need_its_module(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "models.py"
+    path.write_text("import fusec\n@fusec.fuse\ndef step(x):\n    return 2 * x\nhalf = fusec.fuse(lambda x: x / 2)\n")
+    assert main.main(["compile", str(path)]) == 1
+    assert "fusec compile models:step --types" in capsys.readouterr().err
+    path.write_text(path.read_text() + "@fusec.elementwise\ndef twice(x):\n    return 2 * x\n")
+    assert main.main(["compile", str(path), "--name", "half"]) == 2
+    assert "half is a fused function" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
 from fusec.codegen.c_family.expressions import ExprPrinter
-from fusec.codegen.c_family.file import indented, join_parts
+from fusec.codegen.c_family.file import indented, join_kernels, join_parts, renamed
 from fusec.codegen.c_family.frame import Dialect, Frame, LoadGroup, struct_texts
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
@@ -85,7 +85,7 @@ def generator_of(dialect: Dialect) -> Generator:
     def program(program: Program, layout: Layout, options: Options) -> Kernel:
         return generate(program, layout, dialect, SINGLE in options.flags, options.fp)
 
-    return Generator(program, approximate=frozenset(dialect.spelling.approximate))
+    return Generator(program, join_kernels, renamed, approximate=frozenset(dialect.spelling.approximate))
 
 
 def _check_types(program: Program, spelling: Spelling, single: bool) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fusec.base.kernel_abi import Kernel
+from fusec.base.records import replace
 from fusec.codegen.c_family.names import ScopeNames
 
 Part = tuple[str, str]  # the name it defines and its text; no name: comments and directives
@@ -48,6 +49,18 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
                 written[name or text] = _bare(text)
                 parts.append((name, text))
     return join_parts(parts)
+
+
+def renamed(kernel: Kernel, title: str) -> Kernel:
+    """The kernel under another name, which its comment has too."""
+    name = kernel.name.removesuffix(kernel.title) + title
+    parts = tuple(
+        (name if each == kernel.name else each, _rename(text, {kernel.name: name}))
+        if each
+        else ("", re.sub(rf"(?m)^// {re.escape(kernel.title)}\(", f"// {title}(", text))
+        for each, text in kernel.parts
+    )
+    return replace(kernel, name=name, parts=parts, source=join_parts(parts))
 
 
 def _bare(text: str) -> str:

@@ -19,6 +19,7 @@ from fusec.codegen.generator import Generator, Options
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.cost import Costs
+from fusec.codegen.llvm.file import join_modules, renamed
 from fusec.codegen.llvm.interior import RowParts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
@@ -184,6 +185,8 @@ def _asked(options: Options) -> LlvmOptions:
 
 GENERATOR = Generator(
     lambda program, layout, options: (generate_blocks if program.block else generate)(program, layout, _asked(options)),
+    join_modules,
+    renamed,
     approximate=APPROXIMATE,
     reduction=lambda reduction, layout, axis, options: generate_reduction(reduction, layout, axis, _asked(options)),
     columns=lambda program, layout, options: generate_walk(program, layout, _asked(options)),

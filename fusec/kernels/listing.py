@@ -1,0 +1,90 @@
+"""The kernels of all calls that one call makes, as one text, which begins with a comment that lists the launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusec.base.kernel_abi import Fp, Kernel
+from fusec.base.records import dataclass, replace
+from fusec.codegen import Target, target_of
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
+
+from fusec.kernels.launch_comment import MemoryUses, lines_of
+from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, NotedLibraryCall, launches_of, title_of
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The kernels of noted calls in one text, each with a name of its own, in the order of their launches."""
+
+    notes: KeptNotes
+    name: str  # of the function
+    arguments: Mapping[str, Any]  # of the call, by parameter
+    result: Any  # of the call
+    fp: Fp | None = None  # None for that of each kernel
+
+    def kernels(self, target: str) -> list[Kernel]:
+        """The kernels, equal ones once."""
+        return [each for each in _kernels_of(self._listed(target)) if isinstance(each, Kernel)]
+
+    def text(self, target: str) -> str:
+        """One file if the target joins kernels, else one text after another."""
+        row, listed = target_of(target), self._listed(target)
+        places = MemoryUses(self.notes, (self.arguments, self.result), listed)
+        comment = "".join(f"{row.comment} {line}\n" for line in lines_of(self.name, places, listed))
+        distinct = _kernels_of(listed)
+        if row.shows == "source":
+            kernels = [each for each in distinct if isinstance(each, Kernel)]
+            return comment + (f"\n{row.generator.join(kernels)}" if kernels else "")
+        return comment + "".join(f"\n{_shown(each, row)}" for each in distinct)
+
+    def in_mode(self, fp: Fp | None) -> Listing:
+        """The same in another floating-point mode; None for its own."""
+        return replace(self, fp=fp)
+
+    def _listed(self, target: str) -> list[Listed]:
+        """All launches and calls in order; kernels are numbered if there are several."""
+        found: list[Listed] = []
+        for call in self.notes.order:
+            found += [call] if isinstance(call, NotedLibraryCall) else launches_of(call, target, self.fp)
+        launches = [each for each in found if isinstance(each, ListedLaunch)]
+        distinct: dict[str, Kernel | Program] = {}
+        for each in launches:
+            text = each.kernel.source if isinstance(each.kernel, Kernel) else _shown(each.kernel, target_of(target))
+            each.kernel = distinct.setdefault(text, each.kernel)
+        marks = [f"_{at}" for at in range(1, len(distinct) + 1)] if len(distinct) > 1 else [""] * len(distinct)
+        renamed = {
+            id(kernel): _named(kernel, f"{title_of(kernel)}{mark}")
+            for kernel, mark in zip(distinct.values(), marks, strict=True)
+        }
+        for each in launches:
+            each.kernel = renamed[id(each.kernel)]
+        return found
+
+
+def _kernels_of(listed: Sequence[Listed]) -> list[Kernel | Program]:
+    """The kernels that are launched, each once."""
+    return list({id(each.kernel): each.kernel for each in listed if isinstance(each, ListedLaunch)}.values())
+
+
+def _named(kernel: Kernel | Program, name: str) -> Kernel | Program:
+    """A kernel under another name."""
+    if not isinstance(kernel, Kernel):
+        return replace(kernel, name=name)
+    return kernel if name == kernel.title else target_of(kernel.target).generator.renamed(kernel, name)
+
+
+def _shown(kernel: Kernel | Program, row: Target) -> str:
+    """The text of one kernel."""
+    if not isinstance(kernel, Kernel):
+        from fusec.ir.text import print_program
+
+        return print_program(kernel)
+    if row.shows == "source":
+        return kernel.source
+    from fusec.runtime.cpu import engine
+
+    return engine.assembly(kernel)

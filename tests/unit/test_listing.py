@@ -1,0 +1,157 @@
+"""source() of functions that call kernels: every kernel in one text, and a comment that lists the launches."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec import FusecError
+
+X = np.ones((3, 4), np.float32)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of the first comment, without what marks it."""
+    return [line[3:] for line in text.split("\n\n")[0].splitlines()]
+
+
+@fusec.fuse
+def centred(x: Any) -> Any:
+    return x - x.mean()
+
+
+def test_a_comment_lists_launches_with_sizes_arguments_and_what_lies_between() -> None:
+    text = centred.source("cuda", np.ones(100_000, np.float32))
+    assert lines_of(text) == [
+        "centred: 3 launches in this order",
+        "  x: float32 (100000,)",
+        "  1. centred_first_1 over 416: size = 416, a0 = x, partial0 = t1, axis = 100000",
+        "  2. centred_last_2 over 32: size = 32, given0 = t1, z0 = t2, axis = 13",
+        "  3. centred_3 over 100,000: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
+        "  t1: float32 (13,), 52 bytes, written by launch 1, read by launch 2",
+        "  t2: float32 (1,), 4 bytes, written by launch 2, read by launch 3",
+        "  r1: float32 (100000,), 400,000 bytes, written by launch 3, returned",
+    ]
+    kernels = re.findall(r"__global__ .* (\w+)\(", text)
+    assert kernels == ["centred_first_1", "centred_last_2", "centred_3"]
+
+
+def test_layouts_are_those_of_the_arguments() -> None:
+    @fusec.fuse
+    def both(x: Any, y: Any) -> Any:
+        return x + y.T
+
+    text = both.source("cuda", np.ones((3, 4)), np.ones((4, 3)))
+    assert "stride 1 of a1 = 24" in text
+    assert both.source("cuda", np.ones((3, 4), order="F"), np.ones((4, 3))).count("stride") < text.count("stride")
+    assert "a0 = x + 8 bytes" in fusec.fuse(lambda x: x[1:] * 2).source("cuda", np.ones(5))
+
+
+def test_kernels_that_are_equal_are_there_once() -> None:
+    @fusec.fuse
+    def twice(x: Any, y: Any) -> Any:
+        return x[1:] - x[:-1], y[1:] - y[:-1]
+
+    text = twice.source("metal", np.ones(7, "f4"), np.ones(9, "f4"))
+    assert [line.split(":")[0] for line in lines_of(text)[3:5]] == ["  1. twice over 6", "  2. twice over 8"]
+    assert text.count("kernel void") == 1
+
+
+def test_copies_of_what_overlaps_an_output_are_launches() -> None:
+    @fusec.fuse
+    def shift(x: Any) -> None:
+        x[1:] = x[:-1] + 1
+
+    assert "  1. copy_1 over 4: size = 4, x = x, y = t1" in lines_of(shift.source("cuda", np.ones(5)))
+
+
+def test_numbers_containers_and_arrays_from_outside_have_names() -> None:
+    weight = np.ones(3)
+
+    @fusec.fuse
+    def scaled(pair: Any, n: Any) -> Any:
+        return {"a": pair[0] * weight + pair[1]["b"] * n}
+
+    found = lines_of(scaled.source("cuda", (np.ones(3), {"b": np.ones(3)}), 2.5))
+    assert found[1:4] == [
+        "  pair[0]: float64 (3,)",
+        "  pair[1]['b']: float64 (3,)",
+        "  c1: float64 (3,), from outside of the function",
+    ]
+    assert "s0 = 2.5" in found[4]
+
+
+def test_a_number_that_is_returned_is_told_from_a_total_that_is_not() -> None:
+    @fusec.fuse
+    def spread(x: Any) -> Any:
+        total = x.sum()
+        return total, (x * total).max()
+
+    found = lines_of(spread.source("cuda", np.ones(100_000)))
+    returned = [line for line in found if line.endswith("returned")]
+    assert len(returned) == 2
+    assert all(" (1,), " in line for line in returned)
+
+
+def test_nothing_to_do_is_no_launch() -> None:
+    assert fusec.fuse(lambda x: x + 1).source("cuda", X[:0]) == "// fused: 0 launches\n//   x: float32 (0, 4)\n"
+
+
+@pytest.mark.parametrize("target", ["cuda", "metal", "llvm", "asm", "ir"])
+@pytest.mark.parametrize("function", [centred, fusec.softmax, fusec.cumsum])
+def test_every_target_lists_the_launches(function: Any, target: str) -> None:
+    text = function.source(target, X)
+    assert "launch" in text.split("\n", 1)[0]
+    assert function.name in text.split("\n\n", 1)[1]
+
+
+def test_several_kernels_are_one_module_of_llvm() -> None:
+    from llvmlite import binding
+
+    @fusec.fuse
+    def powers(x: Any, y: Any) -> Any:
+        return np.exp(x), np.exp(y[::2]), x.sum(axis=0), y.max()
+
+    text = powers.source("llvm", X, np.ones(30, np.float32))
+    binding.parse_assembly(text).verify()
+    assert len(re.findall(r'^define void @"fusec\.powers_\d"', text, re.MULTILINE)) == 4
+
+
+def test_evaluate_shows_a_text_with_the_names_of_its_caller() -> None:
+    a, b = X, np.ones(5, np.float32)
+    found = lines_of(fusec.evaluate.source("cuda", "a / sum(b)"))  # type: ignore[attr-defined]
+    assert found[:3] == ["evaluate: 2 launches in this order", "  a: float32 (3, 4)", "  b: float32 (5,)"]
+    assert "sum1 = t1" in found[4]
+    del a, b
+    found = lines_of(fusec.evaluate.source("cuda", "2*a", {"a": X[0]}))  # type: ignore[attr-defined]
+    assert found[1] == "  a: float32 (4,)"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), {"x": (3, 4), "y": (4,)}])
+def test_shapes_are_those_of_all_or_of_each(shape: Any) -> None:
+    @fusec.fuse
+    def added(x: Any, y: Any) -> Any:
+        return x + y
+
+    text = added.source("cuda", types={"x": "float32", "y": "float64"}, shape=shape)
+    assert "  x: float32 (3, 4)" in lines_of(text)
+    assert text == added.source("cuda", {"x": "float32", "y": "float64"}, shape=shape)
+
+
+def test_a_shape_of_no_parameter_is_refused() -> None:
+    with pytest.raises(FusecError, match="z"):
+        centred.source("cuda", types={"x": "float32"}, shape={"z": (3,)})
+
+
+def test_source_runs_nothing() -> None:
+    x = np.zeros(4)
+
+    @fusec.fuse
+    def counted(x: Any) -> Any:
+        x += 1
+        return x
+
+    assert "x" in counted.source("cuda", x)
+    assert not x.any()
