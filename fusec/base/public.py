@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 VERBS = frozenset(
     """
@@ -13,6 +18,31 @@ VERBS = frozenset(
     """.split()
 )
 """What users do with a kernel, and what they can ask of it; `dir` lists those that a kind has."""
+
+
+class CallSignature:
+    """What `inspect.signature` finds of the calls of a kernel; a class has that of its constructor, as ever."""
+
+    def __get__(self, kernel: Any, owner: type | None = None) -> Signature | None:
+        return None if kernel is None else kernel.call_signature()
+
+
+class AsWritten(str):
+    """A default as the text of a function has it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def signature_of(params: Mapping[str, str | None], options: Mapping[str, object]) -> Signature:
+    """The signature of calls. params: with the text of their defaults, if any. options: with their defaults."""
+    from inspect import Parameter, Signature
+
+    own = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if text is None else AsWritten(text))
+        for name, text in params.items()
+    ]
+    return Signature([*own, *(Parameter(each, Parameter.KEYWORD_ONLY, default=options[each]) for each in options)])
 
 
 class Public(ABC):

@@ -19,7 +19,7 @@ from fusec.base import dtypes, locks
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
-from fusec.base.public import Public
+from fusec.base.public import CallSignature, Public, signature_of
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
 from fusec.compiler import pipeline
@@ -36,9 +36,11 @@ from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import signature as declared
 from fusec.frontends.python.definition import Capture, PythonDefinition
-from fusec.kernels.function_signature import FunctionSignature, dtype_named
+from fusec.kernels.function_signature import FunctionSignature, defaults_of, dtype_named
 
 if TYPE_CHECKING:
+    import inspect
+
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.fast_path_device import CachedCall
 
@@ -142,6 +144,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
 
     kind = "elementwise"
     reserved: tuple[str, ...] = RESERVED
+    __signature__ = CallSignature()
     is_elementwise = True  # whether a result depends on the arguments at its own place alone
 
     def __init__(self, made_of: Decoration) -> None:
@@ -421,6 +424,14 @@ class Elementwise(Public, ShowsElements, ShortWays):
     def cached_codes(self) -> dict[str, str]:
         """LLVM text by dtypes, for every combination called so far."""
         return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
+
+    def call_signature(self) -> inspect.Signature:
+        """The signature of the function itself."""
+        if isinstance(self.__fusec_origin__, FunctionType):
+            import inspect
+
+            return inspect.signature(self.__fusec_origin__)
+        return signature_of(defaults_of(self.tree), {})
 
     def described(self) -> tuple[str, str]:
         """The signature of the function, and its source."""

@@ -1,4 +1,4 @@
-"""The parameters of a function for certain arguments: dtypes of results are inferred from those of arguments."""
+"""The parameters of a function, and their dtypes; those of results are inferred from those of arguments."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fusec.base.records import dataclass, field
 from fusec.dispatch.spec import MAX_PLANS
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import CannotStore
+from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import PythonDefinition
 
 
@@ -83,3 +84,8 @@ def dtype_named(param: str, given: object) -> DType:
     if found is None:
         raise UnknownTypeName(str({param: name}), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
     return found
+
+
+def defaults_of(function: s.FunctionNode) -> dict[str, str | None]:
+    """Parameter -> its default as it is written, None without one."""
+    return {each.name: None if each.default is None else each.default.span.text for each in function.params}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from types import FunctionType
 from typing import Any, Unpack, overload
 
@@ -118,7 +119,8 @@ def known(given: object, role: str) -> object:
     if isinstance(given, FromText) or closure.constant_of(given)[0] != "builtin":
         return given
     params = ", ".join("ab"[: 2 if role == "combine" else min(FUNCTIONS[name].least, 2)]) if name in FUNCTIONS else "a"
-    return Text(f"lambda {params}: function({params})", {"function": given})
+    called = name if name.isidentifier() and not iskeyword(name) else "function"
+    return Text(f"lambda {params}: {called}({params})", {called: given})
 
 
 def roles_of(

@@ -16,7 +16,7 @@ from fusec.base import dtypes, locks
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
-from fusec.base.public import Public
+from fusec.base.public import CallSignature, Public, signature_of
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
@@ -31,10 +31,12 @@ from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, a
 from fusec.frontends.capture import closure, frozen_globals
 from fusec.frontends.capture.closure import Origin
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
-from fusec.kernels.function_signature import dtype_named
+from fusec.kernels.function_signature import defaults_of, dtype_named
 from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
+    import inspect
+
     from fusec.dispatch.axis_plan import AxisPlan
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.host_axis import AxisCall
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 KEPT = ("__module__", "__name__", "__qualname__", "__doc__", "checks")  # of a copy
+OPTIONS: Mapping[str, object] = {"axis": None, "keepdims": False, "out": None, "where": True, "stream": None}
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
@@ -102,6 +105,8 @@ class Reduction(Public, ShowsTotals):
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
     total of no elements is, as a capture.
     """
+
+    __signature__ = CallSignature()
 
     def __init__(
         self,
@@ -379,6 +384,11 @@ class Reduction(Public, ShowsTotals):
     def cached_codes(self) -> dict[str, str]:
         """LLVM text of all kernels by dtypes and shape, for every combination called so far."""
         return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
+
+    def call_signature(self) -> inspect.Signature:
+        """The parameters of the map, and the options of calls."""
+        defaults = defaults_of(self.trees["map"]) if "map" in self.trees else {}
+        return signature_of({name: defaults.get(name) for name in self.params}, OPTIONS)
 
     def described(self) -> tuple[str, str]:
         """The signature of the reduction, and the sources of its functions."""

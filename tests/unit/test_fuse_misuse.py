@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -81,3 +82,32 @@ def test_errors_have_codes(call: Callable[[], object], code: str, text: str) -> 
         call()
     assert raised.value.code == code
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (fusec.sum, "fusec.sum"),
+        (fusec.softmax, "fusec.softmax"),
+        (fusec.elementwise("def twice(x): return 2 * x"), "kernel 'twice'"),
+        (fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0, "total"), "kernel 'total'"),
+        (fusec.NumExpr("x + 1"), "kernel 'evaluate'"),
+    ],
+)
+def test_kernels_are_not_fused_again(given: Any, what: str) -> None:
+    for decorate in (fusec.fuse, fusec.fuse(name="again")):
+        with pytest.raises(fusec.FusecTypeError) as raised:
+            decorate(given)
+        assert (
+            str(raised.value)
+            == f"{what} cannot be fused [F281]\nhint: it runs as few kernels already: call it as it is"
+        )
+
+
+def test_functions_that_wrap_kernels_are_fused() -> None:
+    @fusec.fuse
+    @functools.wraps(fusec.sum)
+    def total(x: Any) -> Any:
+        return np.sum(x)
+
+    assert total(X) == fusec.fuse(fusec.fuse(lambda x: x.sum()))(X) == X.sum()

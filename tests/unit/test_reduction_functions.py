@@ -1,6 +1,7 @@
 """Reductions made of Python functions: what they take, what they give, and in which types and order."""
 
 import functools
+import inspect
 import linecache
 import math
 import operator
@@ -353,3 +354,16 @@ def test_the_value_of_an_element_may_come_from_a_local_array(shape):
         np.testing.assert_array_equal(total(x, at, axis=axis), np.choose(at, [x, -x, 2 * x]).sum(axis))
     lines = total.source("cuda", {"x": "float64", "at": "int64"}).splitlines()
     assert any(re.search(r"= local_\d\[at_\d\]", line) for line in lines), "it lies in memory"
+
+
+def test_signatures_show_the_parameters_of_the_map_and_the_options():
+    made = fusec.reduction("def map(x, k=2.5): return x * k\ndef combine(a, b): return a + b")
+    assert str(inspect.signature(made)) == "(x, k=2.5, *, axis=None, keepdims=False, out=None, where=True, stream=None)"
+    assert str(inspect.signature(fusec.elementwise("lambda x, y=-1: x + y"))) == "(x, y=-1)"
+
+
+def test_known_functions_have_their_names_in_docstrings():
+    norm = fusec.reduction(np.add, map=np.square, finish=np.sqrt)
+    shown = norm.described()[1].splitlines()
+    assert sorted(shown) == ["lambda a, b: add(a, b)", "lambda a: sqrt(a)", "lambda a: square(a)"]
+    assert norm(np.array([3.0, 4.0])) == 5

@@ -1,6 +1,7 @@
 """One set of verbs for every kind of kernel: each cell of the table works, or says why it cannot and what to do."""
 
 import copy
+import inspect
 import io
 import pickle
 import re
@@ -241,6 +242,15 @@ def html(row: Row) -> None:
     assert text.startswith("<b>")
 
 
+def signature(row: Row) -> None:
+    """Of a kernel and of its copy, which has no function behind it; those of the classes remain."""
+    for kernel in (row.kernel, pickle.loads(pickle.dumps(row.kernel))):
+        params = list(inspect.signature(kernel).parameters.values())
+        assert params[0].kind == params[0].VAR_POSITIONAL or params[0].name == "x"
+    if not inspect.isfunction(row.kernel):
+        assert inspect.signature(type(row.kernel)).parameters
+
+
 def again(make: Callable[[Any], Any]) -> Callable[[Row], None]:
     def check(row: Row) -> None:
         found = make(row.kernel)
@@ -310,6 +320,7 @@ VERBS: dict[str, Callable[[Row], None]] = {
     "fp": fp_of,
     "__doc__": doc,
     "repr": shown,
+    "inspect.signature": signature,
     "_repr_html_": html,
     "pickle": again(lambda kernel: pickle.loads(pickle.dumps(kernel))),
     "copy": again(copy.copy),
