@@ -8,6 +8,7 @@ import selectors
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,12 @@ def environment(name: str, threads: int, home: str) -> dict[str, str]:
 class Worker:
     """A running peer. A peer that dies or hangs answers {"failed": reason} from then on."""
 
-    def __init__(self, name: str, threads: int, home: str) -> None:
+    def __init__(self, name: str, threads: int, home: str, command: Sequence[str] = ()) -> None:
+        """command: what runs it, with its arguments; worker.py without."""
+        own = [str(HERE / "worker.py"), name, str(threads)]
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), name, str(threads)],
+            [sys.executable, *(command or own)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment(name, threads, home),
         )  # fmt: skip
         self.hello = self._receive(180)
