@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from fusec.base import locks
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import constants
-from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number
+from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number, is_on_device
 from fusec.fusion.labels import Labelled, aligned
 from fusec.fusion.standins import is_readable
 from fusec.fusion.tracer import Tracer
@@ -42,6 +43,8 @@ class CallArguments:
         self._owner: int | str = 0
         self.labelled: tuple[Labelled, ...] = ()
         self.labelled_places: dict[int, str] = {}  # in `flat`, with the names of their types
+        self.side: Any = None  # what is on a device
+        self._there: Any = None  # the module for that, if something is
         self.flat: list[Any] = []
         self.objects: list[Any] = []
         self._kinds: list[Any] = []  # of all in order; of what is in `flat`, `_places` has the indices
@@ -106,16 +109,35 @@ class CallArguments:
         return self._placed(given, given.dtype, given.shape, given.strides)
 
     def _foreign(self, given: Any) -> Given:
-        """Another library's array, in host memory."""
-        if hasattr(given, "__cuda_array_interface__") or not _is_on_host(given):
-            library = type(given).__module__.partition(".")[0]
-            what = f"argument '{self.name()}', an array of {library} on a device, cannot be fused"
-            raise NotTraceable(what, "copy it to the host: fused functions run on the CPU").at()
+        """Another library's array."""
+        if is_on_device(given):
+            found = self.described(given)
+            return self._placed(found, type(given), found.device, found.dtype.numpy, found.shape, found.strides)
         known, self.labelled = self.labelled, aligned(self.labelled, self.name(), given)
         if self.labelled is not known:
             self._kinds.append(type(given))
             self.labelled_places[len(self.flat)] = type(given).__name__
         return self._array(self._converted(given))
+
+    def described(self, given: Any) -> Any:
+        """An array on a device, as kernels take it."""
+        if self.side is None:
+            with locks.lock:
+                from fusec.fusion import device_memory
+
+            self._there, self.side = device_memory, device_memory.DeviceSide()
+        return self.side.described(given)
+
+    def outline(self, given: Any) -> Any:
+        """The form and address of an array of the call, of which nothing may be read; None for a number."""
+        if isinstance(given, np.ndarray):
+            return given
+        return self._there.outline(given) if self._there and self._there.is_described(given) else None
+
+    def check_places(self, flat: Sequence[Any]) -> None:
+        """Raise HostArrayAmongDeviceArrays if some arrays are on a device, and others are not."""
+        if self._there is not None:
+            self._there.check_alone(flat)
 
     def _converted(self, given: Any) -> Any:
         return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
@@ -154,14 +176,6 @@ class CallArguments:
             if at < len(self.flat) and not isinstance(self.flat[at], np.ndarray):
                 found = [*found, ("value", at, exact(self.flat[at]))]
         return (*found,)
-
-
-def _is_on_host(given: Any) -> bool:
-    """Whether an array that says so is in host memory."""
-    if not hasattr(given, "__dlpack__"):
-        return True
-    where = getattr(given, "__dlpack_device__", None)
-    return where is not None and where()[0] == 1  # kDLCPU
 
 
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:

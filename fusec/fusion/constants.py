@@ -196,6 +196,19 @@ def is_array(value: object) -> bool:
     return any(name in own or hasattr(type(value), name) for name in PROTOCOLS)
 
 
+def is_on_device(value: Any) -> bool:
+    """Whether an array of another library is not in host memory."""
+    try:
+        if hasattr(value, "__cuda_array_interface__"):
+            return True
+    except Exception:  # PyTorch's answer for a tensor that requires a gradient: on the device, but not shared
+        return True
+    if not hasattr(value, "__dlpack__"):
+        return False
+    where = getattr(value, "__dlpack_device__", None)
+    return where is None or where()[0] != 1  # kDLCPU
+
+
 def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, Any]:
     """The present contents of another library's array, or of another class or byte order; foreign memory is read only.
 

@@ -44,8 +44,8 @@ MAKING = {  # what fusec.fuse does not take, and why
     "check": "fused functions wrap as NumPy does; evaluate and ElementwiseKernel take check=",
 }
 WITHOUT = {  # what calls do not take unless the function does, and what to do instead
-    "stream": "fused functions take arrays in host memory, and run on the CPU",
-    "block_size": "fused functions run on the CPU, without blocks of threads",
+    "stream": "stream= is for arrays on a device, and these are in host memory",
+    "block_size": "a fused function runs several kernels, each with a block size of its own",
     "out": "let the function have a parameter to write to: out[...] = x + y",
     "where": "give reductions in the function where=mask, or select there: np.where(mask, x, y)",
 }
@@ -118,13 +118,26 @@ class Fused(KernelCaller, Traced):
 
     @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        self._accept(options)
         recording = RECORDING.get()
         if recording is not None:
+            self._accept(options)
             return recording.called(self._function)(*args, **options)
-        plan, flat = self._plan(CallArguments(args, options, self._objects, self._function))
+        found = self._arguments(args, options)
+        plan, flat = self._plan(found)
         plan.used = self._time
-        return plan.run(flat)
+        return plan.run(flat, found.side)
+
+    def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:
+        """The arguments of a call, of which those on a device are used on its stream=. Raises NotTraceable."""
+        stream = options.get("stream")
+        if stream is not None and "stream" not in self.params and not takes_any(self._function):
+            found = self._arguments(args, {name: each for name, each in options.items() if name != "stream"})
+            if found.side is None:
+                self._accept(options)
+            found.side.asked = stream
+            return found
+        self._accept(options)
+        return CallArguments(args, options, self._objects, self._function)
 
     def _accept(self, options: Mapping[str, Any]) -> None:
         """Raise NotTraceable for an option of kernels that the function itself does not take."""
@@ -180,7 +193,7 @@ class Fused(KernelCaller, Traced):
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
                 continue
             if plan.writes:
-                shared = pattern_of(run.flat, plan.writes)
+                shared = pattern_of([*map(found.outline, run.flat)], plan.writes)
                 if shared != pattern:
                     run.recording.restore()
                     pattern = shared
@@ -197,8 +210,7 @@ class Fused(KernelCaller, Traced):
         from fusec.dispatch.explain import place_of
         from fusec.fusion.report import report
 
-        self._accept(options)
-        plan, _ = self._plan(CallArguments(args, options, function=self._function))
+        plan, _ = self._plan(self._arguments(args, options))
         if plan.problem is not None:
             raise plan.problem
         for call in self.noted(args, options).calls if plan.kernels else ():
@@ -213,12 +225,12 @@ class Fused(KernelCaller, Traced):
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call whose kernels have no fast paths; one that does not run assigns nothing outside of the function."""
         interceptor = present()
-        self._accept(options)
-        plan, flat = self._plan(CallArguments(tuple(args), options, self._objects, self._function))
+        found = self._arguments(tuple(args), options)
+        plan, flat = self._plan(found)
         steps = tuple(step.without_fast_path() for step in plan.steps)
         stores = plan.stores if interceptor is None or interceptor.runs else ()
         memory = NotedMemory(plan.memory, interceptor) if isinstance(interceptor, KeptNotes) else plan.memory
-        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat)
+        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat, found.side)
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -25,6 +25,7 @@ class HostMemory:
         self.arena_slot, self.arena_bytes = slots.arena_slot, slots.arena.nbytes
         self.own = slots.own[::-1]  # as a frame ends
         self.lasting = [(slot, view) for slot, view in slots.views.items() if slots.is_lasting(slot)]
+        self.on_devices: dict[tuple[int, int], Any] = {}  # arrays that are constants, by slot and device
         self._spare: list[list[Any]] = []  # what calls are done with; no two calls have the same at a time
 
     def take(self) -> list[Any]:

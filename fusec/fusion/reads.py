@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fusec.base.records import dataclass
@@ -13,10 +13,10 @@ ARGUMENT, GLOBAL, CELL, GIVEN, ATTRIBUTE, ITEM, CALL = range(7)
 """How a value is found: among the arguments, in the names of a module or class, in a cell; as it is; in what another
 row finds; by a call, whose arguments are rows or as they are."""
 
-SAME, EQUAL, TYPE, SIZE, KEYS, ARRAY, FOREIGN, METHOD, CODE, ALIAS = range(10)
+SAME, EQUAL, TYPE, SIZE, KEYS, ARRAY, FOREIGN, DEVICE, METHOD, CODE, ALIAS = range(11)
 """What a value must still be: itself; an equal constant, by its key; of its type; as long; with the same keys; an
-array, one of another class, of the same dtype, shape and strides; a method of the same function; a function of the same
-code; the object that another row finds."""
+array, one of another class, or one on a device, of the same dtype, shape and strides; a method of the same function; a
+function of the same code; the object that another row finds."""
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "<absent>"})()
 Path = tuple[object, ...]
@@ -68,9 +68,14 @@ class Guards:
             found.append((row.owner, row.name, value))
         return None if self.picks or self.bases else tuple(found)
 
-    def read(self, objects: Sequence[Any], labelled: tuple[Labelled, ...] = ()) -> list[Any] | None:
+    def read(
+        self,
+        objects: Sequence[Any],
+        labelled: tuple[Labelled, ...] = (),
+        described: Callable[[Any], Any] | None = None,
+    ) -> list[Any] | None:
         """The picked values; None if something else has changed. objects: arguments with attributes.
-        labelled: those with labels, which what is read must share.
+        labelled: those with labels, which what is read must share. described: an array on a device as kernels take it.
         """
         for function, name, expected in self.functions:
             if getattr(function, name) is not expected:
@@ -109,6 +114,9 @@ class Guards:
                 elif check == FOREIGN and type(value) is expected[0]:
                     labelled = aligned(labelled, str(name), value)
                     value = foreign(value, str(name))
+                    holds = (value.dtype, value.shape, value.strides) == expected[1:]
+                elif check == DEVICE and described is not None and type(value) is expected[0]:
+                    value = described(value)
                     holds = (value.dtype, value.shape, value.strides) == expected[1:]
                 else:
                     holds = value is values[expected] if check == ALIAS else _holds(value, check, expected)

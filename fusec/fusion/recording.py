@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -64,6 +65,7 @@ class Recording:
         self, name: str, numbers: Numbers, operand: Callable[[Any], Any], labelled: tuple[Labelled, ...] = ()
     ) -> None:
         self.labelled = labelled
+        self.described: Callable[[Any], Any] = lambda value: value  # an array on a device, as kernels take it
         self.name, self.numbers, self.operand = name, numbers, operand
         self.rows: list[Guard] = []
         self.picks: list[int] = []
@@ -126,7 +128,7 @@ class Recording:
         return self.known[found.path]
 
     def _seen(self, found: Location, value: Any) -> Any:
-        if value is np or value is constants.NUMPY:
+        if value is np or value is constants.NUMPY or value is sys.modules.get("cupy", np):  # which has its functions
             self.note(found, reads.SAME, value)
             return constants.NUMPY
         if is_number(value):
@@ -172,6 +174,11 @@ class Recording:
         return found.path in self.numbers.changing
 
     def _array(self, found: Location, value: Any) -> Any:
+        if type(value) is not np.ndarray and constants.is_on_device(value):
+            there = self.described(value)
+            form = (type(value), there.dtype, there.shape, there.strides)
+            self.pick(self.note(found, reads.DEVICE, form), found.path)
+            return self.operand(there)
         array = value
         if type(value) is not np.ndarray or not value.dtype.isnative:
             self.labelled = aligned(self.labelled, str(found.name), value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.operands import dtype_of, without_memory
-from fusec.base import dtypes
+from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
@@ -72,11 +72,11 @@ class FusedPlan:
 
     def flat(self, found: CallArguments) -> list[Any] | None:
         """The arrays and numbers of a call; None if something that the trace read has changed."""
-        picked = self.guards.read(found.objects, found.labelled)
+        picked = self.guards.read(found.objects, found.labelled, found.described)
         if picked is None:
             return None
         flat = [*found.flat, *picked]
-        if self.writes and pattern_of(flat, self.writes) != self.pattern:
+        if self.writes and pattern_of([*map(found.outline, flat)], self.writes) != self.pattern:
             return None
         if self.numbers:
             try:
@@ -99,11 +99,19 @@ class FusedPlan:
         for number in self.numbers:
             number.run(frame)
 
-    def run(self, flat: Sequence[Any]) -> Any:
-        """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
-        memory = self.memory
-        own = memory.take() if memory.lasting else memory.own
-        frame = [*flat, *own]
+    def run(self, flat: Sequence[Any], side: Any = None) -> Any:
+        """Run all kernels; the result of the function. side: what of the arrays is on a device.
+
+        Raises OtherNumberError before anything is written.
+        """
+        host = self.memory
+        memory: Any = host
+        if side is None:
+            own = host.take() if host.lasting else host.own
+            frame = [*flat, *own]
+        else:
+            memory = device_memory_of(host, side, flat)
+            frame = memory.frame
         if self.numbers:
             self._compute(frame)
         for step in self.steps:
@@ -114,14 +122,24 @@ class FusedPlan:
         result = self.result.build(frame, memory)
         for store in self.stores:
             store.run(frame, memory)
-        if memory.lasting:
-            memory.give_back(own)
+        if side is not None:
+            memory.finish()
+        elif host.lasting:
+            host.give_back(own)
         if self.problem is not None:
             args, own = result
             self.problem.args = self.problem.args if args is None else args
             vars(self.problem).update(own)
             raise self.problem
         return result
+
+
+def device_memory_of(host: HostMemory, side: Any, flat: Sequence[Any]) -> Any:
+    """The memory of a call on a device."""
+    with locks.lock:
+        from fusec.fusion.device_memory import DeviceMemory
+
+    return DeviceMemory(host, side, flat)
 
 
 class TracedRun:
@@ -131,7 +149,10 @@ class TracedRun:
         self.flat: list[Any] = [*found.flat]
         self.trace, self.function, self.found, self.values = Trace(name, self.flat), found.function, found, values
         self.recording = Recording(name, numbers, self._operand, found.labelled)
+        self.recording.described = found.described
         self.trace.labelled = {**found.labelled_places}
+        if found.side is not None:
+            self.trace.device = getattr(found.side.arrays[0].given, "device", "cuda")
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
@@ -151,6 +172,7 @@ class TracedRun:
             own = {name: each for name, each in vars(raised).items() if is_made((each,))}
             result = [raised.args if is_made(raised.args) else None, own]
         stored = self.recording.stored(defined(self.function))
+        self.found.check_places(self.flat)
         self.trace.finish()
         needed: list[Buffer] = []
         self.builder = PlanBuilder(self.trace, needed)
@@ -218,10 +240,11 @@ class TracedRun:
     def argument(self, place: int) -> Any:
         """An array or a number among the arguments."""
         given = self.flat[place]
-        if isinstance(given, np.ndarray):
+        array = self.found.outline(given)
+        if array is not None:
             if place not in self.arguments:
-                dtype = dtype_of(given, self.found.name(place), self.trace.name)
-                given = without_memory(given)
+                dtype = dtype_of(array, self.found.name(place), self.trace.name)
+                given = without_memory(array)
                 group = self.groups.get(place, place)
                 same = self.arguments.get(group)
                 if same is not None and geometry(same._seen) == geometry(given):

@@ -105,6 +105,7 @@ class Trace:
         self._groups = itertools.count(1 << 20)
         self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
         self.notes: list[str] = []
+        self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
         self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others
 

@@ -69,9 +69,9 @@ class Tracer:
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
 
     @property
-    def device(self) -> str:
-        """The device of the array; NumPy's."""
-        return "cpu"
+    def device(self) -> Any:
+        """The device of the array; of NumPy's, "cpu"."""
+        return self._trace.device
 
     def __len__(self) -> int:
         return len(self._seen)

@@ -27,15 +27,16 @@ from fusec.runtime.cuda.arrays import (
     same_device,
 )
 from fusec.runtime.cuda.driver import current_ordinal, device
-from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
+from fusec.runtime.cuda.foreign import allocate, deliver, library_of, seen_as, stream_for
 from fusec.runtime.cuda.launching import Launcher, encode, launch, threads_of_block
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
-from fusec.runtime.cuda.streams import StreamOn, handle, synchronise
+from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
 
 __all__ = [
+    "LEGACY",
     "VECTOR_BYTES",
     "ArrayLibrary",
     "CompiledModule",
@@ -61,9 +62,11 @@ __all__ = [
     "handle",
     "is_device_array",
     "launch",
+    "library_of",
     "look",
     "release",
     "same_device",
+    "seen_as",
     "source_of",
     "stream_for",
     "synchronise",

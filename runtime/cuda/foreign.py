@@ -99,6 +99,34 @@ def deliver(like: object, array: object) -> object:
     return array
 
 
+def seen_as(array: Any, view: DeviceArray, offset: int) -> object | None:
+    """A view of an array's memory in its library; None where the library has no such views.
+
+    offset: of the first element of the view from that of the array, in bytes.
+    """
+    dtype, shape, strides = view.dtype, view.shape, view.strides
+    match library_of(array):
+        case "cupy":
+            return module("cupy").ndarray(shape, dtype.numpy, array.data + offset, strides)  # type: ignore[no-any-return]
+        case "torch":
+            if any(stride < 0 or stride % dtype.nbytes for stride in strides):
+                return None
+            torch = module("torch")
+            base = array if array.dtype == getattr(torch, dtype.name) else torch.view_as_real(array)
+            steps = [stride // dtype.nbytes for stride in strides]
+            return base.as_strided(shape, steps, base.storage_offset() + offset // dtype.nbytes)  # type: ignore[no-any-return]
+        case "jax":
+            return None
+        case "numba":
+            data = {"data": (view.pointer, view.readonly), "version": 3, "stream": None}
+            described = {**data, "shape": shape, "strides": strides, "typestr": dtype.numpy.str}
+            return sys.modules["numba.cuda"].from_cuda_array_interface(described, array, sync=False)  # type: ignore[no-any-return]
+        case "fusec" if not isinstance(array, CudaArray):
+            return memory.borrowed(view.pointer, memory.DeviceLayout(shape, strides, dtype), view.device or 0, array)
+        case _:
+            return array.seen_as(shape, strides, offset, dtype)
+
+
 def _given(value: object) -> object:
     """The user's own array."""
     return value.given if isinstance(value, DeviceArray) else value

@@ -98,6 +98,8 @@ class CudaArray:
             raise BufferError("fusec.CudaArray is shared in place on its own device, without copying")
         if stream != -1:  # -1: the consumer sees to the order itself
             streams.wait(streams.handle(stream), self.stream, self.device)
+        if any(stride < 0 or stride % self.row.nbytes for stride in self.strides):
+            raise BufferError("DLPack has no strides that are negative or no multiples of the element")
         steps = tuple(stride // self.row.nbytes for stride in self.strides)
         view = cuda_core().utils.StridedMemoryView.from_buffer(self._buffer, self.shape, steps, dtype=self.dtype)
         capsule: object = view.__dlpack__(max_version=max_version)
@@ -113,33 +115,69 @@ class CudaArray:
             raise ValueError(f"an array of shape {self.shape} with strides {self.strides} is not in C order")
         if prod(shape) != self.size:
             raise ValueError(f"shape {shape} does not hold {self.size} elements")
-        return self._seen_as(shape, strides_in_order(shape, range(len(shape)), self.row.nbytes), 0)
+        return self.seen_as(shape, strides_in_order(shape, range(len(shape)), self.row.nbytes))
+
+    def __getitem__(self, index: Any) -> CudaArray:
+        """A view: integers, slices, None and ``...`` only, and no copy. Raises IndexError."""
+        for each in index if isinstance(index, tuple) else (index,):
+            if not (each is None or each is ... or isinstance(each, slice) or hasattr(each, "__index__")):
+                raise IndexError("only integers, slices, None and ... index a fusec.CudaArray")
+        where = index if isinstance(index, tuple) else (index,)
+        return self._viewed(lambda form: form[where if ... in where else (*where, ...)])
+
+    def reshape(self, *shape: Any) -> CudaArray:
+        """The same elements in another shape, in the same memory. Raises ValueError where that needs a copy."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return self._viewed(lambda form: form.reshape(wanted, copy=False))
+
+    def transpose(self, *axes: Any) -> CudaArray:
+        """A view with the axes in another order, reversed if none is given."""
+        return self._viewed(lambda form: form.transpose(*axes))
+
+    @property
+    def T(self) -> CudaArray:  # noqa: N802 - NumPy's name
+        """A view with the axes in reverse order."""
+        return self.transpose()
 
     def part(self, axis: int, start: int, stop: int) -> CudaArray:
         """Elements from `start` up to `stop` along an axis, in the same memory."""
-        shape = (*self.shape[:axis], stop - start, *self.shape[axis + 1 :])
-        return self._seen_as(shape, self.strides, start * self.strides[axis])
+        return self[(slice(None),) * axis + (slice(start, stop),)]
 
-    def _seen_as(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> CudaArray:
-        """An array in the memory of this one, which it keeps."""
+    def _viewed(self, step: Callable[[NDArray[Any]], NDArray[Any]]) -> CudaArray:
+        """The view that a function makes of a NumPy array of the same form, of which nothing is read."""
+        form = np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
+        found = step(form)
+        starts = [each.__array_interface__["data"][0] for each in (found, form)]
+        return self.seen_as(found.shape, found.strides, starts[0] - starts[1] if found.size else 0)
+
+    def seen_as(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0, row: DType | None = None
+    ) -> CudaArray:
+        """An array in the memory of this one, which it keeps. offset: of its first element from this array's, in bytes;
+        row: its dtype. The caller sees to it that it lies within.
+        """
         whole = self if self._whole is None else self._whole
-        nbytes = max(1, _span(shape, strides, self.row.nbytes))
-        buffer = cuda_core().Buffer.from_handle(self.pointer + offset, nbytes, owner=whole)
-        made = CudaArray(buffer, DeviceLayout(shape, strides, self.row), self.device, self.stream)
+        row = row or self.row
+        low, high = _reach(shape, strides, row.nbytes)
+        buffer = cuda_core().Buffer.from_handle(self.pointer + offset + low, max(1, high - low), owner=whole)
+        made = CudaArray(buffer, DeviceLayout(shape, strides, row), self.device, self.stream)
+        made.pointer -= low
         made._whole = whole
         return made
 
     def numpy(self) -> NDArray[Any]:
         """A copy in host memory, after waiting for the array's stream."""
-        span = _span(self.shape, self.strides, self.row.nbytes)
-        host = np.empty(span, np.uint8)
+        low, high = _reach(self.shape, self.strides, self.row.nbytes)
+        host = np.empty(high - low, np.uint8)
         with driver.on_device(self.device):
-            if span:
+            if host.size:
                 api = driver_api()
-                result = api.cuMemcpyDtoHAsync(host.ctypes.data, self.pointer, span, api.CUstream(self.stream))
+                result = api.cuMemcpyDtoHAsync(
+                    host.ctypes.data, self.pointer + low, host.size, api.CUstream(self.stream)
+                )
                 driver.check(result, "copy an array to the host")
             streams.synchronise(self.stream, self.device)
-        return np.ndarray(self.shape, self.dtype, host.data, 0, self.strides)
+        return np.ndarray(self.shape, self.dtype, host.data, -low, self.strides)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]:
         raise TypeError("a fusec.CudaArray is not converted to NumPy silently: call .numpy()")
@@ -165,6 +203,23 @@ def empty(
     strides = strides_in_order(extents, range(len(extents)) if order is None else order, row.nbytes)
     buffer = _buffer(prod(extents) * row.nbytes, device, stream)
     return CudaArray(buffer, DeviceLayout(extents, strides, row), device, stream)
+
+
+class _Lender:
+    """The owner of memory that another library has allocated, and the stream of its last use here."""
+
+    def __init__(self, owner: object) -> None:
+        self.owner, self.stream = owner, streams.LEGACY
+
+
+def borrowed(pointer: int, layout: DeviceLayout, device: int, owner: object) -> CudaArray:
+    """An array in memory of another library's, which `owner` keeps."""
+    whole: Any = _Lender(owner)
+    low, high = _reach(layout.shape, layout.strides, layout.row.nbytes)
+    buffer = cuda_core().Buffer.from_handle(pointer + low, max(1, high - low), owner=whole)
+    made = CudaArray(buffer, layout, device, streams.LEGACY)
+    made.pointer, made._whole = pointer, whole
+    return made
 
 
 def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> CudaArray:
@@ -217,8 +272,9 @@ def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
     return partial(_pool(device).allocate, max(nbytes, 1), stream=cuda_core().Stream.from_handle(stream))
 
 
-def _span(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> int:
-    """Bytes from the first element to the end of the last; arrays of fusec have no negative strides."""
+def _reach(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> tuple[int, int]:
+    """Where the memory of an array starts and ends, in bytes from its first element."""
     if 0 in shape:
-        return 0
-    return nbytes + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+        return 0, 0
+    steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    return sum(min(0, step) for step in steps), nbytes + sum(max(0, step) for step in steps)

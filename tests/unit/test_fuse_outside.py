@@ -967,3 +967,11 @@ def test_changes_are_refused_with_the_line_of_the_function(where):
     line = run.__code__.co_firstlineno
     assert f"test_fuse_outside.py, line {line}" in str(caught.value)
     assert "in this function" in str(caught.value)
+
+
+def test_cupys_functions_are_numpys(monkeypatch):
+    cupy = ModuleType("cupy")
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    fused, x = fusec.fuse(lambda x: cupy.exp(x).sum() + cupy.arange(3)), np.arange(3.0)
+    for _ in range(2):
+        np.testing.assert_allclose(fused(x), np.exp(x).sum() + np.arange(3))

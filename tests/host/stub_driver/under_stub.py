@@ -407,6 +407,44 @@ def test_our_arrays_never_become_numpy_arrays_silently():
 # --- new arrays ----------------------------------------------------------------------------------------------------
 
 
+VIEWS = [
+    lambda x: x[1], lambda x: x[..., ::-1], lambda x: x[::-2, None, 1:3], lambda x: x.T, lambda x: x[2:2, 5:],
+    lambda x: x.transpose(1, 0, 2), lambda x: x.reshape(6, -1), lambda x: x[1].reshape((2, 6)), lambda x: x[0, 1, 2],
+    lambda x: x[::-1].T[1:][::-1].transpose(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_our_arrays_are_numpys(view):
+    host = np.arange(36, dtype="f4").reshape(3, 3, 4)
+    whole = cuda.from_numpy(host)
+    seen, wanted = view(whole), view(host)
+    assert (seen.shape, seen.dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
+    np.testing.assert_array_equal(seen.numpy(), wanted)
+    if np.size(wanted):
+        assert seen.strides == wanted.strides
+        start = int(np.reshape(wanted, -1)[0]) * 4
+        assert seen.pointer - whole.pointer == start
+    del whole
+    gc.collect()
+    np.testing.assert_array_equal(seen.numpy(), wanted)
+
+
+def test_views_of_our_arrays_make_no_copies():
+    whole = cuda.from_numpy(np.arange(12.0).reshape(3, 4))
+    with pytest.raises(ValueError, match="copy"):
+        whole.T.reshape(12)
+    with pytest.raises(IndexError, match=r"only integers, slices, None and \.\.\. index"):
+        whole[[0, 1]]
+    with pytest.raises(IndexError, match="out of bounds"):
+        whole[3]
+    with pytest.raises(BufferError, match="no strides that are negative"):
+        whole[::-1].__dlpack__()
+    z = whole[1:, ::-1]
+    z.stream = int(stream_of_core().handle)
+    assert whole.stream == z.stream
+
+
 def test_exhausted_memory_names_the_size(failing):
     failing("cuMemAllocFromPoolAsync", 2)
     with pytest.raises(RuntimeError, match="device 0 has no room for an array of 4000 bytes"):

@@ -1,0 +1,175 @@
+"""Arrays on a CUDA device in fused functions: what a call is given of them, and the frame of a call there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusec.base import dtypes
+from fusec.base.kernel_abi import strides_in_order
+from fusec.base.records import replace
+from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.planned import Planned
+from fusec.errors import targets
+from fusec.fusion.results import Returned
+from fusec.fusion.slots import Fresh, SlotView
+from fusec.fusion.trace_values import Array
+from fusec.runtime import cuda
+
+if TYPE_CHECKING:
+    from fusec.runtime.cuda import DeviceArray
+
+
+class DeviceSide:
+    """The arrays of one call that are on a device, with the streams that work on them waits for."""
+
+    def __init__(self) -> None:
+        self.asked: object = None  # the stream= of the call
+        self.arrays: list[DeviceArray] = []
+        self._current: int | None = None  # stream of the first library that has such a notion
+
+    @property
+    def stream(self) -> int:
+        """The stream of the call: the one that was asked for, else as kernels choose it."""
+        return cuda.handle(self.asked) if self.asked is not None else self._current or cuda.LEGACY
+
+    def described(self, value: Any) -> DeviceArray:
+        """An array of any library. Raises the errors of targets."""
+        if self._current is None and cuda.library_of(value) in ("cupy", "torch"):
+            self._current = cuda.stream_for([value])
+        stream = self._current or cuda.LEGACY
+        found = cuda.describe(value, stream)
+        self.arrays.append(replace(found, stream=stream) if found.stream is None else found)
+        return replace(found, stream=None)
+
+
+def is_described(value: object) -> bool:
+    """Whether an array of a call is one on a device."""
+    return isinstance(value, cuda.DeviceArray)
+
+
+def form_of(array: DeviceArray) -> tuple[object, ...]:
+    """What the kind of a call depends on."""
+    return ("cuda", array.dtype.numpy, array.shape, array.strides)
+
+
+def check_alone(flat: Iterable[object]) -> None:
+    """Raise HostArrayAmongDeviceArrays if some arrays of a call are on a device, and others are not."""
+    arrays = [each for each in flat if isinstance(each, np.ndarray) or is_described(each)]
+    if any(map(is_described, arrays)) and any(isinstance(each, np.ndarray) for each in arrays):
+        raise targets.HostArrayAmongDeviceArrays("numpy.ndarray").at()
+
+
+class _There:
+    """Memory that the host does not see."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.__array_interface__ = {
+            "data": (array.pointer or cuda.VECTOR_BYTES, array.readonly), "shape": array.shape,
+            "strides": array.strides, "typestr": f"|V{array.dtype.nbytes}", "version": 3,
+        }  # fmt: skip
+
+
+def outline(array: DeviceArray) -> Array:
+    """A NumPy array of the same address and form, of which nothing may be read."""
+    return np.asarray(_There(array)).view(array.dtype.numpy)
+
+
+class DeviceMemory:
+    """The frame of one call on a device. host: the memory of the plan, which knows what is in the slots."""
+
+    is_host = False
+
+    def __init__(self, host: Any, side: DeviceSide, flat: Sequence[Any]) -> None:
+        self.device = cuda.same_device(side.arrays)
+        self.stream = side.stream
+        cuda.acquire(side.arrays, self.stream, self.device)
+        self.like = side.arrays[0].given
+        self._given = side.arrays
+        self._new: set[int] = set()
+        self._delivered: dict[int, Any] = {}
+        self.frame: list[Any] = [*flat]
+        self.frame += [self._constant(host, at) for at in range(-len(host.own), 0)]
+        if host.arena_slot is not None:
+            arena = cuda.empty((host.arena_bytes,), dtypes.UINT8, None, self.device, self.stream)
+            self.frame[host.arena_slot] = self._described(arena)
+        for slot, view in host.lasting:
+            self.frame[slot] = self.view(self.frame, view)
+
+    def _constant(self, host: Any, slot: int) -> Any:
+        """What a slot of the plan's own holds, an array on the device instead of one of NumPy's."""
+        value = host.own[slot]
+        if not isinstance(value, np.ndarray):
+            return value
+        known = host.on_devices.get((slot, self.device))
+        if known is None:
+            known = host.on_devices[slot, self.device] = cuda.from_numpy(value, self.device, self.stream)
+        cuda.acquire([cuda.describe(known)], self.stream, self.device)
+        return self._described(known)
+
+    def new(self, given: Fresh) -> DeviceArray:
+        """A new array of the library of the call's first one."""
+        row, on = dtypes.from_numpy(given.dtype), cuda.StreamOn(self.stream, self.device)
+        assert row is not None, "kernels write known dtypes"
+        self._new.add(given.slot)
+        return self._described(cuda.allocate(self.like, given.shape, row, given.order, on))
+
+    def _described(self, array: object) -> DeviceArray:
+        return replace(cuda.describe(array, self.stream), stream=None)
+
+    def view(self, frame: list[Any], view: SlotView) -> DeviceArray:
+        """A part of the array in a slot."""
+        base, row = frame[view.slot], dtypes.from_numpy(view.dtype)
+        return replace(  # type: ignore[no-any-return]
+            base, pointer=base.pointer + view.offset, shape=view.shape, strides=view.strides, dtype=row,
+            readonly=base.readonly or view.readonly,
+        )  # fmt: skip
+
+    def run(self, step: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Enqueue a kernel."""
+        if step.group.axes is None:
+            step.kernel.run((*inputs, *outputs), stream=self.stream)
+            return
+        along = Along(step.axis, keepdims=True)
+        if 0 not in step.group.shape:
+            step.kernel.run(inputs, outputs, along, self.stream)
+            return
+        for source, target in zip(step.kernel.run(inputs, None, along, self.stream), outputs, strict=True):
+            self._copy(source, target)  # totals of nothing are stored in whole arrays
+
+    def _copy(self, source: object, target: object) -> None:
+        Planned.copier().run((source, target), stream=self.stream)
+
+    def finish(self) -> None:
+        """Make later work on the streams of other libraries' arrays wait for the call."""
+        cuda.release(self._given, self.stream, self.device)
+
+    # --- what the user gets --------------------------------------------------------------------------------------
+
+    def lent(self, frame: list[Any], asked: Returned) -> Any:
+        """An array in its library; a number that was passed as it is. NumPy's numbers are arrays without axes here."""
+        held = frame[asked.slot]
+        if not is_described(held):
+            return held
+        if asked.view is None:
+            if asked.slot not in self._new:
+                return held.given
+            if asked.slot not in self._delivered:
+                self._delivered[asked.slot] = cuda.deliver(self.like, held.given)
+            return self._delivered[asked.slot]
+        part = self.view(frame, asked.view)
+        found = cuda.seen_as(held.given, part, asked.view.offset) if self._is_shown(part) else None
+        if found is None:
+            order = sorted(range(len(part.shape)), key=lambda axis: -abs(part.strides[axis]))
+            found = cuda.allocate(self.like, part.shape, part.dtype, order, cuda.StreamOn(self.stream, self.device))
+            self._copy(part, found)
+        elif asked.slot not in self._new:
+            return found
+        return cuda.deliver(self.like, found)
+
+    def _is_shown(self, part: DeviceArray) -> bool:
+        """Whether the library of the call has such views; JAX has arrays that are dense."""
+        dense = strides_in_order(part.shape, range(len(part.shape)), part.dtype.nbytes)
+        return cuda.library_of(self.like) != "jax" or part.strides == dense
