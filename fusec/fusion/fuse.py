@@ -19,7 +19,7 @@ from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotFusable, NotTraceable
-from fusec.fusion import linear, operators, parts, pickling, places, products, reducing, routines, ufuncs
+from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.host_memory import NotedMemory
@@ -35,7 +35,7 @@ MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
-LOADED = (linear, operators, parts, places, products, reducing, routines, ufuncs)  # these fill the tables
+LOADED = operations.LOADED
 
 
 MAKING = {  # what fusec.fuse does not take, and why

@@ -217,7 +217,7 @@ class Lowering:
             function = CheckedFunction(self.graph.name, value.function, self.graph.functions[value.function], wanted)
             args = [tracer.made(self.trace, self.values[each]) for each in value.args]
             call = LibraryFunction(
-                function, value.function, len(args), may_raise=True, outcome=lambda _: wanted, takes_out=False
+                function, value.function, tuple(range(len(args))), (), True, lambda _: wanted, takes_out=False
             )
             self.called[key] = call(*args)
         return self.called[key]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,27 +36,39 @@ class Asked:
     options: Mapping[str, Any]
     examples: Sequence[Any]
 
-    def made(self, values: Sequence[Any], **changes: Any) -> Any:
-        """What the function makes of these operands, with some options changed; None: without the option."""
-        options = {name: value for name, value in {**self.options, **changes}.items() if name not in changes or value}
-        return self.function(*filled(self.args, values), **filled(options, values))
+    def made(self, values: Sequence[Any]) -> Any:
+        """What the function makes of these operands."""
+        return self.function(*filled(self.args, values), **filled(self.options, values))
 
-    def by_stand_ins(self, **changes: Any) -> Any:
+    @cached_property
+    def named(self) -> dict[str, Any]:
+        """All arguments by the names of the function's parameters."""
+        return inspect.signature(self.function).bind(*self.args, **self.options).arguments
+
+    def example(self, given: Any) -> Any:
+        """What an argument looks like."""
+        return filled(given, self.examples)
+
+    def instead(self, function: Callable[..., Any], *args: Any, **options: Any) -> Asked:
+        """Another call of the same operands, which makes arrays of the same dtypes in the same memory order."""
+        return Asked(function, args, {name: each for name, each in options.items() if each is not None}, self.examples)
+
+    def by_stand_ins(self) -> Any:
         """What the function makes of small operands, in the shapes that large ones give."""
         small = _Sizes(self)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = self._tried(small, changes)
+            found = self._tried(small)
         results = [_enlarged(each, small) for each in parts_of_result(found)]
         return found._make(results) if hasattr(found, "_make") else rebuilt(found, results)
 
-    def _tried(self, small: _Sizes, changes: dict[str, Any]) -> Any:
+    def _tried(self, small: _Sizes) -> Any:
         """The result for stand-ins. Raises the error for the real operands, whose message has their shapes."""
         try:
-            return self.made([small.stand_in(each) for each in self.examples], **changes)
+            return self.made([small.stand_in(each) for each in self.examples])
         except (TypeError, ValueError, IndexError) as problem:
             if not isinstance(problem, np.linalg.LinAlgError):
-                self.made(self.examples, **changes)
+                self.made(self.examples)
             raise
 
 
@@ -69,7 +82,7 @@ class LibraryFunction:
 
     function: Callable[..., Any]
     name: str  # as users write it
-    operands: int = 1  # how many of the first arguments are arrays
+    operands: tuple[int, ...] = (0,)  # which arguments are arrays, or numbers that need not be known
     keywords: tuple[str, ...] = ()  # their names
     may_raise: bool = False  # for some values
     outcome: Outcome = Asked.by_stand_ins
@@ -80,7 +93,7 @@ class LibraryFunction:
         out = options.pop("out", None) if self.takes_out else None
         trace = _trace_in((args, options))
         given = _Operands(trace)
-        places = [given.taken(each) if at < self.operands else given.known(each) for at, each in enumerate(args)]
+        places = [given.taken(each) if at in self.operands else given.known(each) for at, each in enumerate(args)]
         named = {
             name: given.taken(each) if name in self.keywords else given.known(each) for name, each in options.items()
         }
@@ -119,7 +132,7 @@ class _Operands:
         if isinstance(given, (list, tuple)) and any(isinstance(each, tracer.Tracer) for each in given):
             return type(given)(self.taken(each) for each in given)
         if isinstance(given, (list, tuple, np.ndarray)) and not isinstance(given, tracer.Tracer):
-            given = tracer.made(self.trace, tracer._operand(self.trace, np.asarray(given)))
+            given = tracer.made(self.trace, tracer._operand(self.trace, np.array(given)))
         if not isinstance(given, tracer.Tracer):
             return given
         found = operand_of(given)
@@ -206,7 +219,7 @@ class _Sizes:
 
     def __init__(self, asked: Asked) -> None:
         extents = {extent for each in asked.examples for extent in np.shape(each)}
-        fixed = _extents_in((asked.args, asked.options))
+        fixed = _fixed_in((asked.args, asked.options))
         self.small = {extent: extent for extent in extents if extent in fixed or extent < MAX_EXTENT}
         free = (each for each in range(MAX_EXTENT, 1 << 31) if each not in fixed)
         self.small |= dict(zip(sorted(extents - self.small.keys()), free, strict=False))
@@ -221,21 +234,28 @@ class _Sizes:
         is_repeated = [not step and extent > 1 for step, extent in zip(example.strides, shape, strict=True)]
         own = [1 if repeated else extent for repeated, extent in zip(is_repeated, shape, strict=True)]
         made = np.empty([own[axis] for axis in axes], example.dtype).transpose(np.argsort(axes))
-        made[...] = np.arange(own[-1]) if example.ndim == 1 else np.eye(own[-2], own[-1])
+        made[...] = example.dtype.kind in "fc" if example.ndim == 1 else np.eye(own[-2], own[-1])
         made = made[tuple(slice(None, None, -1 if step < 0 else 1) for step in example.strides)]
         return np.broadcast_to(made, shape) if any(is_repeated) else made
 
 
-def _extents_in(given: Any) -> set[int]:
-    """The extents of arrays that are no operands."""
+def _fixed_in(given: Any) -> set[int]:
+    """Extents that results may have from arguments that are no operands."""
     if isinstance(given, np.ndarray):
         return set(given.shape)
-    items = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else ()
-    return set().union(*map(_extents_in, items))
+    if type(given) is int:
+        return {given, given + 1}
+    items = given.values() if isinstance(given, dict) else given if type(given) in (tuple, list) else ()
+    return set().union(*map(_fixed_in, items))
+
+
+def resized(like: Any, shape: Sequence[int]) -> Any:
+    """An array of another shape that lies in memory in the same order."""
+    return phantom(tuple(shape), like.dtype, outermost_first(like))
 
 
 def _enlarged(found: Any, sizes: _Sizes) -> Any:
     """A result in its real shape."""
     if not isinstance(found, np.ndarray):
         return found
-    return phantom(tuple(sizes.real[each] for each in found.shape), found.dtype, outermost_first(found))
+    return phantom(tuple(sizes.real.get(each, each) for each in found.shape), found.dtype, outermost_first(found))

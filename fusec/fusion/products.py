@@ -21,12 +21,12 @@ def _of_ufunc(ufunc: np.ufunc, args: Sequence[Any], options: Mapping[str, Any]) 
     """np.matmul, vecdot, matvec, vecmat: a call of a ufunc of whole vectors and matrices."""
     if len(args) > ufunc.nin:
         args, options = args[: ufunc.nin], {**options, "out": args[ufunc.nin]}
-    return LibraryFunction(ufunc, f"np.{ufunc.__name__}", ufunc.nin)(*args, **options)
+    return LibraryFunction(ufunc, f"np.{ufunc.__name__}", tuple(range(ufunc.nin)))(*args, **options)
 
 
 def _or_multiplied(function: Callable[..., Any]) -> Callable[..., Any]:
     """A product that multiplies if one of its operands is a number."""
-    of_arrays = LibraryFunction(function, f"np.{function.__name__}", 2, A_B)
+    of_arrays = LibraryFunction(function, f"np.{function.__name__}", (0, 1), A_B)
 
     @wraps(of_arrays, assigned=(), updated=())
     def product(a: Any, b: Any, out: Any = None) -> Any:
@@ -47,8 +47,8 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 FUNCTIONS.update(
     {
         "dot": _or_multiplied(np.dot), "inner": _or_multiplied(np.inner), "outer": outer,
-        "vdot": LibraryFunction(np.vdot, "np.vdot", 2, A_B),
-        "tensordot": LibraryFunction(np.tensordot, "np.tensordot", 2, A_B),
+        "vdot": LibraryFunction(np.vdot, "np.vdot", (0, 1), A_B),
+        "tensordot": LibraryFunction(np.tensordot, "np.tensordot", (0, 1), A_B),
     }
 )  # fmt: skip
 METHODS.update({"dot": FUNCTIONS["dot"], "_product": _of_ufunc})

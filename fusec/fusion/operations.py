@@ -1,0 +1,18 @@
+"""All operations of fused functions: the modules that fill the tables, which traced arrays consult."""
+
+from __future__ import annotations
+
+from fusec.fusion import (
+    linear,
+    operators,
+    parts,
+    places,
+    products,
+    reducing,
+    routines,
+    sorting,
+    transforms,
+    ufuncs,
+)
+
+LOADED = (linear, operators, parts, places, products, reducing, routines, sorting, transforms, ufuncs)
