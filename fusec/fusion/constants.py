@@ -16,6 +16,7 @@ import numpy as np
 from fusec.arguments.operands import host_array
 from fusec.errors.fusing import DrawsNumbers, NotTraceable
 from fusec.frontends.capture.frozen_globals import ROOTS
+from fusec.fusion.tables import CREATION
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
 
@@ -30,6 +31,7 @@ CALLABLES = (
     type(np.sum),
 )  # fmt: skip
 OPERATORS = tuple(f"__{name}__" for name in "add sub mul truediv pow array_ufunc array_function".split())
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""
@@ -176,7 +178,8 @@ class NumPy(types.ModuleType):
     def __getattribute__(self, name: str) -> Any:
         if name == "random":
             raise DrawsNumbers("numpy.random").at(here())
-        return getattr(np, name)
+        found = getattr(np, name)
+        return CREATION.get(found, found) if isinstance(found, FUNCTIONS) else found
 
     def __eq__(self, other: object) -> bool:
         return self is other or other is np

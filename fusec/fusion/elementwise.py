@@ -212,6 +212,11 @@ def result_type(values: Sequence[ArrayValue]) -> DType:
     return known_dtype(np.result_type(*map(_example, values)))
 
 
+def result_type_of(given: Sequence[Any]) -> np.dtype[Any]:
+    """np.result_type of arrays that are traced and of what is not."""
+    return np.result_type(*(_example(each._read()) if hasattr(each, "_read") else each for each in given))
+
+
 # --- ufuncs of several outputs ---------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from fusec.fusion import (
+    arranging,
+    comparing,
+    creation,
+    known,
     linear,
+    numpy_source,
     operators,
     parts,
     places,
@@ -15,4 +20,7 @@ from fusec.fusion import (
     ufuncs,
 )
 
-LOADED = (linear, operators, parts, places, products, reducing, routines, sorting, transforms, ufuncs)
+LOADED = (
+    *(arranging, comparing, creation, known, linear, numpy_source, operators, parts),
+    *(places, products, reducing, routines, sorting, transforms, ufuncs),
+)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fusec import random
+from fusec.fusion.constants import FUNCTIONS
 from fusec.fusion.routines import scalar_function
+from fusec.fusion.tables import CREATION
 from fusec.fusion.tracer import Tracer
 from fusec.library import elementary
 from fusec.library.random_checks import checks_range, checks_words
@@ -63,4 +65,4 @@ def traced(value: Any) -> Any:
         return Random(value) if value.__name__ in ("fusec", random.__name__) else value
     if isinstance(value, FunctionType) and value.__module__ == random.__name__:
         return _NAMES[value.__name__]
-    return value
+    return CREATION.get(value, value) if isinstance(value, FUNCTIONS) else value

@@ -33,7 +33,7 @@ from fusec.fusion.kept import Kept
 from fusec.fusion.labels import Labelled, aligned, labels_of
 from fusec.fusion.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
-from fusec.fusion.trace import here
+from fusec.fusion.trace import Trace, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
@@ -60,6 +60,8 @@ class Stored:
 
 class Recording:
     """The reads of one trace. operand: a tracer of an array or number, which the call finds at its place."""
+
+    trace: Trace
 
     def __init__(
         self, name: str, numbers: Numbers, operand: Callable[[Any], Any], labelled: tuple[Labelled, ...] = ()

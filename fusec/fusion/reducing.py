@@ -302,23 +302,13 @@ def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return REDUCTIONS["sum"](x.astype(bool), axis, keepdims=keepdims)
 
 
-def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """np.average; weights have the shape of x."""
-    if returned:
-        raise NotFusable("np.average with returned=True", "sum the weights yourself").at(here())
-    if weights is None:
-        return mean(x, axis, keepdims=keepdims)
-    total = REDUCTIONS["sum"](weights, axis, keepdims=keepdims)
-    return REDUCTIONS["sum"](np.multiply(x, weights), axis, keepdims=keepdims) / total
-
-
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": _folded("add", 0), "prod": _folded("multiply", 1),
     "nansum": _folded("add", 0, skips_nan=True), "nanprod": _folded("multiply", 1, skips_nan=True),
     "max": _extreme("maximum"), "min": _extreme("minimum"), "amax": _extreme("maximum"), "amin": _extreme("minimum"),
     "nanmax": _extreme("maximum", skips_nan=True), "nanmin": _extreme("minimum", skips_nan=True),
     "any": _truth("bitwise_or"), "all": _truth("bitwise_and"), "mean": mean, "nanmean": nanmean, "var": var,
-    "std": std, "ptp": ptp, "count_nonzero": count_nonzero, "average": average,
+    "std": std, "ptp": ptp, "count_nonzero": count_nonzero,
 }  # fmt: skip
 FUNCTIONS.update(REDUCTIONS)
 METHODS.update({name: REDUCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")})

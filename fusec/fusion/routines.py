@@ -16,7 +16,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, constant, here, literal
-from fusec.fusion.trace_values import Array, ArrayValue, laid_out, phantom
+from fusec.fusion.trace_values import Array, ArrayValue, laid_out, outermost_first, phantom
 
 
 def trace_of(*given: Any) -> Trace:
@@ -52,7 +52,11 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     """A view with another shape, or a copy where strides cannot express it. Raises NumPy's errors."""
-    _check_order(x, order)
+    if order == "F" or (order == "A" and x._seen.flags.fnc):
+        turned = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+        return reshaped(x.T, turned[::-1], "C", copies).T
+    if order not in ("C", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
     example = np.broadcast_to(np.empty(()), x.shape) if x.size else np.empty(x.shape)
     wanted = example.reshape(shape).shape
     try:
@@ -62,19 +66,6 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
             raise
         x = _copied(x, "C")
     return x._view(lambda array: np.reshape(array, wanted, copy=False))
-
-
-def _check_order(x: Any, order: str) -> None:
-    """Raises NotFusable for an order in which the elements follow each other otherwise than in C order."""
-    flags = x._seen.flags
-    steps = [abs(step) for step, extent in zip(x._seen.strides, x.shape, strict=True) if extent > 1]
-    is_c = {
-        "C": True,
-        "A": flags.c_contiguous or not flags.f_contiguous,
-        "K": flags.c_contiguous or (0 not in steps and steps == sorted(steps, reverse=True)),
-    }
-    if not is_c.get(order):
-        raise NotFusable(f"reshape in order '{order}'", "transpose before and after").at(here())
 
 
 def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -88,13 +79,22 @@ def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 
 
 def _ravel(x: Any, order: str = "C") -> Any:
-    """A view of an array that is dense in C order; a copy of any other, even where strides would give a view."""
-    _check_order(x, order)
+    """A view of an array that is dense in the order; a copy of any other, even where strides would give a view."""
+    x = _in_order(traced(x, x._trace), order)
     return reshaped(x if x._seen.flags.c_contiguous else _copied(x, "C"), -1)
 
 
+def _in_order(x: Any, order: str) -> Any:
+    """A view of an array whose C order is some order of the array. Raises NumPy's error."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    if order == "F" or (order == "A" and x._seen.flags.fnc):
+        return x.T
+    return np.transpose(x, outermost_first(x._seen)) if order == "K" else x
+
+
 def _flatten(x: Any, order: str = "C") -> Any:
-    return _copied(reshaped(x, -1, order))
+    return _copied(reshaped(_in_order(x, order), -1))
 
 
 def _transpose_method(x: Any, *axes: Any) -> Any:
@@ -121,12 +121,6 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:
     """An array in another shape, which may be written where no element is repeated."""
     return np.lib.stride_tricks.as_strided(array, shape, np.broadcast_to(array, shape).strides)
-
-
-def _split(x: Any, sections: Any, axis: int = 0) -> Any:
-    parts = np.split(np.arange(x.shape[axis]), sections)
-    before = (slice(None),) * (axis % x.ndim)
-    return [x[(*before, slice(int(part[0]), int(part[-1]) + 1) if len(part) else slice(0, 0))] for part in parts]
 
 
 # --- copies and conversions ------------------------------------------------------------------------------------------
@@ -238,10 +232,14 @@ def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:
 def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round."""
     options = {} if out is None else {"out": out}
+    if x.dtype.kind == "b" and decimals:
+        raise TypeError("cannot round truth values to decimals")
     if x.dtype.kind in "iu" and decimals >= 0:
         return np.positive(x, **options)
     if x.dtype.kind in "iu":
-        raise NotFusable("rounding integers to tens", "write x // 10 * 10 as you mean it").at(here())
+        scale = 10.0**-decimals
+        found = (np.rint(np.true_divide(x, scale)) * scale).astype(x.dtype)
+        return found if out is None else np.positive(found, out=out)
     if decimals == 0:
         return np.rint(x, **options)
     scale = 10.0 ** abs(decimals)
@@ -253,52 +251,6 @@ def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
 def fix(x: Any, out: Any = None) -> Any:
     """np.fix."""
     return np.trunc(x, **({} if out is None else {"out": out}))
-
-
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """np.nan_to_num."""
-    if not copy:
-        raise NotFusable("np.nan_to_num with copy=False", "write x[...] = xp.nan_to_num(x)").at(here())
-    if x.dtype.kind == "c":
-        raise NotFusable("np.nan_to_num of complex numbers", "do it with the parts").at(here())
-    if not x.ndim:  # NumPy gives a number
-        return nan_to_num(x[None], copy, nan, posinf, neginf)[0]
-    if x.dtype.kind != "f":
-        return _copied(x)
-    info = np.finfo(x.dtype)
-    high, low = info.max if posinf is None else posinf, info.min if neginf is None else neginf
-    x = _copied(x)
-    found = where(np.isnan(x), x.dtype.type(nan), x)
-    return where(x == np.inf, x.dtype.type(high), where(x == -np.inf, x.dtype.type(low), found))
-
-
-def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """np.diff."""
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    trace = trace_of(x, prepend, append)
-    x = traced(x, trace)
-    if not x.ndim:
-        raise ValueError("diff requires input that is at least one dimensional")
-    if not n:
-        return x
-    (axis,) = normalised(axis, x.ndim)
-    ends = [_end(trace, x.shape, axis, each) for each in (prepend, append)]
-    if ends != [[], []]:
-        x = concatenate([*ends[0], x, *ends[1]], axis)
-    before = (slice(None),) * (axis % x.ndim)
-    for _ in range(n):
-        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = np.not_equal(high, low) if x.dtype == np.bool_ else high - low
-    return x
-
-
-def _end(trace: Trace, shape: tuple[int, ...], axis: int, given: Any) -> list[Any]:
-    """What np.diff has before or after an array: a number is repeated across the axis."""
-    if given is np._NoValue:
-        return []
-    found = traced(given, trace)
-    return [found if found.ndim else np.broadcast_to(found, (*shape[:axis], 1, *shape[axis + 1 :]))]
 
 
 # --- creation --------------------------------------------------------------------------------------------------------
@@ -440,14 +392,14 @@ FUNCTIONS.update(
         **{name: _view(getattr(np, name)) for name in _VIEWS},
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
         **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
-        "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays, "split": _split,
+        "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
         "where": where, "clip": clip, "round": round_, "around": round_,
-        "fix": fix, "nan_to_num": nan_to_num, "diff": diff, "full_like": full_like, "zeros_like": _filled(0),
+        "fix": fix, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
         "stack": stack, "roll": roll, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
         "size": lambda x, axis=None: x.size if axis is None else x.shape[axis],
-        "result_type": lambda *xs: np.result_type(*(x.dtype if isinstance(x, tracer.Tracer) else x for x in xs)),
+        "result_type": lambda *xs: elementwise.result_type_of(xs),
         "can_cast": lambda x, to, casting="safe": np.can_cast(x.dtype, to, casting),
         "iscomplexobj": lambda x: x.dtype.kind == "c", "isrealobj": lambda x: x.dtype.kind != "c",
     }

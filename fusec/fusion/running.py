@@ -23,7 +23,6 @@ from fusec.fusion.calls import CallStep
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
 from fusec.fusion.host_memory import HostMemory
-from fusec.fusion.namespace import Namespace
 from fusec.fusion.numbers import NumberStep, OtherNumberError
 from fusec.fusion.parts import Part
 from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
@@ -150,6 +149,7 @@ class TracedRun:
         self.trace, self.function, self.found, self.values = Trace(name, self.flat), found.function, found, values
         self.recording = Recording(name, numbers, self._operand, found.labelled)
         self.recording.described = found.described
+        self.recording.trace = self.trace
         self.trace.labelled = {**found.labelled_places}
         if found.side is not None:
             self.trace.device = getattr(found.side.arrays[0].given, "device", "cuda")
@@ -220,7 +220,7 @@ class TracedRun:
 
     def constant(self, value: Any) -> Any:
         """A constant, but for NumPy itself, whose arrays belong to the trace."""
-        return Namespace(self.trace) if value is np else value
+        return constants.NUMPY if value is np else value
 
     def container(self, kind: Any, items: list[Any]) -> Any:
         """A tuple, list or dictionary among the arguments."""
@@ -286,7 +286,7 @@ class TracedRun:
         """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             return ReturnedConstant(result.copy(order="K"), True)
-        if isinstance(result, Namespace) or result is constants.NUMPY:
+        if result is constants.NUMPY:
             return ReturnedConstant(np)
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))
         if at >= 0 and not isinstance(origin, type):

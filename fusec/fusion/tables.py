@@ -13,26 +13,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """Methods of arrays, __array_ufunc__ and __array_namespace__."""
 
+CREATION: dict[Any, Callable[..., Any]] = {}
+"""By functions of NumPy's that make arrays: what traced functions call in place of them."""
+
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(
         ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod"),
         "call fusec.{name} before or after the fused function",
     ),
-    **dict.fromkeys(("select", "piecewise", "choose"), "nest xp.where(condition, a, b)"),
-    **dict.fromkeys(("isin", "in1d"), "compare with each value: (x == a) | (x == b)"),
     "einsum": "write a @ b, np.tensordot(a, b, axes) or (a * b).sum(axis)",
     "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
-    "gradient": "subtract slices: (x[2:] - x[:-2]) / 2",
     **dict.fromkeys(("take", "take_along_axis"), "index with slices, or use fusec.kernel"),
-    "pad": "use fusec.stencil, which has borders, or pad before",
-    "isclose": "write abs(a - b) <= atol + rtol * abs(b)",
-    "allclose": "write (abs(a - b) <= atol + rtol * abs(b)).all()",
-    "array_equal": "write (a == b).all()",
-    "trapezoid": "write ((y[1:] + y[:-1]) * dx / 2).sum()",
-    "tile": "let it broadcast, or call it after",
     **dict.fromkeys(("eig", "eigvals"), "its dtype depends on values: np.linalg.eigh suits symmetric matrices"),
-    "linspace": "make it before, and pass it as an argument",
 }
 """What to write for functions of NumPy that cannot be fused."""
 

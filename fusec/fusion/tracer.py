@@ -37,6 +37,24 @@ REDUCED = frozenset("sum prod mean std var min max any all".split())
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
 
 
+class _Flags:
+    """x.flags, which can be read."""
+
+    def __init__(self, flags: Any) -> None:
+        object.__setattr__(self, "_flags", flags)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._flags, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._flags[name]
+
+    def __setattr__(self, name: str, _: Any) -> None:
+        raise NotFusable(f"setting x.flags.{name}", "do it to the result").at(here())
+
+    __setitem__ = __setattr__
+
+
 class Tracer:
     """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy gives a number."""
 
@@ -67,6 +85,11 @@ class Tracer:
         """Change the shape in place. Raises an error if that needs a copy."""
         found = METHODS["_reshaped"](self, given, copies=False)
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
+
+    @property
+    def flags(self) -> _Flags:
+        """What NumPy says of the memory."""
+        return _Flags(self._seen.flags)
 
     @property
     def device(self) -> Any:
@@ -195,8 +218,15 @@ class Tracer:
 
     @property
     def flat(self) -> Any:
-        """Refused."""
-        raise NotFusable("x.flat", "write x.ravel(), or index axes").at(here())
+        """The elements in C order, as a view."""
+        if not self.flags.c_contiguous:
+            raise NotFusable("x.flat of an array that is not dense in C order", "index axes").at(here())
+        return METHODS["_reshaped"](self, -1)
+
+    @flat.setter
+    def flat(self, given: Any) -> None:
+        """Store values, again and again if they are fewer."""
+        self.flat[...] = FUNCTIONS["resize"](given, self.size)
 
     # --- what needs values ---------------------------------------------------------------------------------------
 
@@ -390,8 +420,7 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
         traced = [each for each in given if isinstance(each, Tracer)]
         if not traced:
             return _operand(trace, np.asarray(given))
-        if all(each._is_scalar and each._read().is_weak for each in traced):
-            traced[0]._number("a list of numbers")
+        return _operand(trace, METHODS["_array"](given))
     raise not_an_operand(given)
 
 
@@ -401,9 +430,14 @@ def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
     return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
 
 
-def _needs_number(what: str) -> Callable[..., Any]:
+def _needs_number(name: str, what: str) -> Callable[..., Any]:
     """A method for which Python needs the number that an array holds."""
-    return lambda self, *_, **__: self._number(what)
+
+    def ask(self: Tracer, *args: Any, **options: Any) -> Any:
+        found = METHODS["_ask"](self, name, *args, **options)
+        return self._number(what) if found is NotImplemented else found
+
+    return ask
 
 
 Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
@@ -414,7 +448,7 @@ for _name, _what in {
     "__index__": "an index, range or axis", "__array__": "making a NumPy array of it",
     "item": "item()", "tolist": "tolist()",
 }.items():  # fmt: skip
-    setattr(Tracer, _name, _needs_number(_what))
+    setattr(Tracer, _name, _needs_number(_name, _what))
 
 
 def viewed(trace: Trace, value: ArrayValue, step: Step) -> ArrayValue:

@@ -27,6 +27,9 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
         return METHODS[REDUCES[ufunc.__name__]](*args, **{"axis": 0, **options})
     if method == "__call__" and ufunc.signature is not None:
         return METHODS["_product"](ufunc, args, options)
+    if method == "outer":
+        first, second = (tracer.made(trace, tracer._operand(trace, each)) for each in args)
+        return call(trace, ufunc, "__call__", (first[(..., *(None,) * second.ndim)], second), options)
     if method != "__call__":
         raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
     out = options.pop("out", ())

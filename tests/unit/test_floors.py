@@ -32,6 +32,9 @@ FLOORS = (
 
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
+    "fusec.fusion.arranging",
+    "fusec.fusion.comparing",
+    "fusec.fusion.creation",
     "fusec.fusion.evaluate",
     "fusec.fusion.reducing",
     "fusec.fusion.routines",

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 import fusec
-from fusec.errors import FusecError, FusecTypeError
+from fusec.errors import FusecTypeError
 from fusec.fusion import fuse as fused
 from fusec.fusion import pickling
 from fusec.fusion.arguments import CallArguments as fused_arguments
@@ -267,7 +267,7 @@ def test_what_cannot_be_traced_is_refused_with_its_line(code, tmp_path, monkeypa
         (lambda x: np.unique(x), "before or after"),
         (lambda x: np.add.accumulate(x), "outside"),
         (lambda x: x.tobytes(), "before or after"),
-        (lambda x: np.add(x, 1, out=np.zeros(2)), "zeros_like"),
+        (lambda x: np.add(x, 1, out=np.arange(2.0)), "zeros_like"),
         (lambda x: np.where(x), "size that depends"),
     ],
 )  # fmt: skip
@@ -607,7 +607,7 @@ def test_more_of_numpys_arguments_are_taken(function, args):
 @pytest.mark.parametrize(
     ("function", "what"),
     [
-        (lambda x: np.average(x, returned=True), "returned"), (lambda x: x.sum(unknown=1), r"'sum' with unknown="),
+        (lambda x: np.isin(x, x, unknown=x), "unknown"), (lambda x: x.sum(unknown=1), r"'sum' with unknown="),
         (lambda x: np.nanprod(x, unknown=1), "unknown"), (lambda x: np.cumsum(x), "cumsum"),
         (lambda x: np.nanmean(x, mean=1), "mean"),
     ],
@@ -729,17 +729,12 @@ def test_flat_arrays_are_views_where_numpys_are(name, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("order", "AK")
+@pytest.mark.parametrize("order", "FAK")
 @pytest.mark.parametrize("name", ["ravel", "flatten"])
-def test_orders_other_than_c_are_numpys_or_refused(name, order, layout):
+def test_orders_other_than_c_are_numpys(name, order, layout):
     x = LAYOUTS[layout](np.arange(12.0))
     expected = getattr(x, name)(order)
-    fused = fusec.fuse(lambda x: getattr(x, name)(order) + 0)
-    if np.array_equal(expected, x.ravel()):
-        np.testing.assert_array_equal(fused(x), expected)
-    else:
-        with pytest.raises(FusecError, match="F281"):
-            fused(x)
+    np.testing.assert_array_equal(fusec.fuse(lambda x: getattr(x, name)(order) + 0)(x), expected)
 
 
 @pytest.mark.parametrize("other", [None, "a", b"a"])
