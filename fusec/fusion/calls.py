@@ -28,9 +28,7 @@ class CallStep:
     stored: tuple[Computation, ...] = ()  # libraries make their results themselves
 
     def run(self, frame: list[Any], memory: Any) -> None:
-        """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
-        if not memory.is_host:
-            raise CallOnDevice(self.call.name).at(self.call.place)
+        """Call the function on the slots of a call. Raises what the function raises."""
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
         operands = [frame[slot] for slot in self.inputs]
@@ -52,6 +50,10 @@ class CallStep:
             where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
             problem.add_note(f"raised by {self.call.name} in {where}")
             raise
+
+    def refuse_device(self) -> None:
+        """Raise CallOnDevice."""
+        raise CallOnDevice(self.call.name).at(self.call.place)
 
     def without_fast_path(self) -> CallStep:
         """The same step, which has none."""

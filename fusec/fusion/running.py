@@ -109,6 +109,9 @@ class FusedPlan:
             own = host.take() if host.lasting else host.own
             frame = [*flat, *own]
         else:
+            for step in self.steps:  # before anything is written
+                if isinstance(step, CallStep):
+                    step.refuse_device()
             memory = device_memory_of(host, side, flat)
             frame = memory.frame
         if self.numbers:

@@ -165,6 +165,19 @@ def test_arrays_in_two_places_are_refused():
         fused(host, host, stream=1)
 
 
+def test_calls_of_numpy_are_refused_before_anything_is_written():
+    def function(x):
+        x += 1
+        return x @ x
+
+    x = there(np.ones((2, 2)))
+    for _ in range(2):
+        with pytest.raises(FusecError, match="on a device") as refusal:
+            fusec.fuse(function)(x)
+        assert refusal.value.code == "F286"
+    np.testing.assert_array_equal(x.numpy(), 1)
+
+
 def test_arrays_of_two_devices_are_refused():
     try:
         other = cuda.from_numpy(np.ones(3), device=1)
