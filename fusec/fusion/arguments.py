@@ -139,6 +139,15 @@ class CallArguments:
         if self._there is not None:
             self._there.check_alone(flat)
 
+    def on_host(self, flat: Sequence[Any]) -> tuple[Sequence[Any], dict[int, Any]]:
+        """The same with arrays in host memory, which have the forms of those on a device, but not their contents; and
+        these arrays by the identity of what they stand for.
+        """
+        if self._there is None:
+            return flat, {}
+        found = self._there.on_host(flat)
+        return found, {id(each.given): array for each, array in zip(flat, found, strict=True) if each is not array}
+
     def _converted(self, given: Any) -> Any:
         return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
 

@@ -77,6 +77,24 @@ def outline(array: DeviceArray) -> Array:
     return np.asarray(_There(array)).view(array.dtype.numpy)
 
 
+def on_host(flat: Sequence[Any]) -> list[Any]:
+    """The arrays and numbers of a call with arrays in host memory instead, which lie as those do, without contents."""
+    arrays = [outline(each) for each in flat if is_described(each)]
+    memory: list[tuple[int, int]] = []  # its parts, as addresses of what lies in them
+    for low, high in sorted(map(np.lib.array_utils.byte_bounds, arrays)):
+        if memory and low < memory[-1][1]:
+            low, high = memory[-1][0], max(high, memory.pop()[1])
+        memory.append((low, high))
+    bases = [(low, np.empty(high - low, np.uint8)) for low, high in memory]
+
+    def moved(array: Array) -> Array:
+        start: int = array.__array_interface__["data"][0]
+        low, base = next(each for each in reversed(bases) if each[0] <= start or not array.size)
+        return np.ndarray(array.shape, array.dtype, base, start - low if array.size else 0, array.strides)
+
+    return [moved(outline(each)) if is_described(each) else each for each in flat]
+
+
 class DeviceMemory:
     """The frame of one call on a device. host: the memory of the plan, which knows what is in the slots."""
 

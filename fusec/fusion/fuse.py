@@ -229,8 +229,10 @@ class Fused(KernelCaller, Traced):
         plan, flat = self._plan(found)
         steps = tuple(step.without_fast_path() for step in plan.steps)
         stores = plan.stores if interceptor is None or interceptor.runs else ()
-        memory = NotedMemory(plan.memory, interceptor) if isinstance(interceptor, KeptNotes) else plan.memory
-        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat, found.side)
+        memory, side = plan.memory, found.side
+        if isinstance(interceptor, KeptNotes):  # which read what arrays hold
+            memory, (flat, interceptor.moved), side = NotedMemory(memory, interceptor), found.on_host(flat), None
+        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat, side)
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -63,7 +63,7 @@ class MemoryUses:
         arguments, result = call
         self.origin = notes.origin
         self._at: dict[object, MemoryUse] = {}
-        for name, each in _arrays_in(arguments):
+        for name, each in _arrays_in(arguments, moved=notes.moved):
             if isinstance(each, np.ndarray):
                 self.found.append(MemoryUse(_view(each), name))
         self.given = len(self.found)
@@ -112,17 +112,18 @@ class MemoryUses:
         return repr(value)
 
 
-def _arrays_in(found: object, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The arrays in an object, and NumPy's numbers, with what they are called there."""
+def _arrays_in(given: object, name: str = "", moved: Mapping[int, Any] | None = None) -> Iterator[tuple[str, Any]]:
+    """The arrays in an object, and NumPy's numbers, with what they are called there. moved: what stands for some."""
+    found = given if moved is None else moved.get(id(given), given)
     match found:
         case np.ndarray() | np.generic() if not found.dtype.hasobject:
             yield name, found
         case dict() | Mapping():
             for key, each in found.items():
-                yield from _arrays_in(each, f"{name}[{key!r}]" if name else str(key))
+                yield from _arrays_in(each, f"{name}[{key!r}]" if name else str(key), moved)
         case tuple() | list():
             for at, each in enumerate(found):
-                yield from _arrays_in(each, f"{name}[{at}]")
+                yield from _arrays_in(each, f"{name}[{at}]", moved)
 
 
 def _view(array: Any) -> View:

@@ -50,6 +50,7 @@ class KeptNotes(Notes):
 
     marks: dict[tuple[str, bytes], Any] = field(default_factory=dict)
     order: list[NotedAxisCall | NotedElementwiseCall | NotedLibraryCall] = field(default_factory=list)
+    moved: dict[int, Any] = field(default_factory=dict)  # what stands for arrays on a device, by their identity
 
     def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
         """Note a call of an element-wise kernel; outputs without meaning, in the memory order of those of a call."""

@@ -210,6 +210,16 @@ def test_reports_of_a_call():
     assert fused.explain(x, 2.0).launches == fusec.fuse(chained).explain(np.ones((5, 7)), 2.0).launches
 
 
+def test_source_of_a_call_is_that_of_one_on_the_host():
+    fused, x, y = fusec.fuse(written), np.ones((5, 4)), np.ones((6, 4))
+    for view in (lambda x: x, lambda x: x[::-1, ::2]):
+        host = fused.source("cuda", view(x), view(y)[1:4])
+        assert fused.source("cuda", view(there(x)), view(there(y))[1:4]) == host
+    shared = there(x)
+    assert fused.source("cuda", shared, shared[1:4]) == fused.source("cuda", x, x[1:4])
+    fused.source("metal", shared[:0], shared[1:4])
+
+
 def test_what_the_function_sees_of_arrays_on_a_device():
     def function(x):
         seen.append((x.shape, x.dtype, x.device, type(x), x.strides))
