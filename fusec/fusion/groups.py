@@ -26,7 +26,7 @@ from fusec.fusion.trace_values import (
     replaced,
 )
 from fusec.ir.expr import Expr, apply
-from fusec.ir.graph import Input, Reduce, TotalInput
+from fusec.ir.graph import Input, Position, Reduce, Taken, TotalInput
 
 Shape = tuple[int, ...]
 Kind = Literal["elements", "totals"]
@@ -83,6 +83,8 @@ class Group:
                 return "it reads elements at positions other than those where they are computed"
         if self.axes is None:
             return ""
+        if any(isinstance(part, Taken | Position) for part in parts_of(statement.value.expr)):
+            return "it reads elements elsewhere than at the position at hand"
         is_inside = isinstance(statement, Total) or kind == "elements"
         if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
             return "it reads only totals, which do not differ along rows"
@@ -117,6 +119,8 @@ class Group:
         assert leaf.buffer is not None, "numbers are not defined"
         definition = self.defined[leaf.buffer]
         about = self.kinds[definition]
+        if leaf.is_whole:
+            return False
         if about == "elements":
             is_inside = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
             return is_inside and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)

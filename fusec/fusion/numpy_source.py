@@ -16,7 +16,7 @@ from fusec.fusion.tables import CREATION, FUNCTIONS, METHODS
 NAMES = (
     "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag diff"
     " dsplit dstack ediff1d gradient hsplit hstack isclose iscomplex isneginf isposinf isreal kron logspace meshgrid"
-    " nan_to_num pad polyadd polyder polyint polysub polyval resize select split tile trace trapezoid tril triu"
+    " nan_to_num polyadd polyder polyint polysub polyval resize select split tile trace trapezoid tril triu"
     " unstack vsplit vstack"
 ).split()
 

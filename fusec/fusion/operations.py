@@ -8,6 +8,7 @@ from fusec.fusion import (
     creation,
     known,
     linear,
+    moving,
     numpy_source,
     operators,
     parts,
@@ -21,6 +22,6 @@ from fusec.fusion import (
 )
 
 LOADED = (
-    *(arranging, comparing, creation, known, linear, numpy_source, operators, parts),
+    *(arranging, comparing, creation, known, linear, moving, numpy_source, operators, parts),
     *(places, products, reducing, routines, sorting, transforms, ufuncs),
 )

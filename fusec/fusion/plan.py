@@ -22,13 +22,14 @@ from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
 from fusec.fusion.calls import CallStep
+from fusec.fusion.elsewhere import counted
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Input, KernelGraph, TotalInput
+from fusec.ir.graph import Input, KernelGraph, TotalInput, asks_position
 from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
@@ -42,7 +43,8 @@ class MapKernel(Planned):
     """A graph without reductions, as a function of arrays; returns its output, or a tuple of several."""
 
     def __init__(self, source: ElementwiseSource) -> None:
-        super().__init__(source, signature_of(source))
+        moves = asks_position(source.graph)
+        super().__init__(source, signature_of(source), uses_index=moves, reduce_dims=not moves)
         self.source_graph = source
         self._entries = Entries(self._from_python)
         self._fast: Callable[..., Any] = self._from_python
@@ -249,7 +251,8 @@ class PlanBuilder:
                 name, arrays = f"a{arrays}", arrays + 1
             known[leaf.input] = type(leaf.input)(name, leaf.input.type)
             inputs.append(known[leaf.input])
-        outputs = tuple((f"z{number}", replaced(expr, known)) for number, expr in enumerate(exprs))
+        axes = len(group.shape)
+        outputs = tuple((f"z{number}", counted(replaced(expr, known), axes)) for number, expr in enumerate(exprs))
         graph = KernelGraph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
         text = print_graph(graph)
         kernel: MapKernel | AxisKernel
@@ -305,7 +308,7 @@ class PlanBuilder:
         views = [
             layouts.View(0, leaf.phantom.shape, leaf.phantom.strides, leaf.buffer.dtype)
             for leaf in leaves
-            if leaf.buffer is not None
+            if leaf.buffer is not None and not leaf.is_whole
         ]
         shapes = [view.shape for view in views]
         if not shapes or np.broadcast_shapes(*shapes) != group.shape:

@@ -13,7 +13,6 @@ from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion import elementwise, tracer
-from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace_values import Array, ArrayValue, laid_out, outermost_first, phantom
@@ -64,7 +63,7 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     except ValueError:
         if not copies:
             raise
-        x = _copied(x, "C")
+        x = copied(x, "C")
     return x._view(lambda array: np.reshape(array, wanted, copy=False))
 
 
@@ -75,13 +74,13 @@ def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> 
 
 def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     found = reshaped(x, newshape if shape is None else shape, order)
-    return _copied(found) if copy else found
+    return copied(found) if copy else found
 
 
 def _ravel(x: Any, order: str = "C") -> Any:
     """A view of an array that is dense in the order; a copy of any other, even where strides would give a view."""
     x = _in_order(traced(x, x._trace), order)
-    return reshaped(x if x._seen.flags.c_contiguous else _copied(x, "C"), -1)
+    return reshaped(x if x._seen.flags.c_contiguous else copied(x, "C"), -1)
 
 
 def _in_order(x: Any, order: str) -> Any:
@@ -94,7 +93,7 @@ def _in_order(x: Any, order: str) -> Any:
 
 
 def _flatten(x: Any, order: str = "C") -> Any:
-    return _copied(reshaped(_in_order(x, order), -1))
+    return copied(reshaped(_in_order(x, order), -1))
 
 
 def _transpose_method(x: Any, *axes: Any) -> Any:
@@ -126,7 +125,7 @@ def _writable(array: Any, shape: tuple[int, ...]) -> Any:
 # --- copies and conversions ------------------------------------------------------------------------------------------
 
 
-def _copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
+def copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
     """New memory with the same content, laid out as `like`, or as it is itself."""
     seen = laid_out((x if like is None else like)._seen, x.dtype, order)
     return tracer.made(x._trace, ArrayValue(x._read().scalar, seen))
@@ -134,7 +133,7 @@ def _copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
 
 def _copy_function(x: Any, order: str = "K", subok: bool = False) -> Any:
     del subok
-    return _copied(x, "K" if order == "A" else order)  # as np.array has it
+    return copied(x, "K" if order == "A" else order)  # as np.array has it
 
 
 def _astype(
@@ -245,7 +244,7 @@ def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
     scale = 10.0 ** abs(decimals)
     to, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
     found = back(np.rint(to(x, scale)), scale, **options)
-    return _copied(found, "A", x) if x.ndim and out is None else found
+    return copied(found, "A", x) if x.ndim and out is None else found
 
 
 def fix(x: Any, out: Any = None) -> Any:
@@ -304,7 +303,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
     seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
-    return _joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
+    return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
 
 
 def _common_order(arrays: Sequence[Array]) -> list[int]:
@@ -325,7 +324,7 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
     return axes
 
 
-def _joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
+def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     """A new array that holds arrays one after another along an axis."""
     result, start = tracer.made(parts[0]._trace, new), 0
     for each in parts:
@@ -340,34 +339,6 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, cas
     trace = trace_of(*arrays)
     parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]
     return concatenate(parts, axis, out, dtype=dtype, casting=casting)
-
-
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    """np.roll."""
-    x = traced(x, trace_of(x, shift))
-    if axis is None:
-        return reshaped(roll(reshaped(x, -1), shift, 0), x.shape)
-    pairs = np.broadcast(_integers(shift), _integers(axis))
-    if pairs.ndim > 1:
-        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
-    shifts: dict[int, int] = {}
-    for by, along in pairs:
-        (at,) = normalised(along, x.ndim)
-        shifts[at] = shifts.get(at, 0) + int(by)
-    x = x if any(x.shape[at] and by % x.shape[at] for at, by in shifts.items()) else _copied(x)
-    for at, by in shifts.items():
-        cut = x.shape[at] - by % x.shape[at] if x.shape[at] else 0
-        if cut != x.shape[at]:
-            before = (slice(None),) * at
-            parts = [x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]]
-            new = ArrayValue(constant(0, elementwise.known_dtype(x.dtype)).scalar, laid_out(x._seen, x.dtype))
-            x = _joined(parts, at, new)
-    return x
-
-
-def _integers(given: Any) -> Any:
-    """Numbers of Python, of which Python needs those that are traced."""
-    return [int(each) for each in given] if isinstance(given, (tuple, list)) else np.asarray(given)
 
 
 _VIEWS = (
@@ -397,7 +368,7 @@ FUNCTIONS.update(
         "where": where, "clip": clip, "round": round_, "around": round_,
         "fix": fix, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
-        "stack": stack, "roll": roll, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
+        "stack": stack, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
         "size": lambda x, axis=None: x.size if axis is None else x.shape[axis],
         "result_type": lambda *xs: elementwise.result_type_of(xs),
         "can_cast": lambda x, to, casting="safe": np.can_cast(x.dtype, to, casting),
@@ -411,7 +382,7 @@ METHODS.update(
     **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
     "_reshaped": reshaped,
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
-    "copy": lambda x, order="C": x if x._is_scalar else _copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
+    "copy": lambda x, order="C": x if x._is_scalar else copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
     "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
     }
 )  # fmt: skip

@@ -22,6 +22,7 @@ from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.calls import CallStep
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
+from fusec.fusion.forwarding import forward
 from fusec.fusion.host_memory import HostMemory
 from fusec.fusion.numbers import NumberStep, OtherNumberError
 from fusec.fusion.parts import Part
@@ -182,6 +183,7 @@ class TracedRun:
         rebuilt = self._returned(result, needed)
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
+        forward(self.trace, needed)
         steps = tuple(self.builder.steps())
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
+from fusec.fusion.elsewhere import frames_of
 from fusec.fusion.groups import LIBRARY_CALL, Group, arrays_of, extents_of
 from fusec.fusion.trace import Trace, common_phantom, widened
 from fusec.fusion.trace_values import (
@@ -244,8 +245,7 @@ def _store(trace: Trace, parts: Sequence[Expr]) -> None:
     users = _users(trace, parts)
     for part in parts:
         dtype = scalar_type(part)
-        arrays = [ArrayValue(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
-        shape = common_phantom(arrays, dtype)
+        shape = common_phantom(frames_of(trace, part), dtype)
         buffer = trace.temporary(shape, dtype)
         held = trace.leaf(buffer, (), buffer.phantom)
         known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))

@@ -24,6 +24,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
+from fusec.fusion import views
 from fusec.fusion.numbers import Computed, Source
 from fusec.fusion.trace_values import (
     Array,
@@ -39,11 +40,11 @@ from fusec.fusion.trace_values import (
     laid_out,
     leaves_of,
     outermost_first,
+    parts_of,
     phantom,
-    replaced,
 )
 from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
-from fusec.ir.graph import Input
+from fusec.ir.graph import Input, Position, Taken
 
 RECORDING: ContextVar[Any] = ContextVar("fusec_recording", default=None)
 """The recording of the trace that this context runs, None outside of traces."""
@@ -104,6 +105,7 @@ class Trace:
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
         self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
+        self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes: list[str] = []
         self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
@@ -146,12 +148,24 @@ class Trace:
     def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> ArrayValue:
         """The contents of a view of a buffer, at some version or now."""
         version = self.version(buffer) if version is None else version
-        key = (buffer.group, buffer.kind, version, geometry(seen), buffer.dtype)
+        found = self._leaf(Leaf(Input("", buffer.dtype), seen, buffer, version, steps))
+        return ArrayValue(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
+
+    def _leaf(self, leaf: Leaf) -> Leaf:
+        """The leaf of that view, with a name."""
+        buffer = leaf.buffer
+        assert buffer is not None, "a view of memory"
+        key = (buffer.group, buffer.kind, leaf.version, geometry(leaf.phantom), buffer.dtype, leaf.is_whole)
         found = self._by_geometry.get(key)
         if found is None:
-            found = Leaf(Input(f"v{len(self.leaves)}", buffer.dtype), seen, buffer, version, steps)
-            self._by_geometry[key] = self.leaves[found.input] = found
-        return ArrayValue(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
+            leaf.input = Input(f"v{len(self.leaves)}", buffer.dtype)
+            found = self._by_geometry[key] = self.leaves[leaf.input] = leaf
+        return found
+
+    def whole(self, leaf: Leaf, shape: layouts.Shape, steps: tuple[Step, ...] = ()) -> Leaf:
+        """A view of a leaf that is repeated to a shape, for elements to be taken from."""
+        around, part = views.repeated(leaf, shape, steps)
+        return self._leaf(Leaf(leaf.input, part, leaf.buffer, leaf.version, around, is_whole=True))
 
     def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
         """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
@@ -208,27 +222,38 @@ class Trace:
         return self.viewed(memory, memory.value, steps, seen)
 
     def viewed(self, memory: Storage, value: ArrayValue, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
-        """A view of a value: computed from views of its operands if cheap, else a view of a buffer that holds it."""
-        if is_expensive(value.expr):
+        """A view of a value: of what it reads if that is all, else of a buffer, which `forwarded` may leave out."""
+        if self.is_read(value) or isinstance(bare(value.expr), Taken):
+            found = views.seen(self, value, steps)
+            if found is not None:
+                return ArrayValue(Scalar(value.kind, found), seen)
+        self.hold(memory)
+        return self.read(memory, steps, seen)
+
+    def is_leaf(self, value: ArrayValue) -> bool:
+        """Whether a value is nothing but what some memory holds."""
+        name = bare(value.expr)
+        return isinstance(name, Input) and self.leaves[name].buffer is not None
+
+    def is_read(self, value: ArrayValue) -> bool:
+        """Whether a value is nothing but what some memory holds, or made of numbers alone."""
+        if any(self.leaves[name].buffer is not None for name in leaves_of(value.expr)):
+            return self.is_leaf(value)
+        return not any(isinstance(part, Position) for part in parts_of(value.expr))
+
+    def hold(self, memory: Storage) -> None:
+        """Have a buffer hold a value of which views are read, or elements elsewhere."""
+        assert memory.value is not None, "a value"
+        is_dear = is_expensive(memory.value.expr)
+        if is_dear:
             self.notes.append("a value that is costly to compute is stored, since only parts of it are read")
-            return self.leaf(self.settle(memory), steps, seen)
-        known: dict[Expr, Expr] = {}
-        for name in leaves_of(value.expr):
-            leaf = self.leaves[name]
-            if leaf.buffer is None:
-                continue
-            around, part = leaf.steps, leaf.phantom
-            if part.shape != value.shape:
-                part = np.broadcast_to(part, value.shape)
-                around = (*around, _broadcast_to(value.shape))
-            try:
-                for step in steps:
-                    part = step(part)
-            except ValueError:  # a new shape that no strides give
-                return self.leaf(self.settle(memory), steps, seen)
-            made = self.leaf(leaf.buffer, (*around, *steps), part, leaf.version)
-            known[name] = leaves_of(made.expr)[0]
-        return ArrayValue(Scalar(value.kind, replaced(value.expr, known)), seen)
+        if memory.is_argument and not is_dear and not self.is_read(memory.value):
+            self.settle_apart(memory)
+            buffer = self.leaves[leaves_of(memory.value.expr)[0]].buffer
+            assert buffer is not None, "it was settled"
+            self.held.add(buffer)
+        else:
+            self.held.add(self.settle(memory))
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -364,6 +389,13 @@ def widened(expr: Expr, dtype: DType) -> Expr:
     return expr if wide == dtype else apply("convert", expr, target=wide)
 
 
+def bare(expr: Expr) -> Expr:
+    """What `widened` was given, if it was given what some memory holds."""
+    if isinstance(expr, Apply) and expr.op == "convert" and isinstance(expr.args[0], Input | Taken):
+        return expr.args[0] if widened(expr.args[0], expr.args[0].type) == expr else expr
+    return expr
+
+
 def rounded_to(expr: Expr, dtype: DType) -> Expr:
     """A value converted to a dtype, in the type in which the dtype computes: narrow floats are rounded at once."""
     if dtype not in STORAGE_FLOATS:
@@ -411,10 +443,6 @@ def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
         order="K",
     ).operands[-1]
     return phantom(shape, dtype.numpy, outermost_first(order))
-
-
-def _broadcast_to(shape: tuple[int, ...]) -> Step:
-    return lambda array: np.broadcast_to(array, shape)
 
 
 def here() -> Span:

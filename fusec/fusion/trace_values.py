@@ -50,6 +50,7 @@ class Leaf:
     version: int = 0
     steps: tuple[Step, ...] = ()  # from the buffer's array to the view
     number: Source | None = None
+    is_whole: bool = False  # elements of it are taken elsewhere than at the position at hand
 
 
 @dataclass(frozen=True)

@@ -453,8 +453,8 @@ for _name, _what in {
 
 def viewed(trace: Trace, value: ArrayValue, step: Step) -> ArrayValue:
     """A view of a value."""
-    memory = trace.storage(value.phantom, None, value)
-    return trace.read(memory, (step,), step(value.phantom))
+    base = value.phantom if trace.is_read(value) else laid_out(value.phantom, value.dtype.numpy)
+    return trace.read(trace.storage(base, None, value), (step,), step(base))
 
 
 def made(trace: Trace, value: ArrayValue, is_scalar: bool = False) -> Tracer:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fusec.fusion.libraries import Asked, LibraryFunction, Outcome, resized
+from fusec.fusion.moving import roll
 from fusec.fusion.reducing import normalised
-from fusec.fusion.routines import roll, trace_of, traced
+from fusec.fusion.routines import trace_of, traced
 from fusec.fusion.tables import FUNCTIONS
 
 _HALF = ("rfft", "ihfft")  # make half a spectrum, of real numbers

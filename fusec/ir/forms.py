@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import IRNode, Lookup
-from fusec.ir.graph import Count, Reduce
+from fusec.ir.graph import Count, Neighbour, Position, Reduce, Taken
 
 FORMS: dict[type[IRNode], str] = {
     ir.Declare: "let {name}: {type}| = {value}",
@@ -36,6 +36,9 @@ FORMS: dict[type[IRNode], str] = {
     Lookup: "lookup({index}, {values})",
     Reduce: "reduce {op}({value})",
     Count: "count()",
+    Position: "position({axis})",
+    Neighbour: "neighbour({axis}, {offset}, {mode}, {more})",
+    Taken: "taken({array}, {outside}, {index})",
 }
 WORDS = {
     "Space": {"array": "local", "shared": "shared"},

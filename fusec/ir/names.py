@@ -9,12 +9,13 @@ from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
-from fusec.ir.graph import Count, Input, Reduce
+from fusec.ir.graph import Count, Input, Neighbour, Position, Reduce, Taken
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
     "shuffle barrier shared "
-    "call make field element offset load lookup convert bitcast true false const local raw read written _".split()
+    "call make field element offset load lookup convert bitcast position neighbour taken "
+    "true false const local raw read written _".split()
 )
 
 
@@ -67,8 +68,10 @@ def default_type(expr: Expr, names: NameTable) -> Type | None:
             return names.arrays.get(name)
         case Reduce(_, value):
             return type_of(value)
-        case Count():
+        case Count() | Position() | Neighbour():
             return INT64
+        case Taken(array):
+            return type_of(array)
         case ir.Offset(pointer):
             return type_of(pointer)
         case ir.Load(pointer):

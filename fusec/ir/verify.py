@@ -10,7 +10,7 @@ from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
-from fusec.ir.graph import Count, Input, KernelGraph, Reduce
+from fusec.ir.graph import Count, Input, KernelGraph, Neighbour, Position, Reduce, Taken
 from fusec.ir.walk import inner_first, operands
 
 EXPRESSION_DEPTH = 200
@@ -74,6 +74,12 @@ def _check_graph_node(value: Expr, inputs: frozenset[Input]) -> None:
             _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")
         case Count():
             _require(value.type == INT64, "a count is int64")
+        case Position() | Neighbour():
+            _require(value.type == INT64, "a position is int64")
+        case Taken(array, outside, index, dtype):
+            _require(array in inputs, "elements are taken from an input")
+            _require(type_of(array) == dtype == type_of(outside), f"a {dtype} taken from {type_of(array)}")
+            _require(all(type_of(each) == INT64 for each in index), "indices are int64")
         case Input():
             _require(value in inputs, f"{value.name} is not an input")
         case _:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass, field
+from fusec.base.records import dataclass, field, replace
 from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
-from fusec.ir.graph import Input, KernelGraph, Reduce
+from fusec.ir.graph import Input, KernelGraph, Reduce, elsewhere
 from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.kinds.reduction import Request
 from fusec.library.formula import typed_signature
@@ -73,7 +73,10 @@ def signature_of(source: GraphSource) -> Signature:
     """The graph's inputs and outputs as those of a kernel."""
     graph = source.graph
     outputs = ((name, scalar_type(value)) for name, value in graph.outputs)
-    return typed_signature(source.name, ((each.name, each.type) for each in graph.inputs), outputs)
+    found = typed_signature(source.name, ((each.name, each.type) for each in graph.inputs), outputs)
+    raw = {each.name for each in graph.inputs if each in elsewhere(graph)}
+    inputs = (replace(param, raw=True) if param.name in raw else param for param in found.inputs)
+    return replace(found, inputs=tuple(inputs)) if raw else found
 
 
 def levels(graph: KernelGraph) -> tuple[tuple[KernelGraph, ...], KernelGraph]:

@@ -40,8 +40,10 @@ STEPS: tuple[tuple[Any, ...], ...] = (
     ("astype", DTYPES, PLACES),
 )  # what a step does, and what each of its choices may be
 SHIFTS = (1, -2, 7, (1, -1), 0)
+WIDTHS, BORDERS = (0, 2, (1, 0), (0, 3)), ("constant", "edge", "reflect", "symmetric", "wrap")
 FURTHER: tuple[tuple[Any, ...], ...] = (
     ("roll", SHIFTS, (None, 0, -1), PLACES),
+    ("pad", WIDTHS, BORDERS, PLACES),
     ("clip", NUMBERS, NUMBERS, PLACES),
     ("join", (np.concatenate, np.stack), (0, -1), PLACES, PLACES),
     ("diff", (1, 2), (0, -1), PLACES),
@@ -137,6 +139,8 @@ def _further(what: str, rest: list[Any], at: Callable[[int], Any]) -> Any:
     match what, *rest:
         case "roll", shift, axis, a:
             return np.roll(at(a), shift, axis)
+        case "pad", width, mode, a if at(a).ndim:
+            return np.pad(at(a), width, mode=mode)
         case "clip", low, high, a if at(a).dtype.kind != "c":
             return np.clip(at(a), low, high)
         case "join", joins, axis, a, b:

@@ -151,7 +151,7 @@ class SplitNest(Nest):
 
         Those of images are often a power of two long. What goes around the caches needs no place there.
         """
-        if self.layout.streaming:
+        if self.layout.streaming or not self.raw:
             return FALSE
         stride = self.arguments.number("raw_stride", self.raw[0], self.last - 1)
         return self.b.compare("icmp eq", self.b.binary("and", stride, integer(_ALIKE - 1)), integer(0))
@@ -336,6 +336,8 @@ class SplitNest(Nest):
         """Whether the first input is more than a core has near by, so that it pays to ask for it ahead."""
         if self.layout.streaming:
             return TRUE
+        if not self.raw:
+            return FALSE
         stride = self.arguments.number("raw_stride", self.raw[0], 0)
         nbytes = self.b.binary("mul", self._extent(0), stride)
         return self.b.compare("icmp sgt", nbytes, integer(_NEAR))

@@ -23,10 +23,10 @@ from fusec.frontends.python.kernel_context import value_of
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import carrier, is_bool, is_integer
 from fusec.frontends.python.values import Neighbours, Scalar, converted, items_of, literal
-from fusec.ir.expr import Const, Expr, Pointer, apply, const
+from fusec.ir import borders
+from fusec.ir.expr import Const, Expr, Pointer, apply
 from fusec.ir.loops import At, If, Load, query
 
-ZERO, ONE = const(0, INT64), const(1, INT64)
 MAX_OFFSET = 2**31  # either way: indices moved by as much, and extents less as much, stay within int64
 
 
@@ -129,7 +129,7 @@ class StencilLowering:
         moved = apply("add", here, cast(offset, INT64, span).read())
         if self.interior:
             return moved, None
-        return _mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, query("shape", axis))
+        return borders.mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, query("shape", axis))
 
     # --- the whole ---
 
@@ -164,17 +164,7 @@ class StencilLowering:
 
     def _inside(self) -> Expr:
         """Whether all neighbours of the element exist."""
-        found: Expr = const(True, BOOL)
-        for axis, (least, most) in enumerate(zip(self.reach.least, self.reach.most, strict=True)):
-            here, extent = query("coordinate", axis), query("shape", axis)
-            tests = []
-            if least < 0:
-                tests.append(apply("greater_equal", here, const(-least, INT64)))
-            if most > 0:
-                tests.append(apply("less", here, apply("subtract", extent, const(most, INT64))))
-            for test in tests:
-                found = test if found == const(True, BOOL) else apply("logical_and", found, test)
-        return found
+        return borders.inside([-least for least in self.reach.least], self.reach.most)
 
 
 def _number(value: Scalar) -> complex | None:
@@ -192,32 +182,3 @@ def _holds(dtype: DType, number: complex | None) -> bool:
     low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
     count = 2 if dtype == BOOL else 1 << dtype.bits
     return not isinstance(number, complex) and low <= number < low + count and number == int(number)
-
-
-def _mapped(mode: str, index: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
-    """An index outside mapped inside, as scipy.ndimage has its modes; with constant, whether it is inside.
-
-    Right for any distance, also beyond several widths of the array: reflect repeats it with a period of 2n, mirror with
-    one of 2n - 2. Most elements of a border find most of their neighbours inside, and divide for the others only.
-    """
-    last = apply("subtract", extent, ONE)
-    inside = apply("logical_and", apply("greater_equal", index, ZERO), apply("less", index, extent))
-    match mode:
-        case "nearest":
-            return apply("minimum", apply("maximum", index, ZERO), last), None
-        case "wrap":
-            back: Expr = apply("remainder", index, extent)
-        case "reflect":
-            back = _there_and_back(index, extent, apply("add", extent, extent), ONE)
-        case "mirror":
-            back = _there_and_back(index, extent, apply("maximum", apply("add", last, last), ONE), ZERO)
-        case _:  # constant, and skip, which stores nothing there
-            return index, inside
-    return apply("where", inside, index, back), None
-
-
-def _there_and_back(index: Expr, extent: Expr, period: Expr, twice: Expr) -> Expr:
-    """An index that runs to the end of an axis and back again; twice: 1 if the ends come twice, else 0."""
-    rest = apply("remainder", index, period)
-    back = apply("subtract", apply("subtract", period, twice), rest)
-    return apply("where", apply("less", rest, extent), rest, back)
