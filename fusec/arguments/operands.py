@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fusec.arguments.layouts import Shape, View, bounds
 from fusec.arguments.scalars import SCALAR_TYPES
 from fusec.base import dtypes
+from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
 from fusec.errors.arguments import OutputIsNotAnArray, OutputIsReadOnly, UnsupportedArgument, UnsupportedDtype
 from fusec.errors.base import FusecError
@@ -91,7 +92,7 @@ def output_array(value: object, param: str, kernel: str, taken: str = "") -> Arr
         raise OutputIsNotAnArray(kernel, param, repr(value), taken).at()
     if type(value) is not np.ndarray and not _is_memory(value):
         lost = "writes to a copy would be lost; "
-        raise OutputIsNotAnArray(kernel, param, f"a {type(value).__name__}", taken or lost).at()
+        raise OutputIsNotAnArray(kernel, param, instance_of(value), taken or lost).at()
     found = value if type(value) is np.ndarray else _read(value, param, kernel)
     if not found.flags.writeable:
         raise OutputIsReadOnly(kernel, param).at()

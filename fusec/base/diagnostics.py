@@ -68,13 +68,22 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
 
 
+def instance_of(value: object) -> str:
+    """The type of a value with its article: "an int" or "a list"."""
+    return with_article(type(value).__name__)
+
+
 class MessageField:
-    """A value for a format string of messages, where "{count:axis/axes}" stands for a count with its noun."""
+    """A value for a format string of messages, where "{count:axis/axes}" stands for a count with its noun, and
+    "{noun:a}" for a noun with its article.
+    """
 
     def __init__(self, value: object) -> None:
         self.value = short(value)
 
     def __format__(self, spec: str) -> str:
+        if spec == "a":
+            return with_article(str(self.value))
         return counted(str(self.value), *spec.split("/")) if spec[:1].isalpha() else format(self.value, spec)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusec.base.diagnostics import counted, did_you_mean, excerpt, place
+from fusec.base.diagnostics import counted, did_you_mean, excerpt, place, with_article
 from fusec.cli.selected_kernels import MODES, UsageError
 from fusec.codegen import DEFAULT_TARGET, TARGETS
 from fusec.errors.arguments import TypesIncomplete
@@ -132,8 +132,11 @@ def _summary(error: type[UserError]) -> str:
     return " ".join((error.__doc__ or error.message).split())
 
 
-def _plural(count: re.Match[str]) -> str:
-    name, noun, plural = count.groups()
+def _plain(field: re.Match[str]) -> str:
+    """A field that `MessageField` shows in words of its own."""
+    name, noun, plural = field.groups()
+    if noun == "a":
+        return f"a {{{name}}}"
     return f"{{{name}}} {plural or noun + 's'}"
 
 
@@ -141,12 +144,12 @@ def _explanation(error: type[UserError]) -> str:
     builtin = next(base for base in error.exception.__mro__ if base.__module__ == "builtins")
     fields = {f"{{{name}}}" for name in error.field_names()}
     parts = [
-        f"{error.code} {error.__name__} (raised as {error.exception.__name__}, a {builtin.__name__})",
+        f"{error.code} {error.__name__} (raised as {error.exception.__name__}, {with_article(builtin.__name__)})",
         _summary(error),
     ]
     for name, template in (("message: ", error.message), ("marked:  ", error.label), ("hint:    ", error.hint)):
         if template and template not in fields:  # a field alone says nothing
-            parts.append(name + re.sub(r"\{(\w+):([a-z]\w*)(?:/(\w+))?\}", _plural, template))
+            parts.append(name + re.sub(r"\{(\w+):([a-z]\w*)(?:/(\w+))?\}", _plain, template))
     more = [text for text in (error.about, EXAMPLES.get(error.code)) if text]
     return "\n\n".join(["\n".join(parts), *more])
 

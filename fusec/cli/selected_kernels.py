@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from fusec.base.diagnostics import did_you_mean, with_article
+from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass, field, replace
 from fusec.codegen import TARGETS
@@ -249,7 +249,7 @@ def _imported(name: str) -> Any:
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
     if not is_kernel(found):
-        raise UsageError(f"{name} is {with_article(type(found).__name__)}, not a kernel")
+        raise UsageError(f"{name} is {instance_of(found)}, not a kernel")
     return found
 
 

@@ -82,7 +82,7 @@ class UnsupportedArgument(OfParameter, code="F202", exception=FusecTypeError):
 class ContainerDeclines(Named, code="F800", exception=FusecTypeError):
     """An argument whose class refuses ufuncs, or refuses this one."""
 
-    message = "'{name}' cannot be called with a {given}: its __array_ufunc__ declines"
+    message = "'{name}' cannot be called with {given:a}: its __array_ufunc__ declines"
     hint = "pass np.asarray(x); the result is then an array"
     given: str
 
@@ -90,7 +90,7 @@ class ContainerDeclines(Named, code="F800", exception=FusecTypeError):
 class ContainerFails(Named, code="F801"):
     """A container that fails to provide its arrays or to wrap the results."""
 
-    message = "'{name}' fails on a {given}: {reason}"
+    message = "'{name}' fails on {given:a}: {reason}"
     hint = "pass np.asarray(x); the result is then an array"
     given: str
     reason: str

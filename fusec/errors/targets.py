@@ -196,7 +196,7 @@ class ArraysOnDifferentDevices(UserError, code="F360"):
 class HostArrayAmongDeviceArrays(UserError, code="F361", exception=FusecTypeError):
     """A host array among device arrays."""
 
-    message = "a {type} in host memory cannot be used together with CUDA arrays"
+    message = "{type:a} in host memory cannot be used together with CUDA arrays"
     hint = "copy it to the device first (cupy.asarray, tensor.to('cuda')); fusec never copies silently"
     type: str
 
@@ -229,7 +229,7 @@ class NotACudaDevice(UserError, code="F364", exception=FusecTypeError):
 class StreamRefused(UserError, code="F366", exception=FusecTypeError):
     """An object that is not a CUDA stream."""
 
-    message = "a {type} is not a CUDA stream"
+    message = "{type:a} is not a CUDA stream"
     hint = "pass a CuPy, PyTorch, Numba or cuda.core stream, or its handle as an int (None: the current one)"
     type: str
 

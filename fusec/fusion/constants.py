@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.operands import host_array
+from fusec.base.diagnostics import with_article
 from fusec.errors.fusing import DrawsNumbers, NotTraceable
 from fusec.frontends.capture.frozen_globals import ROOTS
 from fusec.fusion.tables import CREATION
@@ -220,7 +221,7 @@ def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, An
     found, kind = host_array(value, name, function), type(value)
     if isinstance(value, np.ndarray):
         if any(getattr(kind, each) is not getattr(np.ndarray, each) for each in OPERATORS):
-            what = f"'{name}' is a {kind.__name__}, which has operators of its own"
+            what = f"'{name}' is {with_article(kind.__name__)}, which has operators of its own"
             raise NotTraceable(what, "pass np.asarray(x), to compute with plain arrays").at()
         if value.dtype.isnative:
             return found

@@ -15,6 +15,7 @@ import numpy as np
 
 from fusec.arguments.operands import admitted, is_foreign, is_number
 from fusec.base import dtypes
+from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.base.dtypes import DType
 from fusec.dispatch import checked
 from fusec.dispatch.explain_axis import SHOWN
@@ -400,12 +401,10 @@ def _must_be_mapping(what: str, given: object) -> None:
     """Raise BadOption for what looks no names up."""
     if given is not None and not isinstance(given, Mapping):
         cure = "pass a dict of names and values, such as {'a': a}"
-        raise BadOption(f"{what}= must be a dict, not a {type(given).__name__}", cure).at() from None
+        raise BadOption(f"{what}= must be a dict, not {instance_of(given)}", cure).at() from None
 
 
 def _resembling(name: str, known: Names) -> str:
-    from fusec.base.diagnostics import did_you_mean
-
     return did_you_mean(name, [each for each in known if isinstance(each, str)]) or "assign it, or pass local_dict="
 
 

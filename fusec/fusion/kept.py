@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from fusec.base.diagnostics import instance_of
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import reads
 from fusec.fusion.constants import exact
@@ -37,7 +38,7 @@ class Kept:
             hash(value)  # raises, as for an array, or asks for the number
         _, origin, at = self._recording.origins.get(id(value), (value, value, -1))
         if any(row == at for row, _ in self._recording.attributes) or (at < 0 and exact(origin) is None):
-            what = f"{self._origin.__name__}, which functools.lru_cache caches, with a {type(value).__name__} made here"
+            what = f"{self._origin.__name__}, which functools.lru_cache caches, with {instance_of(value)} made here"
             raise NotTraceable(f"a fused function cannot call {what}", CURE).at(here())
         return at, origin
 

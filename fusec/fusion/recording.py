@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fusec.base import dtypes
+from fusec.base.diagnostics import instance_of
 from fusec.base.records import dataclass, field
 from fusec.base.source import Span
 from fusec.errors import FusecError
@@ -404,7 +405,7 @@ class Recording:
             if not is_own and not has_tracers(container):
                 continue  # the next call finds other constants, and traces again
             self.restore()
-            raise AltersOutside(f"a {type(container).__name__} from outside", "in this function").at(place)
+            raise AltersOutside(f"{instance_of(container)} from outside", "in this function").at(place)
         for function, attributes in self.attached:
             if not is_same(vars(function), attributes):
                 what = f"an attribute of the function {function.__name__}"

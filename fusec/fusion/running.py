@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.arguments.operands import dtype_of, without_memory
 from fusec.base import dtypes, locks
+from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
@@ -298,7 +299,7 @@ class TracedRun:
             return Returned(self._picked(at, origin))
         if exact(origin) is not None or constants.is_user_made(origin) or origin is not result:
             return ReturnedConstant(origin)
-        raise NotTraceable(f"a fused function cannot return a {type(result).__name__}", RESULTS).at()
+        raise NotTraceable(f"a fused function cannot return {instance_of(result)}", RESULTS).at()
 
     def _picked(self, at: int, value: Any) -> int:
         """The place of an object from outside, which calls find behind the arguments."""

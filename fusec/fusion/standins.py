@@ -10,6 +10,7 @@ from enum import Enum
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
+from fusec.base.diagnostics import with_article
 from fusec.errors import FusecError
 from fusec.errors.fusing import AltersOutside
 from fusec.fusion import reads
@@ -305,7 +306,7 @@ class _AttributeReader:
 
     def delete(self, _: Any, name: str) -> None:
         """Refuse it."""
-        raise AltersOutside(f"the attribute '{name}' of a {self.kind.__name__}").at(here())
+        raise AltersOutside(f"the attribute '{name}' of {with_article(self.kind.__name__)}").at(here())
 
 
 STANDS_IN = "__fusec_stands_in__"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.operands import dtype_of
-from fusec.base.diagnostics import did_you_mean
+from fusec.base.diagnostics import did_you_mean, with_article
 from fusec.base.dtypes import BOOL
 from fusec.base.source import Span
 from fusec.errors import FusecError
@@ -160,7 +160,7 @@ class Tracer:
         """Raise NotFusable for what an array with labels does in another way than NumPy's."""
         name = self._labelled()
         if name:
-            raise NotFusable(f"{what} of a {name}", cure).at(here())
+            raise NotFusable(f"{what} of {with_article(name)}", cure).at(here())
 
     def __getitem__(self, index: Any) -> Tracer:
         index = _basic(index)

@@ -209,7 +209,9 @@ class ScanKernel(Public, AxisKernel):
         d = self.scan.reduced
         if d.identity is None:
             raise WhereWithoutIdentity(self.name, "scan").at()
-        taken = {each.name for each in self.params}
+        macros = (option.removeprefix("-D") for option in d.options)  # one of the mask's name would replace it
+        texts = (d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr, d.identity, d.preamble, *macros)
+        taken = set(re.findall(r"\w+", " ".join(texts)))
         mask = next(name for number in range(len(taken) + 1) if (name := "where" + "_" * number) not in taken)
         map_expr = f"{mask} ? ({d.map_expr}) : (_type_reduce)({d.identity})"
         return ScanKernel(

@@ -12,7 +12,7 @@ from fusec.arguments.operands import Array, is_foreign, is_number, outputs_of, s
 from fusec.arguments.scalars import encode, flag
 from fusec.arguments.signature import Parameter, join
 from fusec.base import dtypes
-from fusec.base.diagnostics import did_you_mean
+from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
@@ -38,15 +38,15 @@ Given = TypeVar("Given")
 SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
-def dtype_of(out: object) -> np.dtype[Any] | None:
+def dtype_of(out: object, name: str) -> np.dtype[Any] | None:
     """The dtype of a given output; None for an output that is not an array."""
     given = out[0] if isinstance(out, (tuple, list)) and out else out
-    return None if given is None or is_number(given) else array_of(given, "out")[1].dtype
+    return None if given is None or is_number(given) else array_of(given, name, "out")[1].dtype
 
 
-def wanted(dtype: Dtype, out: object) -> dtype_rules.Wanted:
+def wanted(dtype: Dtype, out: object, name: str) -> dtype_rules.Wanted:
     """The dtypes that dtype= and out= ask for. Raises ParameterType."""
-    return None if dtype is None else _named(dtype), dtype_of(out)
+    return None if dtype is None else _named(dtype), dtype_of(out, name)
 
 
 def _named(dtype: Dtype) -> np.dtype[Any]:
@@ -97,7 +97,7 @@ def number(value: Given, name: str, keyword: str, *, needed: bool = False) -> Gi
         return value
     if isinstance(value, np.ndarray) and not value.ndim:
         return cast("Given", value[()])
-    kind = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+    kind = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else instance_of(value)
     given = "None" if value is None else kind
     cure = "add an array to the result instead" if keyword == "initial" else "pass a Python or NumPy number"
     raise NotOneNumber(name, keyword, given, cure).at()

@@ -57,7 +57,7 @@ RUNNING = {"cumsum": ("+", 0), "cumprod": ("*", 1), "cumulative_sum": ("+", 0), 
 
 @family
 def _total(name: str, x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
-    return _scanned(name, lambda own: _running(name, own, wanted(dtype, out)), x, axis, out)
+    return _scanned(name, lambda own: _running(name, own, wanted(dtype, out, name)), x, axis, out)
 
 
 cumsum = _total("cumsum", "The sums of all elements up to each one.")
@@ -78,7 +78,7 @@ def _standard(
     given, array = array_of(x, name)
     if axis is None and array.ndim != 1:
         raise AxisNeeded(name, "None", array.ndim).at()
-    kernel = _running(name, array.dtype, wanted(dtype, out))
+    kernel = _running(name, array.dtype, wanted(dtype, out, name))
     if not include_initial:
         return kernel(as_lent(x, given), axis=_along(axis), out=out)
     (along,) = normalised(name, _along(axis), array.shape)

@@ -119,7 +119,7 @@ class GraphKernel:
         """The number of kernels of a call, and the reason; kernels are compiled, but not run."""
         scalars = self._numbers(args)
         whole = self.whole(scalars)
-        arrays = tuple(arg if is_number(arg) else array_of(arg, "x")[1] for arg in args)
+        arrays = tuple(arg if is_number(arg) else array_of(arg, self.name)[1] for arg in args)
         moved = sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
         try:
             plan = whole.plan(host_axis.read(whole, arrays, None, Along(axis)))

@@ -94,7 +94,7 @@ class GraphCall:
     def _shape(self, names: Sequence[str]) -> Shape:
         """The shape that some arrays have together."""
         arrays = [self.values[name] for name in names if not is_number(self.values[name])]
-        return np.broadcast_shapes(*(array_of(each, "x")[1].shape for each in arrays))
+        return np.broadcast_shapes(*(array_of(each, self.kernels.graph.name)[1].shape for each in arrays))
 
     def _arguments(self, reducing: AxisKernel) -> tuple[object, ...]:
         """The inputs of totals; repeated if all of them together are smaller than what is reduced."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.base.diagnostics import instance_of
 from fusec.errors.arguments import BadRange, NotInWord, NotWhole
 
 Number = Any
@@ -52,7 +53,7 @@ def whole(value: Number, name: str, bounds: tuple[int, int]) -> None:
     try:
         found = np.asarray(value)
     except Exception as problem:  # ragged lists, and whatever other libraries raise
-        raise NotWhole(name, f"a {type(value).__name__}").at() from problem
+        raise NotWhole(name, instance_of(value)).at() from problem
     if not found.size and not hasattr(value, "dtype"):
         return  # an empty list, which NumPy takes for floats
     if found.dtype.kind == "f" and isinstance(value, list | tuple):

@@ -65,7 +65,7 @@ def _total(
     initial = number(initial, name, "initial")
     given, array = array_of(x, name)
     mask = masked(where, array, name)
-    starts, asked = initial is not None, wanted(dtype, out)
+    starts, asked = initial is not None, wanted(dtype, out, name)
     kernel = dtype_rules.total(name, array.dtype, asked, starts=starts, masked=len(mask) > 0)
     return arguments.run(kernel, (given, *mask, *numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
@@ -82,7 +82,7 @@ def mulsum(
 ) -> Any:
     """The sum of x * y, in one pass."""
     (given, left), (other, right) = array_of(x, "mulsum"), array_of(y, "mulsum", "y")
-    kernel = dtype_rules.product("mulsum", left.dtype, right.dtype, wanted(dtype, out))
+    kernel = dtype_rules.product("mulsum", left.dtype, right.dtype, wanted(dtype, out, "mulsum"))
     return arguments.run(kernel, (given, other), out, axis, keepdims)
 
 
@@ -94,7 +94,7 @@ def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, k
     """
     (given, left), (other, right) = array_of(x, "vecdot"), array_of(y, "vecdot", "y")
     along = arguments.contracted("vecdot", left.shape, right.shape, axis)
-    kernel = dtype_rules.product("vecdot", left.dtype, right.dtype, wanted(None, out))
+    kernel = dtype_rules.product("vecdot", left.dtype, right.dtype, wanted(None, out, "vecdot"))
     return arguments.run(kernel, (given, other), out, along, keepdims)
 
 
@@ -107,7 +107,7 @@ def _truth(
 ) -> Any:
     given, array = array_of(x, name)
     mask = masked(where, array, name)
-    kernel = dtype_rules.truth(name, array.dtype, dtype_of(out), masked=len(mask) > 0)
+    kernel = dtype_rules.truth(name, array.dtype, dtype_of(out, name), masked=len(mask) > 0)
     return arguments.run(kernel, (given, *mask), out, axis, keepdims)
 
 
@@ -128,7 +128,9 @@ def _extreme(
     initial = number(initial, name, "initial")
     if mask and initial is None:
         raise WhereWithoutInitial({"nanmin": "fmin", "nanmax": "fmax"}.get(name) or UFUNCS[name]).at()
-    kernel = dtype_rules.extreme(name, array.dtype, dtype_of(out), starts=initial is not None, masked=len(mask) > 0)
+    kernel = dtype_rules.extreme(
+        name, array.dtype, dtype_of(out, name), starts=initial is not None, masked=len(mask) > 0
+    )
     return arguments.run(kernel, (given, *mask, *numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
 
@@ -146,7 +148,7 @@ def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     out: a tuple of two arrays for the results; both are returned.
     """
     given, array = array_of(x, "minmax")
-    kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out))
+    kernel = dtype_rules.extreme("minmax", array.dtype, dtype_of(out, "minmax"))
     low, high = arguments.run(kernel, (given,), out, axis, keepdims)
     return low, high
 
@@ -155,7 +157,7 @@ def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
 def _unmasked(name: str, x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     given, array = array_of(x, name)
     rules = {"count_nonzero": dtype_rules.truth, "logsumexp": dtype_rules.logsumexp}
-    kernel = rules.get(name, dtype_rules.extreme)(name, array.dtype, dtype_of(out))
+    kernel = rules.get(name, dtype_rules.extreme)(name, array.dtype, dtype_of(out, name))
     return arguments.run(kernel, (given,), out, axis, keepdims)
 
 
@@ -178,7 +180,7 @@ def _place(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = N
     extent = arguments.extent_of(array, one)
     if extent == 0 and array.size == 0 and (one is None or 0 not in np.delete(array.shape, one)):
         raise NoPosition(name, array.shape).at()
-    kernel = dtype_rules.place(name, array.dtype, dtype_of(out), short=extent < arguments.SHORT_INDEX)
+    kernel = dtype_rules.place(name, array.dtype, dtype_of(out, name), short=extent < arguments.SHORT_INDEX)
     found = arguments.run(kernel, (given,), out, one, keepdims)
     if name.startswith("nan") and isinstance(found, (np.ndarray, np.generic)) and np.less(found, 0).any():
         raise OnlyNan(name).at()
@@ -215,7 +217,7 @@ def _moments(
             mean = np.asarray(mean, np.result_type(array.dtype, mean, 0.0))  # type: ignore[arg-type]
         known, seen = array_of(mean, name, "mean")
         means, about = (known,), seen.dtype
-    kernel = dtype_rules.moments(name, array.dtype, wanted(dtype, out), masked=len(mask) > 0, about=about)
+    kernel = dtype_rules.moments(name, array.dtype, wanted(dtype, out, name), masked=len(mask) > 0, about=about)
     further = numbers(kernel, array, "correction", less)
     return arguments.run(kernel, (given, *means, *mask, *further), out, axis, keepdims)
 
@@ -276,5 +278,5 @@ def norm(
     if isinstance(ord, complex) or not is_number(ord):
         raise UnknownOrder(repr(ord)).at()
     given, array = array_of(x, "norm")
-    kernel = dtype_rules.norm(ord, array.dtype, wanted(dtype, out))
+    kernel = dtype_rules.norm(ord, array.dtype, wanted(dtype, out, "norm"))
     return arguments.run(kernel, (given, *(() if ord in dtype_rules.NORMS else (ord,))), out, axis, keepdims)

@@ -1,11 +1,16 @@
 """Errors point at the user's own characters, whatever the text looks like."""
 
+import ast
+
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 
+import fusec
 from fusec.base.diagnostics import WIDTH, did_you_mean, render
 from fusec.base.source import SourceFile, Span
+from fusec.cli.main import main
 
 TEXT = st.text(st.sampled_from("ab é\t(\n"), min_size=1, max_size=400)
 
@@ -63,3 +68,28 @@ def test_short_names_resemble_too_many_to_suggest_any():
 
 def test_a_short_name_may_lack_the_middle_letter_of_one():
     assert did_you_mean("mx", ["min", "max", "fmax"]) == "did you mean 'max'?"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fusec.evaluate("a", local_dict=3), "must be a dict, not an int"),
+        (lambda: fusec.sum(np.ones(3), out=object()), "type <class 'object'> for parameter 'out' of kernel 'sum'"),
+        (lambda: fusec.fuse(lambda x: iter([x]))(np.ones(3)), "cannot return a list_iterator"),
+        (
+            lambda: fusec.ElementwiseKernel("int32 x", "T y", "y = x.real()")(np.ones(3, "int32"), np.ones(3)),
+            "an int32 value",
+        ),
+        (lambda: fusec.sum(np.ones(3), initial=[]), "must be one number, not a list"),
+        (lambda: fusec.elementwise("lambda x: x")(np.ones(3), out=ast.Name()), "of kernel 'lambda_' got a Name"),
+    ],
+)
+def test_nouns_have_their_articles(call, message):
+    with pytest.raises(fusec.FusecError, match=message):
+        call()
+
+
+def test_explanations_have_articles(capsys):
+    for code, text in (("F232", "an IndexError"), ("F201", "a TypeError"), ("F361", "message: a {type} in host")):
+        main(["explain", code])
+        assert text in capsys.readouterr().out

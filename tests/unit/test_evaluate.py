@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.base.diagnostics import instance_of
 from fusec.fusion import evaluate
 
 CAPTURED = np.arange(4.0)
@@ -406,10 +407,10 @@ def test_a_compiled_expression_shows_its_kernel_for_every_target():
 @pytest.mark.parametrize("text", ["a", "a + b"])
 def test_names_are_looked_up_in_dicts_alone(text, given):
     a, b = np.arange(3.0), np.arange(3.0)
-    shown = type(given).__name__
-    with pytest.raises(fusec.FusecError, match=rf"local_dict= must be a dict, not a {shown} \[F507\]"):
+    shown = instance_of(given)
+    with pytest.raises(fusec.FusecError, match=rf"local_dict= must be a dict, not {shown} \[F507\]"):
         fusec.evaluate(text, local_dict=given)
-    with pytest.raises(fusec.FusecError, match=rf"global_dict= must be a dict, not a {shown} \[F507\]"):
+    with pytest.raises(fusec.FusecError, match=rf"global_dict= must be a dict, not {shown} \[F507\]"):
         fusec.evaluate(text.replace("a", "not_here"), global_dict=given)
     assert (fusec.evaluate(text, local_dict={"a": a, "b": b}) == (a if text == "a" else a + b)).all()
 

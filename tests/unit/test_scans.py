@@ -494,3 +494,22 @@ def test_a_mask_leaves_the_type_of_elements_alone():
 def test_the_mask_of_a_scan_has_a_name_of_its_own():
     kernel = fusec.ScanKernel("T where, T where_", "T y", "where * where_", "a + b", "y = a", 0)
     np.testing.assert_array_equal(kernel(np.arange(3), 2, where=np.array([True, False, True])), [0, 0, 4])
+
+
+@pytest.mark.parametrize(
+    ("value", "preamble", "options"),
+    [
+        ("where(x)", "__device__ double where(double x) { return 5 * x; }", ()),
+        ("where(x)", "template<typename T> __device__ T where(T x) { T where_ = 5 * x; return where_; }", ()),
+        ("where(x)", "#define where(x) (5 * (x))", ()),
+        ("x * where", "#define where 5.0", ()),
+        ("x * where", "__constant__ double where = 5;", ()),
+        ("x * where", "enum { where = 5 };", ()),
+        ("x * where{5.0}.v", "struct where { double v; };", ()),
+        ("x * where", "", ("-Dwhere=5",)),
+    ],
+)
+def test_the_mask_of_a_scan_has_no_name_of_the_preamble(value, preamble, options):
+    kernel = fusec.ScanKernel("float64 x", "float64 y", value, "a + b", "y = a", 0, preamble=preamble, options=options)
+    x, taken = np.arange(1.0, 7.0), np.arange(6) % 2 == 1
+    np.testing.assert_array_equal(kernel(x, where=taken), np.cumsum(5 * x * taken))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.base.diagnostics import did_you_mean
+from fusec.base.diagnostics import did_you_mean, with_article
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType, real_type
 from fusec.base.source import Span
 from fusec.errors.language import (
@@ -130,7 +130,7 @@ class CallLowering:
         if callee.name in ("real", "imag") and not node.args and given.is_complex:
             return apply(callee.name, value)
         cure = SHAPES.get(callee.name, "only complex values have .real() and .imag()")
-        raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
+        raise UnknownMember(f"{with_article(given.name)} value", f"{callee.name}()", cure).at(callee.span)
 
     def _struct_method(self, place: Place, callee: s.Attribute, node: s.CallNode, wanted: bool) -> Expr | None:
         assert isinstance(place, (Variable, FieldPlace, StructAddress)), "structs have methods"
@@ -194,9 +194,9 @@ class CallLowering:
         old = self.storage.load(place)
         given = dtype_of(old, callee.value.span, callee.name)
         if not given.is_complex:
-            raise UnknownMember(f"a {given} value", f"{callee.name}()", "only complex values have parts").at(
-                callee.span
-            )
+            raise UnknownMember(
+                f"{with_article(given.name)} value", f"{callee.name}()", "only complex values have parts"
+            ).at(callee.span)
         part = convert(self.frame.value(node.args[0]), real_type(given), node.args[0].span)
         real, imag = (part, apply("imag", old)) if callee.name == "real" else (apply("real", old), part)
         self.storage.store(place, apply("complex", real, imag), node.span, wanted=False)

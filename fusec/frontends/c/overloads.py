@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.base.diagnostics import counted
+from fusec.base.diagnostics import counted, with_article
 from fusec.base.dtypes import DType, real_type
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
@@ -244,7 +244,7 @@ def _template_arguments(
     """The parameters that the arguments of a struct template mention. Raises DeductionError."""
     record: Record | None = unit.records.get(given.type) if isinstance(given.type, Struct) else None
     if record is None or record.template != template:
-        raise DeductionError(f"{show(given.type)} is not a {template}")
+        raise DeductionError(f"{show(given.type)} is not {with_article(template)}")
     found: dict[str, Type | CType | Const] = {}
     for pattern, arg in zip(args, record.args, strict=False):
         match pattern:

@@ -20,7 +20,7 @@ import numpy as np
 
 from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
-from fusec.base.diagnostics import with_article
+from fusec.base.diagnostics import instance_of
 from fusec.base.records import dataclass, replace
 from fusec.base.source import SourceFile
 from fusec.errors.python import NoSource, NotAFunction
@@ -447,7 +447,7 @@ def _named(value: object) -> tuple[str, str]:
 
 
 def _described(value: object) -> str:
-    return with_article(type(value).__name__)
+    return instance_of(value)
 
 
 def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:
