@@ -26,6 +26,7 @@ class CallStep:
     outputs: tuple[int, ...] = ()
     views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
     stored: tuple[Computation, ...] = ()  # libraries make their results themselves
+    releases: tuple[int, ...] = ()  # slots that nobody needs any more
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Call the function on the slots of a call. Raises what the function raises."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -83,6 +83,7 @@ class KernelStep:
     fresh: tuple[Fresh, ...] = ()  # results that it is the first to write
     views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
     makes: tuple[tuple[int, Shape | None], ...] = ()  # outputs in host memory that the kernel makes, and their shapes
+    releases: tuple[int, ...] = ()  # slots that nobody needs any more
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
@@ -176,16 +177,16 @@ class PlanBuilder:
         self.unstaged: dict[object, str] = {}
         self.slots = Slots(trace.numbers)
         self._ready: set[int] = set()  # slots that hold what earlier steps, or the arena, put there
-        self._of_calls: set[Buffer] = set()  # which libraries make
 
     @locks.fork_safe
     def steps(self) -> list[KernelStep | CallStep]:
         """The kernels and calls of libraries in order; rows that do not fit a chunk are walked once."""
         while True:
             groups = schedule(self.trace, self.needed, self.unstaged)
+            shared = self._shared(groups)
             found = [
-                self._step(at, group, groups) if group.call is None else CallStep(group.call, self._leaves(group))
-                for at, group in enumerate(groups)
+                self._step(group, shared) if group.call is None else CallStep(group.call, self._leaves(group))
+                for group in groups
             ]
             long = next((step for step in found if isinstance(step, KernelStep) and not self._fits(step)), None)
             if long is None:
@@ -193,17 +194,30 @@ class PlanBuilder:
             self.unstaged[long.group.shape, long.group.axes] = ""
         for place in self.trace.numbers:  # also one that nothing reads, which may raise an exception
             self.slots.number(("computed", place))
-        self._of_calls = {buffer for group in groups if group.call is not None for buffer in group.call.buffers}
+        of_calls = {buffer for group in groups if group.call is not None for buffer in group.call.buffers}
+        apart = {*self.needed} | of_calls
         self.slots.arena.arrange(
-            [self._temporaries(each.buffer for each in step.stored) for step in found],
-            [self._temporaries(leaf.buffer for leaf in step.leaves) for step in found],
+            [_temporaries((each.buffer for each in step.stored), apart) for step in found],
+            [_temporaries((leaf.buffer for leaf in step.leaves), apart) for step in found],
         )
-        return [self._placed(step) if isinstance(step, KernelStep) else self._placed_call(step) for step in found]
+        placed = [self._placed(step) if isinstance(step, KernelStep) else self._placed_call(step) for step in found]
+        last = {
+            buffer: at
+            for at, step in enumerate(found)
+            for buffer in (*(each.buffer for each in step.stored), *(leaf.buffer for leaf in step.leaves))
+            if buffer in of_calls and buffer not in self.needed
+        }
+        for buffer, at in last.items():
+            placed[at].releases += self.slots.holding(buffer)
+        return placed
 
-    def _temporaries(self, buffers: Iterable[Buffer | None]) -> list[Buffer]:
-        """Those of some buffers that nobody sees, and that kernels make."""
-        apart = {*self.needed} | self._of_calls
-        return [each for each in buffers if each and each.kind == "temporary" and each not in apart]
+    def _shared(self, groups: Sequence[Group]) -> set[Buffer]:
+        """The buffers that must be stored: returned, written, or read by other kernels than the one that makes them."""
+        found = {*self.needed}
+        for group in groups:
+            found |= {leaf.buffer for leaf in self._leaves(group) if leaf.buffer and leaf.buffer not in group.defined}
+            found |= {each.buffer for each in group.statements if isinstance(each, Write)}
+        return found
 
     def _fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
@@ -233,12 +247,8 @@ class PlanBuilder:
                 found[each] = self._leaf(each, group)
         return list(found.values())
 
-    def _step(self, at: int, group: Group, groups: Sequence[Group]) -> KernelStep:
-        elsewhere = {
-            leaf.buffer for number, other in enumerate(groups) if number != at for leaf in self._leaves(other)
-        } | set(self.needed)
-        elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Write)}
-        stored = [each for each in group.statements if isinstance(each, Write) or each.buffer in elsewhere]
+    def _step(self, group: Group, shared: Collection[Buffer]) -> KernelStep:
+        stored = [each for each in group.statements if isinstance(each, Write) or each.buffer in shared]
         exprs = [group.exprs[each] for each in stored]
         leaves = [self._leaf(each, group) for each in dict.fromkeys(name for expr in exprs for name in leaves_of(expr))]
         known: dict[Expr, Expr] = {}
@@ -332,3 +342,8 @@ class PlanBuilder:
         part = replayed(buffer, statement.steps) if isinstance(statement, Write) else buffer.phantom
         wanted = self._made(statement, group)
         return self.slots.operand(buffer, part if part.shape == wanted else part.reshape(wanted))
+
+
+def _temporaries(buffers: Iterable[Buffer | None], apart: Collection[Buffer]) -> list[Buffer]:
+    """Those of some buffers that belong to the plan, except those apart."""
+    return [each for each in buffers if each and each.kind == "temporary" and each not in apart]

@@ -123,6 +123,8 @@ class FusedPlan:
                 step.run(frame, memory)
             except FusecError as error:
                 raise step.named(error, self.parameters) from error.__cause__
+            for slot in step.releases:
+                frame[slot] = None
         result = self.result.build(frame, memory)
         for store in self.stores:
             store.run(frame, memory)

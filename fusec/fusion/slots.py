@@ -122,6 +122,12 @@ class Slots:
             self.views[slot] = found
         return slot
 
+    def holding(self, buffer: Buffer) -> tuple[int, ...]:
+        """The slots whose arrays keep the memory of a buffer."""
+        slot = self.buffer(buffer)
+        views = [(at, view.ground) for at, view in self.views.items() if view.slot == slot]
+        return tuple(dict.fromkeys((slot, *(each for pair in views for each in pair if each is not None))))
+
     def is_lasting(self, slot: int) -> bool:
         """Whether a slot holds the same array in every call that has the same arena: one in it, or of a constant."""
         view = self.views[slot]

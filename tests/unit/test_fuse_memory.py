@@ -116,6 +116,25 @@ def test_the_peak_of_a_call() -> None:
     assert plan_of(fused).memory._spare == []  # nothing of that size stays
 
 
+def test_results_of_libraries_are_freed_after_their_last_reader() -> None:
+    def function(x: Any) -> Any:
+        for _ in range(5):
+            x = np.exp(-x @ x)[::-1]
+        return x + 1
+
+    fused, x = fusec.fuse(function), np.full((100, 100), 0.1)
+    wanted = function(x)
+    fused(x)
+    tracemalloc.start()
+    try:
+        result = fused(x)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(result, wanted)
+    assert peak <= 4 * x.nbytes + 8192  # a product, two temporaries; or a product and its operands
+
+
 def test_plans_are_data() -> None:
     fused, x = fusec.fuse(parts), np.random.default_rng(3).random((6, 6))
     fused(x)
