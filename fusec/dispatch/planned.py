@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 import numpy as np
 
@@ -57,6 +57,9 @@ def hide_internal_frames(function: Callable[Parameters, Result]) -> Callable[Par
         try:
             return function(*args, **kwargs)
         except (FusecError, ImportError) as error:
+            found: tuple[Result] | None = composed(function, args, kwargs)
+            if found is not None:
+                return found[0]
             raise brief(error) from error.__cause__
         except TypeError as problem:
             misuse = misused(problem, function, args, kwargs)
@@ -65,6 +68,21 @@ def hide_internal_frames(function: Callable[Parameters, Result]) -> Callable[Par
             raise misuse from None
 
     return call
+
+
+def composed(
+    function: Callable[..., object], args: Sequence[object], options: Mapping[str, object]
+) -> tuple[Any] | None:
+    """What a call is within a fused function, whose arrays say it, in a tuple; None if no argument is such an array."""
+    pending = [*args, *options.values()]
+    while pending:
+        each = pending.pop()
+        compose = getattr(type(each), "__fusec_compose__", None)
+        if compose is not None:
+            return compose(function, tuple(args), dict(options))  # type: ignore[no-any-return]
+        if isinstance(each, (list, tuple)):
+            pending.extend(each)
+    return None
 
 
 def misused(

@@ -34,13 +34,13 @@ class CallStep:
             frame[slot] = memory.view(frame, view)
         operands = [frame[slot] for slot in self.inputs]
         interceptor = present()
-        if interceptor is None or interceptor.runs:
+        if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
             results = self._results(operands)
         else:  # somebody only notes what would run
             results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
         for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
             frame[slot] = _as_planned(found, buffer.phantom, operands)
-        if isinstance(interceptor, KeptNotes):
+        if isinstance(interceptor, KeptNotes) and not self.call.kernels:
             interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
 
     def _results(self, operands: list[Any]) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.base.dtypes import DType
 from fusec.dispatch import checked
 from fusec.dispatch.explain_axis import SHOWN
-from fusec.dispatch.planned import brief, hide_internal_frames
+from fusec.dispatch.planned import brief, composed, hide_internal_frames
 from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import NoKernel, unknown_keyword
 from fusec.errors.base import FusecError
@@ -100,6 +100,7 @@ def evaluate(
     array([2.5, 5.5])
     """
     del sanitize
+    values: tuple[object, ...] = ()
     try:  # as `hide_internal_frames` does, whose frame would cost as much as all of this
         expression = _known(ex) if ex.__class__ is str and not kwargs else _compiled(ex, kwargs)
         values = _values(expression, local_dict, global_dict, _frame_depth - 1)
@@ -113,6 +114,9 @@ def evaluate(
         check_options(order, casting)
         return expression.run(values, out, order, casting)
     except (FusecError, ImportError) as error:
+        found = composed(expression.run, (values, out, order, casting), {}) if values else None
+        if found is not None:
+            return found[0]
         raise brief(error) from error.__cause__
 
 
@@ -231,6 +235,10 @@ class NumExpr(KernelCaller):
             check_options(order, casting)
             return self._expression.run(values, out, order, casting)
         except (FusecError, ImportError) as error:
+            options |= {"out": out, "order": order, "casting": casting}
+            found = composed(type(self).__call__, (self, *args), options)
+            if found is not None:
+                return found[0]
             raise brief(error) from error.__cause__
 
     def run(self, *args: Any, **options: Any) -> Any:

@@ -12,13 +12,12 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from fusec.base.public import Public
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
-from fusec.errors.fusing import NotFusable, NotTraceable
+from fusec.errors.fusing import NotTraceable
 from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
@@ -280,18 +279,6 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if isinstance(code, CodeType) else ()
 
 
-def _refuse_kernels(given: Callable[..., Any]) -> None:
-    """Raise NotFusable for kernels and built-in functions; a function that wraps one may have its attributes."""
-    what = ""
-    if isinstance(given, Public) and not isinstance(given, Fused):
-        what = f"kernel '{given.__name__}'"
-    elif isinstance(given, FunctionType) and hasattr(given, "cached_codes"):
-        is_own = str(given.__globals__.get("__name__")).partition(".")[0] == "fusec"
-        what = f"fusec.{given.__name__}" if is_own else ""
-    if what:
-        raise NotFusable(what, "it runs as few kernels already: call it as it is").at()
-
-
 def takes_any(function: Callable[..., Any]) -> bool:
     """Whether a function takes keywords that it does not name."""
     code = getattr(function, "__code__", None)
@@ -332,9 +319,7 @@ def fuse(
         cure = MAKING.get(keyword, "fusec.fuse takes name= and kernel_name=")
         raise NotTraceable(f"fusec.fuse takes no keyword {keyword!r}", cure).at()
 
-    @hide_internal_frames
     def decorate(decorated: Callable[..., Any]) -> Fused:
-        _refuse_kernels(decorated)
         return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
 
     return decorate if function is None else decorate(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusec.fusion import (
     arranging,
     comparing,
+    composing,
     creation,
     known,
     linear,
@@ -16,12 +17,13 @@ from fusec.fusion import (
     products,
     reducing,
     routines,
+    scans,
     sorting,
     transforms,
     ufuncs,
 )
 
 LOADED = (
-    *(arranging, comparing, creation, known, linear, moving, numpy_source, operators, parts),
-    *(places, products, reducing, routines, sorting, transforms, ufuncs),
+    *(arranging, comparing, composing, creation, known, linear, moving, numpy_source, operators, parts),
+    *(places, products, reducing, routines, scans, sorting, transforms, ufuncs),
 )

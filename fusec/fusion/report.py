@@ -22,7 +22,8 @@ def report(name: str, plan: Any) -> Explanation:
     moved = number = 0
     for step in plan.steps:
         if isinstance(step, CallStep):
-            lines.append(("library call", str(step)))
+            number += step.call.kernels
+            lines.append((f"kernel {number}" if step.call.kernels else "library call", str(step)))
             moved += step.nbytes
             continue
         number += 1

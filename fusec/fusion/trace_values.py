@@ -125,6 +125,7 @@ class LibraryCall:
     buffers: tuple[Buffer, ...]
     may_raise: bool  # for some values of the operands
     place: Span  # the user's line
+    kernels: int = 0  # that it runs, of which fusec is the library
 
 
 Statement = Define | Total | Write | LibraryCall

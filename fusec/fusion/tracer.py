@@ -325,21 +325,15 @@ class Tracer:
 
 
 def _refuse_function(what: str, line: Span) -> None:
-    """Raise NotFusable for a function of fusec or math if the user's line calls one that may need a value so."""
-    module = {"making a NumPy array of it": "fusec", "float()": "math"}.get(what)
-    called = dict.fromkeys(re.findall(rf"\b{module}\.(\w+)\(", line.text))
+    """Raise NotFusable for a function of math if the user's line calls one that may need a value so."""
+    called = dict.fromkeys(re.findall(r"\bmath\.(\w+)\(", line.text)) if what == "float()" else {}
     if len(called) != 1:  # the line does not tell
         return
     (name,) = called
-    if name in METHODS:
-        cure = f"write x.{name}() or np.{name}(x)"
-    elif name in FUNCTIONS or isinstance(getattr(np, name, None), np.ufunc):
+    cure = f"NumPy has none: a function with @fusec.elementwise applies math.{name} to every element"
+    if name in FUNCTIONS or isinstance(getattr(np, name, None), np.ufunc):
         cure = f"write np.{name}(x)"
-    elif module == "fusec":
-        cure = f"call fusec.{name} before or after the fused function"
-    else:
-        cure = f"NumPy has none: a function with @fusec.elementwise applies math.{name} to every element"
-    raise NotFusable(f"{module}.{name}", cure).at(line)
+    raise NotFusable(f"math.{name}", cure).at(line)
 
 
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -30,6 +30,8 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if method == "outer":
         first, second = (tracer.made(trace, tracer._operand(trace, each)) for each in args)
         return call(trace, ufunc, "__call__", (first[(..., *(None,) * second.ndim)], second), options)
+    if method == "accumulate":
+        return METHODS["_accumulated"](ufunc, *args, **options)
     if method != "__call__":
         raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
     out = options.pop("out", ())

@@ -26,6 +26,7 @@ from fusec.dispatch.checked import Checks
 from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.errors import FusecError
 from fusec.errors.arguments import WITHOUT_OF_TOTALS
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
@@ -162,11 +163,15 @@ class Reduction(Public, ShowsTotals):
             plain = type(axis) in (int, NoneType) and type(keepdims) is bool
             quick = paths.quick.get((axis, keepdims, out is not None)) if plain else None
             if quick is not None:
-                return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
+                try:
+                    return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
+                except FusecError:
+                    pass  # before anything was written, and raised again below
         return self._from_python(args, kwargs)
 
     @hide_internal_frames
     def _from_python(self, args: tuple[object, ...], named: dict[str, Any]) -> object:
+        named = {**named}
         along = self._along(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
         out, stream = named.pop("out", None), named.pop("stream", None)
         return self.run(args, named, out, along, stream)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fusec.dispatch.planned import brief, misused
+from fusec.dispatch.planned import brief, composed, misused
 from fusec.errors import FusecError
 from fusec.errors.arguments import WITHOUT_OF_TOTALS, NoKernel
 from fusec.kernels.kernel_caller import FunctionVerbs, NoCodes, give_verbs
@@ -118,6 +118,9 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
         try:
             return function(*args, **kwargs)
         except (FusecError, ImportError) as error:  # as `hide_internal_frames` does
+            found: tuple[R] | None = composed(call, args, kwargs)
+            if found is not None:
+                return found[0]
             raise brief(error) from error.__cause__
         except TypeError as problem:
             misuse = misused(problem, call, args, kwargs, WITHOUT)

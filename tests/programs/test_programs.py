@@ -19,9 +19,7 @@ REFUSED = {
     "cnn_layer_by_windows": "F281",
     "cross_entropy": "F281",
     "gather_relu": "F281",
-    "rolling_mean": "F281",
     "histogram": "F281",
-    "path_payoff": "F281",
 }
 """Programs that fusec refuses today, with the codes of the errors. A program that works must leave the list."""
 

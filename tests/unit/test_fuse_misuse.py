@@ -20,8 +20,6 @@ X = np.ones((3, 4))
     [
         (lambda x: x.sum(axis=1, keepdim=True), "F281", "'sum' with keepdim= cannot", "did you mean 'keepdims'?"),
         (lambda x: x.sum(axis=1, nothing=True), "F281", "'sum' with nothing= cannot", "leave it out"),
-        (lambda x: fusec.sum(x), "F281", "fusec.sum cannot be fused", "write x.sum() or np.sum(x)"),
-        (lambda x: fusec.cumsum(x), "F281", "fusec.cumsum cannot", "call fusec.cumsum before or after the fused"),
         (lambda x: math.sqrt(x), "F281", "math.sqrt cannot be fused", "write np.sqrt(x)"),
         (lambda x: math.erf(x), "F281", "math.erf cannot be fused", "NumPy has none: a function with @fusec.element"),
         (lambda x: float(x), "F280", "float() needs a Python scalar", "keep arrays as they are"),
@@ -82,26 +80,6 @@ def test_errors_have_codes(call: Callable[[], object], code: str, text: str) -> 
         call()
     assert raised.value.code == code
     assert text in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
-        (fusec.sum, "fusec.sum"),
-        (fusec.softmax, "fusec.softmax"),
-        (fusec.elementwise("def twice(x): return 2 * x"), "kernel 'twice'"),
-        (fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0, "total"), "kernel 'total'"),
-        (fusec.NumExpr("x + 1"), "kernel 'evaluate'"),
-    ],
-)
-def test_kernels_are_not_fused_again(given: Any, what: str) -> None:
-    for decorate in (fusec.fuse, fusec.fuse(name="again")):
-        with pytest.raises(fusec.FusecTypeError) as raised:
-            decorate(given)
-        assert (
-            str(raised.value)
-            == f"{what} cannot be fused [F281]\nhint: it runs as few kernels already: call it as it is"
-        )
 
 
 def test_functions_that_wrap_kernels_are_fused() -> None:

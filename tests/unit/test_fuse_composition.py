@@ -1,0 +1,233 @@
+"""Kernels and functions of fusec within fused functions: parts of kernels where expressions say them, else steps."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fusec
+from tests.unit.test_fuse_totals import integers, kernels
+
+
+@fusec.elementwise
+def logistic(x):
+    power = math.exp(-abs(x))
+    return 1 / (1 + power) if x >= 0 else power / (1 + power)
+
+
+@fusec.elementwise
+def shifted(x, by=2):
+    if x > by:
+        return logistic(x) * by
+    y = x * 2
+    y += by
+    return y
+
+
+@fusec.elementwise
+def both(x, y):
+    return x + y, x - y
+
+
+@fusec.elementwise
+def repeated(x):
+    total = x
+    for k in range(3):
+        total += x * k
+    return total
+
+
+@fusec.stencil
+def around(x):
+    return x[-1, 0] + x[1, 0] + x[0, -1] * 2
+
+
+@fusec.kernel
+def bump(x, out):
+    for i in fusec.grid(out.shape[0]):
+        out[i] += x[i]
+
+
+@fusec.reduction
+class least:
+    identity = np.inf
+
+    def map(x):
+        return x
+
+    def combine(a, b):
+        return min(a, b)
+
+
+SQUARED = fusec.vectorize(lambda t: t * t)
+TRIPLE = fusec.ElementwiseKernel("T x, T y", "T z", "T t = x * y; z = t > 3 ? t : 3 * t", "triple")
+WEIGHTED = fusec.ElementwiseKernel("raw T x, T y", "T z", "z = x[_ind.size() - 1 - i] + y", "weighted")
+SQUARES = fusec.ReductionKernel("T x", "T z", "x * x", "a + b", "z = a", "0", "squares")
+RUNNING = fusec.ScanKernel("T x", "T z", "x", "a + b", "z = a", name="running")
+X = np.random.default_rng(0).integers(-8, 8, (6, 7)) / 4.0
+
+FUSED = {
+    "function": lambda x: logistic(x * 2) + 1,
+    "default": lambda x: shifted(x) + shifted(x, 1) + shifted(by=3, x=x),
+    "several": lambda x: both(x, x[0])[1] * 2,
+    "mixed": lambda x: both(x, x.astype("f4"))[0],
+    "kernel": lambda x: TRIPLE(x, x + 1) - x,
+    "number": lambda x: TRIPLE(x, 2.0),
+    "vectorize": lambda x: SQUARED(x) + 1,
+    "evaluate": lambda x: fusec.evaluate("where(x > 1, x, 2) * y", {"x": x, "y": x[:, :1]}) + x,
+    "half": lambda x: logistic(x.astype("f2")) * np.float16(3),
+    "sum": lambda x: fusec.sum(x * 2, axis=1),
+    "mean": lambda x: x - fusec.mean(x, axis=1, keepdims=True),
+    "var": lambda x: fusec.var(x, axis=0, correction=1),
+    "argmax": lambda x: fusec.argmax(x, axis=1),
+    "softmax": lambda x: fusec.softmax(x + 1, axis=1) * 2,
+    "log_softmax": lambda x: fusec.log_softmax(x, axis=0),
+    "layer_norm": lambda x: fusec.layer_norm(x, axis=1, weight=x[0], bias=x[1] * 2),
+}
+STEPS = {
+    "loop": lambda x: repeated(x + 1) * 2,
+    "raw": lambda x: WEIGHTED(x * 2, x) + 1,
+    "reduction": lambda x: SQUARES(x * 2, axis=1) + 1,
+    "scan": lambda x: RUNNING(x * 2, axis=1) + 1,
+    "stencil": lambda x: around(x * 2) + 1,
+    "class": lambda x: least(x * 2, axis=0) + 1,
+    "logsumexp": lambda x: fusec.logsumexp(x * 2, axis=1) + 1,
+    "minmax": lambda x: fusec.minmax(x * 2, axis=1)[1] + 1,
+    "cumsum": lambda x: fusec.cumsum(x * 2, axis=1) + 1,
+}
+
+
+def assert_same(found, expected):
+    assert (type(found), found.dtype, found.shape) == (type(expected), expected.dtype, expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-12 if expected.dtype.itemsize > 4 else 1e-3, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_what_expressions_say_is_part_of_the_kernel(name):
+    fast = fusec.fuse(FUSED[name])
+    for x in (X, X[:, ::-1].T.copy().T, X[:, 1:3]):
+        assert_same(fast(x), FUSED[name](x))
+    assert kernels(fast, X) == 1
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_other_kernels_run_between(name):
+    fast = fusec.fuse(STEPS[name])
+    for x in (X, X[:, ::-1], X[:, 1:4]):
+        for _ in range(2):
+            assert_same(fast(x), STEPS[name](x))
+    assert kernels(fast, X) == 3
+    assert "library call" not in dict(fast.explain(X).lines)
+    assert_same(fusec.simulate(fast)(X), STEPS[name](X))
+
+
+def test_numbers_of_calls_are_numbers_of_kernels():
+    fast = fusec.fuse(lambda x, n, axis: (TRIPLE(x, n), shifted(x, n), fusec.cumsum(x * n, axis)))
+    for n, axis in ((2.0, 0), (3.0, 0), (-1.5, 1), (2, 1)):
+        for ours, theirs in zip(fast(X, n, axis), (TRIPLE(X, n), shifted(X, n), np.cumsum(X * n, axis)), strict=True):
+            assert_same(ours, theirs)
+
+
+def test_outputs_of_kernels_are_written():
+    def write(x, out, row, total):
+        TRIPLE(x, x, out)
+        out *= 2
+        logistic(x[0], out=row)
+        SQUARES(out, total, axis=1)
+        bump(total, total)
+        fusec.cumsum(x[1], out=x[0])
+        return total + 1
+
+    given, mine = ([X.copy(), np.zeros((6, 7)), np.zeros(7), np.zeros(6)] for _ in range(2))
+    fast = fusec.fuse(write)
+    for _ in range(2):
+        assert_same(fast(*mine), write(*given))
+        for ours, theirs in zip(mine, given, strict=True):
+            assert_same(ours, theirs)
+
+
+def test_kernels_that_change_are_looked_up_again(monkeypatch):
+    fast = fusec.fuse(lambda x: TRIPLE(x, x) + shifted(x))
+    assert_same(fast(X), TRIPLE(X, X) + shifted(X))
+    other = fusec.ElementwiseKernel("T x, T y", "T z", "z = x - y", "other")
+    monkeypatch.setitem(globals(), "TRIPLE", other)
+    monkeypatch.setitem(globals(), "shifted", fusec.elementwise(lambda x: x + 100))
+    assert_same(fast(X), X + 100)
+
+
+def test_functions_of_fusec_can_be_fused_themselves():
+    for function in (fusec.sum, fusec.softmax, fusec.median, logistic, TRIPLE, SQUARES, fusec.NumExpr("x * 2 + 1")):
+        args = (X, X) if function is TRIPLE else (X,)
+        assert_same(fusec.fuse(function)(*args), function(*args))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (2, 9000), ()])
+def test_shapes_of_every_kind(shape):
+    def function(x):
+        return logistic(x) * 2, fusec.cumsum(x * 2), fusec.sum(x), TRIPLE(x, 2.0)
+
+    x = integers(*shape).astype("f8")
+    for ours, theirs in zip(fusec.fuse(function)(x), function(x), strict=True):
+        assert np.shape(ours) == np.shape(theirs)
+        np.testing.assert_allclose(ours, theirs)
+    if x.ndim > 1 and x.size:
+        assert_same(fusec.fuse(lambda x: fusec.softmax(x, axis=1))(x), fusec.softmax(x, axis=1))
+
+
+def test_errors_are_those_of_the_kernel():
+    for function in (
+        lambda x: TRIPLE(x, x[:2]),
+        lambda x: TRIPLE(x, x.astype("i4")),
+        lambda x: logistic(x, x, x),
+        lambda x: fusec.softmax(x, axis=5),
+        lambda x: fusec.cumsum(x, axis=(0, 1)),
+        lambda x: SQUARES(x, axis=3),
+        lambda x: logistic(x, out=x[0]),
+        lambda x: SQUARES(x, x[0, :4], axis=1),
+    ):
+        with pytest.raises(fusec.FusecError) as theirs:
+            function(X)
+        with pytest.raises(fusec.FusecError) as ours:
+            fusec.fuse(function)(X)
+        assert ours.value.code == theirs.value.code
+
+
+def test_arrays_of_numpy_are_not_written():
+    with pytest.raises(fusec.FusecTypeError, match="outside of the trace"):
+        fusec.fuse(lambda x: TRIPLE(x, x, np.eye(6, 7)[::-1].copy()))(X)
+    made = np.zeros(X.shape)
+    fusec.fuse(lambda x: TRIPLE(x, x, made))(X)
+    assert_same(made, TRIPLE(X, X))
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "F"])
+def test_cumulative_functions_are_numpys(dtype):
+    functions = (
+        lambda x: (np.cumsum(x, 0), x.cumprod(-1)),
+        lambda x: (np.cumsum(x * 1), np.nancumsum(x, 0), np.nancumprod(x)),
+        lambda x: (np.cumulative_sum(x, axis=1), np.cumulative_prod(x, axis=1, include_initial=True)),
+        lambda x: (np.add.accumulate(x), np.maximum.accumulate(x, 1), np.minimum.accumulate(x, axis=-1)),
+        lambda x: (np.cumsum(x, 1, dtype="c16"), np.logical_or.accumulate(x, 1)),
+    )
+    x = integers(3, 5).astype(dtype) // 3 if dtype not in "?F" else integers(3, 5).astype(dtype)
+    for function in functions if dtype == "u1" else functions[:1]:
+        for ours, theirs in zip(fusec.fuse(function)(x), function(x), strict=True):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            np.testing.assert_allclose(ours.astype("c16"), theirs.astype("c16"), rtol=1e-2 if dtype == "f2" else 1e-6)
+
+
+def test_scans_write_where_out_says_and_take_numbers_without_axes():
+    def step(x, out):
+        np.cumsum(x, 1, out=x)
+        np.multiply.accumulate(x, 0, None, out)
+        return x.sum().cumsum(), np.cumsum(x[0, 0], 0)
+
+    given, mine = ([X.copy(), X.copy()] for _ in range(2))
+    fast = fusec.fuse(step)
+    for _ in range(2):
+        for ours, theirs in zip(fast(*mine), step(*given), strict=True):
+            assert_same(ours, theirs)
+        for ours, theirs in zip(mine, given, strict=True):
+            assert_same(ours, theirs)
+    with pytest.raises(ValueError, match="axis"):
+        fusec.fuse(lambda x: np.cumulative_sum(x))(X)
