@@ -6,6 +6,7 @@ from fusec.fusion import (
     arranging,
     comparing,
     composing,
+    contractions,
     creation,
     known,
     linear,
@@ -24,6 +25,6 @@ from fusec.fusion import (
 )
 
 LOADED = (
-    *(arranging, comparing, composing, creation, known, linear, moving, numpy_source, operators, parts),
-    *(places, products, reducing, routines, scans, sorting, transforms, ufuncs),
+    *(arranging, comparing, composing, contractions, creation, known, linear, moving, numpy_source),
+    *(operators, parts, places, products, reducing, routines, scans, sorting, transforms, ufuncs),
 )

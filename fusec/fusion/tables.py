@@ -17,7 +17,6 @@ CREATION: dict[Any, Callable[..., Any]] = {}
 """By functions of NumPy's that make arrays: what traced functions call in place of them."""
 
 INSTEAD: dict[str, str] = {
-    "einsum": "write a @ b, np.tensordot(a, b, axes) or (a * b).sum(axis)",
     "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
     **dict.fromkeys(("take", "take_along_axis"), "index with slices, or use fusec.kernel"),

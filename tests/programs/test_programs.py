@@ -16,7 +16,6 @@ LOADED = (images, neural, simulations, statistics)  # these fill the table
 REFUSED = {
     "lookup_table": "F281",
     "masks": "F281",
-    "cnn_layer_by_windows": "F281",
     "cross_entropy": "F281",
     "gather_relu": "F281",
     "histogram": "F281",

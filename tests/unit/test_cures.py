@@ -121,7 +121,6 @@ def test_names_that_fusec_has_not_say_what_to_use(name, cure):
 @pytest.mark.parametrize(
     ("function", "cure"),
     [
-        (lambda x: np.select([x > 1], [x]), "xp.where"),
         (lambda x: np.linalg.eig(x), "np.linalg.eigh"),
         (lambda x: np.unique(x), "before or after"),
         (lambda x: np.bincount(x), "np.histogram"),

@@ -1,9 +1,12 @@
 """Library calls in fused functions: NumPy's results, in order with kernels, and errors that undo nothing."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import fusec
+from fusec.fusion import contractions
 
 
 def topics(function, *args):
@@ -80,3 +83,28 @@ def test_calls_run_where_kernels_are_interpreted():
     x = np.arange(4.0).reshape(2, 2)
     np.testing.assert_array_equal(fusec.simulate(fused)(x), (x + 1) @ x * 2)
     assert topics(fusec.fuse(lambda x: x @ x), x) == ["kernels", "library call", "bytes moved"]
+
+
+def windows_product(x, w):
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))
+    return np.maximum(np.einsum("nhwij,oij->nohw", windows, w), 0)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 1000])
+def test_windows_are_contracted_without_a_matrix_of_columns(most, monkeypatch):
+    monkeypatch.setattr(contractions, "MAX_COPY", most)
+    rng = np.random.default_rng(0)
+    fused = fusec.fuse(windows_product)
+    for x in (rng.integers(-9, 9, (3, 12, 10)), rng.integers(-9, 9, (12, 3, 10)).swapaxes(0, 1)[:, ::-1]):
+        w = rng.integers(-9, 9, (4, 3, 3))
+        np.testing.assert_array_equal(fused(x, w), windows_product(x, w))
+
+
+def test_a_contraction_copies_windows_in_parts():
+    x, w, fused = np.ones((8, 142, 142)), np.ones((1, 3, 3)), fusec.fuse(windows_product)
+    fused(x, w)
+    tracemalloc.start()
+    found = fused(x, w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * found.nbytes + 4 * contractions.MAX_COPY < 9 * x.nbytes

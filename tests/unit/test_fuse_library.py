@@ -7,6 +7,7 @@ import pytest
 
 import fusec
 
+windows = np.lib.stride_tricks.sliding_window_view
 rng = np.random.default_rng(0)
 A = rng.normal(size=(4, 3))
 B = rng.normal(size=(3, 5))
@@ -41,6 +42,30 @@ ROWS = {
         (lambda a, b: np.linalg.matmul(a, b), A, B), (lambda a, b: np.linalg.tensordot(a, b, axes=1), A, B),
         (lambda a: np.linalg.outer(a, a), COUNTS[0]), (lambda a: np.linalg.diagonal(a), SQUARE),
         (lambda a: np.linalg.vecdot(a, a, axis=0), A),
+    ],
+    "einsum": [
+        *[(lambda a, b, t=t: np.einsum(t, a, b), A, B) for t in (
+            "ij,jk->ik", "ij,jk", "ij,jk->ki", "ij,jk->", "...j,jk->...k", "ij,jk->ijk")],
+        *[(lambda a, t=t: np.einsum(t, a), SQUARE) for t in (
+            "ijk->kji", "ijj->i", "ijj->ij", "...jk->...kj", "ijk", "kji", "ijk->j")],
+        *[(lambda a, t=t: np.einsum(t, a, a), SQUARE) for t in (
+            "ijk,ikl->ijl", "ijk,ljk->il", "ijk,ijk->i", "ijj,ikk->jk", "ijk,ikl->lij",
+            "...jk,...kl->...jl")],
+        *[(lambda a, t=t: np.einsum(t, a, a), COUNTS.astype("int8")) for t in ("ij,kj->ik", "ij,ij->i")],
+        (lambda a: np.einsum("ij,kj->ik", a, a), COUNTS > 4), (lambda a: np.einsum("ij,ij->i", a, a), COUNTS > 7),
+        (lambda a, b: np.einsum(a, [0, 1], b, [1, 2], [0, 2]), A, B),
+        (lambda a, b: np.einsum(a, [0, 1], b, [1, 2]), A, B),
+        (lambda a, b: np.einsum("ij,jk,kl", a, b, b.T, optimize=True), A, B),
+        (lambda a: np.einsum("i,j", a, a), COUNTS[0]),
+        (lambda a: np.einsum("ij,j->i", a, [1, 2, 3]), A),
+        (lambda a, b: np.einsum("ij,jk->ik", a, b, dtype="c16"), A, B),
+        (lambda a, b: np.einsum("ij,jk->ik", a, b), A.T.copy().T, B[:, ::-2]),
+        (lambda a: np.einsum("ij,kj->ik", a, a), A[:, :0]),
+        (lambda a: np.einsum("ij,jk->ik", a.T, a + 1j), A), (lambda a: np.einsum("ij,kj->ik", a, a), A.astype("f4")),
+        (lambda a: np.einsum("ijkl,kl->ij", windows(a, (2, 2)), a[:2, :2]), COUNTS),
+        (lambda a: windows(a * 2 + 1, 2, axis=0).sum(-1), COUNTS),
+        (lambda a: windows(a, (2, 3)).max(axis=(-1, -2)), COUNTS),
+        (lambda a: np.einsum("ijkl,okl->oij", windows(a, (2, 2)), windows(a[0], (2,))[:4, None] * [[1], [2]]), COUNTS),
     ],
     "linalg": [
         *[(getattr(np.linalg, name), SQUARE) for name in ("inv", "det", "slogdet", "qr", "svd", "pinv", "cond")],
