@@ -1,65 +1,50 @@
 """Statements to kernels: those that can share a walk over their elements do, in an order that keeps the result.
 
 Expensive values that several kernels would compute get a buffer; so does what is read after the memory that it came
-from has been written.
+from has been written. Such repairs go on from the first statement that they change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection
 
-from fusec.base.dtypes import compute_type
-from fusec.base.records import replace
-from fusec.frontends.python.values import Scalar
-from fusec.fusion.elsewhere import frames_of
-from fusec.fusion.groups import LIBRARY_CALL, Group, arrays_of, extents_of
-from fusec.fusion.trace import Trace, common_phantom, widened
-from fusec.fusion.trace_values import (
-    ArrayValue,
-    Buffer,
-    Computation,
-    Define,
-    Leaf,
-    LibraryCall,
-    Statement,
-    Total,
-    Write,
-    buffers_of,
-    is_expensive_op,
-    leaves_of,
-    parts_of,
-    replaced,
-)
-from fusec.ir.expr import Apply, Expr, scalar_type
+from fusec.fusion.groups import LIBRARY_CALL, MAX_ARRAYS, Group, arrays_of, extents_of, squeezed
+from fusec.fusion.memory_order import MemoryOrder
+from fusec.fusion.repairs import computed_again, copy_before, shared, store
+from fusec.fusion.trace import Trace
+from fusec.fusion.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write, buffers_of
 
-MAX_REPAIRS = 200  # of a schedule, besides copies of what is read: each stores one value more
 NEEDS_RESULTS = "it needs the results of the kernel before"
 WRITES_AGAIN = "it writes memory that the kernel before writes"
-ONE_BY_ONE = 8  # repairs after each of which the kernels are asked again; then all that they share is stored at once
+ONE_BY_ONE = 8  # values that are stored one after another; of more, all that kernels share are stored at once
+MAX_ASKED = 64  # kernels, the last ones, that a statement may join
+MOST = 4 * MAX_ASKED  # of one sort, among which they are looked for
 
 
 class TooLateError(Exception):
-    """A leaf that can no longer be read where it is needed."""
+    """A leaf that can no longer be read where it is needed, since a statement has written its memory."""
 
-    def __init__(self, leaf: Leaf) -> None:
+    def __init__(self, leaf: Leaf, first: Write) -> None:
         super().__init__(leaf)
-        self.leaf = leaf
+        self.leaf, self.first = leaf, first
 
 
 def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[object] = ()) -> list[Group]:
     """The kernels in order. needed: buffers that are returned. unstaged: (shape, axes) whose rows are walked once."""
-    for repair in range(MAX_REPAIRS + len(trace.leaves)):
+    scheduler, repairs = _Scheduler(trace, unstaged), 0
+    scheduler.go_on(_alive(trace, needed))
+    while again := computed_again(trace, scheduler.groups):
+        repairs += 1
+        every = shared(trace, scheduler.groups)
+        changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else again[:1])
         live = _alive(trace, needed)
-        try:
-            groups = _Scheduler(trace, unstaged).place(live)
-        except TooLateError as problem:
-            _keep(trace, problem.leaf)
-            continue
-        again = _computed_again(trace, groups)
-        if not again:
-            return groups
-        _store(trace, again[:1] if repair < ONE_BY_ONE else again)
-    raise AssertionError("every repair stores one more of finitely many values")
+        pairs = enumerate(zip(scheduler.placed, live, strict=False))
+        same = next((at for at, (old, new) in pairs if old is not new or new in changed), len(live))
+        scheduler.take_back(same)
+        scheduler.go_on(live)
+    return scheduler.groups
 
 
 def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
@@ -79,190 +64,118 @@ class _Scheduler:
     def __init__(self, trace: Trace, unstaged: Collection[object]) -> None:
         self.trace, self.unstaged = trace, unstaged
         self.groups: list[Group] = []
-        self.places: dict[Statement, int] = {}
-        self.readers: list[tuple[Leaf, int]] = []
-        self.calls = 0  # the first kernel after the calls that may raise, before which no argument is written
+        self.placed: list[Statement] = []
+        self._at: list[int] = []  # the kernel of each
+        self._marks: list[tuple[int, int, int]] = []  # the memory, the kernels and the calls before each
+        self._memory = MemoryOrder()
+        self._like: dict[object, list[int]] = {}  # kernels by what they can take
+        self._calls: list[int] = [0]  # the first kernel after each call that may raise: no argument is written before
 
-    def place(self, statements: list[Statement]) -> list[Group]:
-        """All of them. Raises TooLateError."""
-        for statement in statements:
+    def go_on(self, statements: list[Statement]) -> None:
+        """Place the statements that are not placed; what is read too late is copied, and joins them."""
+        while len(self.placed) < len(statements):
+            statement = statements[len(self.placed)]
             leaves = arrays_of(statement, self.trace.leaves)
-            if isinstance(statement, LibraryCall):
-                at = self._place_call(statement, leaves)
-            else:
-                at = self._place(statement, leaves)
-                self.groups[at].add(statement, leaves)
-            self.places[statement] = at
-            self.readers += [(leaf, at) for leaf in leaves if leaf.buffer is not None]
-        return self.groups
+            mark = self._memory.mark, len(self.groups), len(self._calls)
+            try:
+                at = (
+                    self._called(statement, leaves)
+                    if isinstance(statement, LibraryCall)
+                    else self._computed(statement, leaves)
+                )
+            except TooLateError as late:
+                number = self.placed.index(late.first)
+                statements.insert(number, copy_before(self.trace, late.first, late.leaf))
+                self.take_back(number)
+                continue
+            self._marks.append(mark)
+            self._memory.note(statement, leaves, at)
+            self.placed.append(statement)
+            self._at.append(at)
 
-    def _place_call(self, call: LibraryCall, leaves: list[Leaf]) -> int:
+    def take_back(self, count: int) -> None:
+        """Keep the first statements where they are, and no others."""
+        if count >= len(self.placed):
+            return
+        gone = Counter(self._at[count:])
+        mark, kernels, calls = self._marks[count]
+        self._memory.take_back(mark)
+        del self.placed[count:], self._at[count:], self._marks[count:]
+        del self.groups[kernels:], self._calls[calls:]
+        for like in self._like.values():
+            del like[bisect_left(like, kernels) :]
+        for at, number in gone.items():
+            if at < kernels:
+                old = self.groups[at]
+                self.groups[at] = made = Group(old.shape, old.axes, old.reason)
+                for statement in old.statements[:-number]:
+                    made.add(statement, arrays_of(statement, self.trace.leaves))
+
+    def _called(self, call: LibraryCall, leaves: list[Leaf]) -> int:
         """A place of its own, after all that was computed before."""
-        _, stale = self._before(leaves)
-        if stale is not None:
-            raise TooLateError(stale)
+        over = self._memory.before(leaves)
+        if over is not None:
+            raise TooLateError(*over[1:])
         self.groups.append(Group((), None, "", call=call))
         if call.may_raise:
-            self.calls = len(self.groups)
+            self._calls.append(len(self.groups))
         return len(self.groups) - 1
 
-    def _place(self, statement: Computation, leaves: list[Leaf]) -> int:
-        computed = max((self._after(leaf) for leaf in leaves), default=0)
-        low = max(computed, self._after_stores(statement))
-        high, stale = self._before(leaves)
+    def _computed(self, statement: Computation, leaves: list[Leaf]) -> int:
+        """The first kernel that takes a computation."""
+        computed = low = self._memory.after(leaves)
+        if isinstance(statement, Write):
+            low = max(low, self._memory.after_uses(statement))
+            if statement.buffer.kind == "argument":
+                low = max(low, self._calls[-1])
+        over = self._memory.before(leaves)
+        end = len(self.groups) if over is None else min(over[0] + 1, len(self.groups))
         reason = ""
-        for at in range(low, min(high + 1, len(self.groups))):
-            group = self.groups[at]
-            reason = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
+        for at in self._candidates(statement, low, end):
+            reason = self._joined(at, statement, leaves)
             if not reason:
                 return at
-        if stale is not None:
-            raise TooLateError(stale)
-        if self.groups and low == len(self.groups):  # none could be asked
+        if over is not None:
+            raise TooLateError(*over[1:])
+        if low < end:
+            last = self.groups[-1]
+            reason = last.why_not(statement, leaves, (last.shape, last.axes) not in self.unstaged)
+        elif self.groups and low == len(self.groups):  # none could be asked
             reason = NEEDS_RESULTS if computed == low else WRITES_AGAIN
             reason = reason if self.groups[-1].call is None else LIBRARY_CALL
+        return self._new(statement, leaves, reason)
+
+    def _joined(self, at: int, statement: Computation, leaves: list[Leaf]) -> str:
+        """Add a statement to a kernel; if that cannot be, why."""
+        group = self.groups[at]
+        reason = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
+        if not reason:
+            group.add(statement, leaves)
+        return reason
+
+    def _new(self, statement: Computation, leaves: list[Leaf], reason: str) -> int:
+        """A new kernel with a statement."""
         axes = statement.axes if isinstance(statement, Total) else None
-        self.groups.append(Group(extents_of(statement), axes, reason))
-        return len(self.groups) - 1
+        at, group = len(self.groups), Group(extents_of(statement), axes, reason)
+        self.groups.append(group)
+        group.add(statement, leaves)
+        takes: list[object] = [group.shape]
+        if axes is not None:
+            takes += [(group.shape, axes), ("totals", squeezed(group.kept))]
+        for each in takes:
+            self._like.setdefault(each, []).append(at)
+        return at
 
-    def _after(self, leaf: Leaf) -> int:
-        """The first kernel in which a leaf may be read."""
-        if leaf.buffer is None:
-            return 0
-        first = 0
-        for each, at in self.places.items():
-            if all(made.group != leaf.buffer.group for made in buffers_of(each)):
-                continue
-            if not isinstance(each, Write):
-                first = max(first, at)  # whether that kernel itself will do is for it to say
-            elif each.version <= leaf.version:
-                first = max(first, at + 1)
-        return first
-
-    def _after_stores(self, statement: Statement) -> int:
-        """The first kernel in which memory may be written that others read or write before."""
-        if not isinstance(statement, Write):
-            return 0
-        group, first = statement.buffer.group, 0
-        if statement.buffer.kind == "argument":
-            first = self.calls
-        for each, at in self.places.items():
-            if any(made.group == group for made in buffers_of(each)):
-                first = max(first, at + 1)
-        for leaf, at in self.readers:
-            assert leaf.buffer is not None, "numbers are not noted"
-            if leaf.buffer.group == group and leaf.version < statement.version:
-                first = max(first, at)
-        return first
-
-    def _before(self, leaves: list[Leaf]) -> tuple[int, Leaf | None]:
-        """The last kernel in which all leaves can be read, and which of them sets it."""
-        last, stale = len(self.groups) + 1, None
-        for leaf in leaves:
-            for each, at in self.places.items():
-                is_over = isinstance(each, Write) and leaf.buffer is not None and each.buffer.group == leaf.buffer.group
-                if is_over and isinstance(each, Write) and each.version > leaf.version and at < last:
-                    last, stale = at, leaf
-        return last, stale
-
-
-# --- repairs -------------------------------------------------------------------------------------------------------
-
-
-def _keep(trace: Trace, leaf: Leaf) -> None:
-    """Copy what a leaf reads before its memory is written."""
-    assert leaf.buffer is not None, "numbers stay"
-    group = leaf.buffer.group
-    stores = (each for each in trace.statements if isinstance(each, Write) and each.buffer.group == group)
-    first = next(each for each in stores if each.version > leaf.version)
-    at = trace.statements.index(first)
-    value = trace.leaf(leaf.buffer, leaf.steps, leaf.phantom, leaf.version)
-    trace.notes.append(f"an array of shape {leaf.phantom.shape} is copied, since it is read after it has changed")
-    buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
-    copy = trace.leaf(buffer, (), buffer.phantom)
-    known: dict[Expr, Expr] = {leaf.input: leaves_of(copy.expr)[0]}
-    for statement in trace.statements[at + 1 :]:
-        _change(statement, dict(known))
-    if first.value.phantom.shape != leaf.phantom.shape:
-        _change(first, dict(known))
-    trace.statements.insert(at, Define(buffer, value))
-
-
-def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
-    if isinstance(statement, LibraryCall):
-        statement.operands = [known.get(each, each) for each in statement.operands]  # type: ignore[misc]
-        return
-    value = statement.value
-    found = replaced(value.expr, known)
-    if found is not value.expr:
-        statement.value = ArrayValue(replace(value.scalar, expr=found), value.phantom)
-
-
-def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
-    """The expensive values that several kernels compute, those within larger ones apart."""
-    owners: dict[Expr, set[int]] = {}
-    for at, group in enumerate(groups):
-        for statement in group.statements:
-            for part in parts_of(statement.value.expr):
-                owners.setdefault(part, set()).add(at)
-    several = [part for part, where in owners.items() if len(where) > 1]
-    expensive = _expensive(owners)
-    found = [part for part in several if part in expensive and _reads_memory(trace, part)]
-    inside: set[Expr] = set()
-    pending = [child for part in found for child in part.children]
-    while pending:
-        part = pending.pop()
-        if part not in inside:
-            inside.add(part)
-            pending += part.children
-    return [part for part in found if part not in inside]
-
-
-def _expensive(parts: Iterable[Expr]) -> set[Expr]:
-    """Those of some values with all their parts that have an expensive operation in them."""
-    above: dict[Expr, list[Expr]] = {}
-    for part in parts:
-        for child in part.children:
-            above.setdefault(child, []).append(part)
-    pending: list[Expr] = [part for part in parts if isinstance(part, Apply) and is_expensive_op(part.op)]
-    found: set[Expr] = set()
-    while pending:
-        part = pending.pop()
-        if part not in found:
-            found.add(part)
-            pending.extend(above.get(part, ()))
-    return found
-
-
-def _reads_memory(trace: Trace, part: Expr) -> bool:
-    return isinstance(part, Apply) and any(trace.leaves[each].buffer is not None for each in leaves_of(part))
-
-
-def _store(trace: Trace, parts: Sequence[Expr]) -> None:
-    """Have buffers hold parts of several values, of which none is in another."""
-    known: dict[Expr, Expr] = {}
-    first: dict[Statement, list[Define]] = {}
-    users = _users(trace, parts)
-    for part in parts:
-        dtype = scalar_type(part)
-        shape = common_phantom(frames_of(trace, part), dtype)
-        buffer = trace.temporary(shape, dtype)
-        held = trace.leaf(buffer, (), buffer.phantom)
-        known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
-        first.setdefault(users[part], []).append(Define(buffer, ArrayValue(Scalar(dtype, part), shape)))
-        trace.notes.append(
-            f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
-        )
-    for each in trace.statements:
-        _change(each, dict(known))
-    trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
-
-
-def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
-    """The first statement that computes each of some values."""
-    wanted, found = set(parts), dict[Expr, Statement]()
-    for statement in trace.statements:
-        for part in [] if isinstance(statement, LibraryCall) else parts_of(statement.value.expr):
-            if part in wanted:
-                found.setdefault(part, statement)
-    return found
+    def _candidates(self, statement: Computation, low: int, end: int) -> list[int]:
+        """The kernels within some bounds that a statement may be like, in order; the last of very many."""
+        shape = extents_of(statement)
+        keys: tuple[object, ...] = (shape, ("totals", squeezed(shape)))
+        if isinstance(statement, Total):
+            keys = ((shape, statement.axes),)
+        found = set[int]()
+        for key in keys:
+            like = self._like.get(key, ())
+            start, stop = bisect_left(like, low), bisect_left(like, end)
+            found.update(like[max(start, stop - MOST) : stop])
+        open_ones = [at for at in sorted(found) if len(self.groups[at].arrays) < MAX_ARRAYS]
+        return open_ones[-MAX_ASKED:]

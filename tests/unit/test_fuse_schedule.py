@@ -1,0 +1,99 @@
+"""Long traces: statements find their kernels without asking all of them, and repairs have no bound."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.fusion.arguments import CallArguments
+from fusec.fusion.groups import Group
+
+X = np.linspace(0, 1, 16).reshape(4, 4)
+
+
+def steps_of(function: Callable[..., Any], *args: Any) -> list[Any]:
+    """The steps of the plan of a call, of which nothing is compiled."""
+    fused: Any = fusec.fuse(function)
+    plan, _ = fused._plan(CallArguments(args, {}, function=function))
+    return list(plan.steps)
+
+
+def updates(count: int) -> Callable[..., None]:
+    def update(a: Any, b: Any, c: Any) -> None:
+        arrays = (a, b, c)
+        for at in range(count):
+            arrays[at % 3][at % 5 :] += arrays[(at + 1) % 3][0]
+
+    return update
+
+
+def outputs(count: int) -> Callable[..., Any]:
+    return lambda x: [x + at for at in range(count)]
+
+
+@pytest.mark.parametrize("made", [updates, outputs])
+def test_few_kernels_are_asked_for_each_statement(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, ask = [0], Group.why_not
+
+    def counted(self: Group, *args: Any) -> str:
+        asked[0] += 1
+        return ask(self, *args)
+
+    monkeypatch.setattr(Group, "why_not", counted)
+    counts = []
+    for count in (60, 120):
+        asked[0] = 0
+        args = [np.ones(20 + at) for at in range(3)]
+        steps_of(made(count), *(args if made is updates else args[:1]))
+        counts.append(asked[0])
+    assert counts[1] < 2.3 * counts[0] < 2.3 * 60 * 4
+
+
+def shared(count: int) -> Callable[..., Any]:
+    """Each value is computed from the one before, and two kernels need all of them."""
+
+    def both(x: Any) -> Any:
+        values = [x]
+        for _ in range(count):
+            values.append(np.exp(-values[-1]))
+        return [each.sum(axis=0) for each in values[1:]], [each.sum(axis=1) for each in values[1:]]
+
+    return both
+
+
+def test_values_that_kernels_share_are_stored_however_many_there_are() -> None:
+    steps = steps_of(shared(60), X)
+    stored = [each for step in steps for each in step.stored if step.group.axes is None and step.group.shape == X.shape]
+    assert len(stored) == 60
+    small = shared(10)
+    for found, wanted in zip(fusec.fuse(small)(X), small(X), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def exchange(*arrays: Any) -> None:
+    values = [each + 1 for each in arrays]
+    for array, value in zip(arrays, values[1:] + values[:1], strict=True):
+        array[...] = value
+
+
+def test_arrays_that_change_places_are_copied_as_often_as_it_takes() -> None:
+    arrays = [np.full(3, float(at)) for at in range(70)]
+    fusec.fuse(exchange)(*arrays)
+    assert [each[0] for each in arrays] == [*(at + 1.0 for at in range(1, 70)), 1.0]
+
+
+def test_a_value_in_a_stored_value_is_stored_if_others_need_it_too() -> None:
+    @fusec.fuse
+    def nested(x: Any) -> Any:
+        inner = np.exp(x)
+        outer = np.log1p(inner)
+        return outer.sum(axis=0), outer.max(axis=1), inner.sum(axis=0), inner.min(axis=1)
+
+    found = nested(X)
+    inner, outer = np.exp(X), np.log1p(np.exp(X))
+    for mine, wanted in zip(
+        found, (outer.sum(axis=0), outer.max(axis=1), inner.sum(axis=0), inner.min(axis=1)), strict=True
+    ):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-14)
