@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusec.base import locks
+from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import constants
 from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number, is_on_device
@@ -178,6 +179,20 @@ class CallArguments:
         self.objects.append(given)
         return lambda run: run.object(place)
 
+    def kind(self, key: tuple[Any, ...]) -> Any:
+        """What calls that may share a trace have in common; None if there are none. key: of the plan."""
+        found, shapes = [*key], []
+        for at, given in zip(self._places, self.flat, strict=True):
+            if is_number(given):
+                continue
+            place = next(place for place in range(at, at + 3) if isinstance(key[place], np.dtype)) + 1
+            shape, strides = key[place : place + 2]
+            if strides != strides_in_order(shape, range(len(shape)), key[place - 1].itemsize):
+                return None
+            shapes.append(shape)
+            found[place : place + 2] = [None, None]
+        return (pattern_of_extents(shapes), *found) if shapes else None
+
     def key(self, values: frozenset[int]) -> Any:
         """The key of the plan. values: places of numbers that the function needs as Python numbers."""
         found = self._kinds
@@ -185,6 +200,12 @@ class CallArguments:
             if at < len(self.flat) and not isinstance(self.flat[at], np.ndarray):
                 found = [*found, ("value", at, exact(self.flat[at]))]
         return (*found,)
+
+
+def pattern_of_extents(shapes: Sequence[tuple[int, ...]]) -> tuple[object, ...]:
+    """Which extents of some arrays are 0, 1, or equal: equal patterns may share a trace."""
+    known: dict[int, int] = {0: 0, 1: 1}
+    return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
 
 
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:

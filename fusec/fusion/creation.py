@@ -26,6 +26,7 @@ def _trace() -> Trace:
 
 def _full(shape: Any, value: Any, dtype: Any, order: str) -> Any:
     trace = _trace()
+    trace.has_looked = True  # at extents of its own
     row = elementwise.known_dtype(dtype)
     filled = trace.adapted(tracer._operand(trace, value), row)
     seen = laid_out(np.broadcast_to(np.empty(()), shape), row.numpy, order)

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.interception import present
@@ -60,6 +61,7 @@ class Fused(KernelCaller, Traced):
         self._function = function
         self.name = name if name.isidentifier() and name.isascii() else "fused"
         self._plans: dict[Any, list[FusedPlan]] = {}  # by kind of call, those used last first
+        self._templates: Recent[Any, tuple[FusedPlan, ...]] = Recent(MAX_PLANS)  # for calls of other extents, by kind
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
@@ -153,11 +155,22 @@ class Fused(KernelCaller, Traced):
                 if plan is not self._plans[key][0]:
                     self._remember(key, plan)
                 return plan, flat
+        kind = found.kind(key)
+        for plan in self._templates.get(kind) or ():
+            flat = plan.flat(found)
+            made = plan.resized([*map(found.outline, flat)]) if flat is not None else None
+            if made is not None and flat is not None:
+                self._remember(key, made)
+                return made, flat
         plan, given = self._made(found)
         if plan.problem is not None:
             return plan, given
         self._objects |= {type(each) for each in found.objects if not isinstance(each, CallArguments.CALLED)}
-        self._remember(found.key(self._values), plan)
+        key = found.key(self._values)
+        self._remember(key, plan)
+        kind = found.kind(key)
+        if plan.template is not None and kind is not None:
+            self._templates[kind] = (plan, *(self._templates.get(kind) or ())[: MAX_ALIKE - 1])
         return plan, given
 
     def _remember(self, key: Any, plan: FusedPlan) -> None:
@@ -210,6 +223,8 @@ class Fused(KernelCaller, Traced):
         from fusec.fusion.report import report
 
         plan, _ = self._plan(self._arguments(args, options))
+        if plan.is_resized:  # what it says of its kernels is about other extents
+            plan, _ = self._made(self._arguments(args, options))
         if plan.problem is not None:
             raise plan.problem
         for call in self.noted(args, options).calls if plan.kernels else ():
@@ -255,6 +270,7 @@ class Fused(KernelCaller, Traced):
         """Forget all plans; the next call traces the function again."""
         with self._lock:
             self._plans.clear()
+            self._templates.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -69,7 +69,7 @@ class Group:
         """Why a statement cannot join; empty if it can. staged: rows may be walked more than once."""
         if self.call is not None:
             return LIBRARY_CALL
-        kind = self._kind(statement)
+        kind = self.kind_of(statement)
         if kind is None:
             return _differs(statement, self)
         arrays = {geometry(leaf.phantom) for leaf in leaves if leaf.buffer is not None} | {statement}
@@ -102,7 +102,8 @@ class Group:
         below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
         return below + depth_of(statement.value.expr)
 
-    def _kind(self, statement: Computation) -> Kind | None:
+    def kind_of(self, statement: Computation) -> Kind | None:
+        """What a statement here would be about; None if it cannot be here."""
         if isinstance(statement, Total):
             fits = self.axes == statement.axes and self.shape == statement.value.shape
             return "totals" if fits else None
@@ -140,13 +141,13 @@ class Group:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
             elif leaf.buffer is not None:
                 self.arrays.add(geometry(leaf.phantom))
-                if self._kind(statement) == "totals" and not isinstance(statement, Total):
+                if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
                     known[leaf.input] = self._beside(leaf, extents_of(statement)).input
         expr = replaced(statement.value.expr, known)
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
             expr = Reduce(statement.op, expr, carrier(dtype))
-        kind = self._kind(statement)
+        kind = self.kind_of(statement)
         assert kind is not None, "it was asked whether it can join"
         self.statements.append(statement)
         self.kinds[statement] = kind

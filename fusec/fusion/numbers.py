@@ -46,6 +46,43 @@ class NumberStep:
         frame[self.slot] = found
 
 
+class ExtentNumber:
+    """A number that a function makes of extents: kernels take it as a parameter, for its value differs by shape."""
+
+
+class ExtentInt(int, ExtentNumber):
+    """An extent of a traced array, or what integers make of some."""
+
+
+class ExtentFloat(float, ExtentNumber):
+    """What floats, or a division, make of extents."""
+
+
+def plain(value: Any) -> Any:
+    """A number made of extents as one of Python's own."""
+    return int(value) if isinstance(value, ExtentInt) else float(value) if isinstance(value, ExtentFloat) else value
+
+
+def _kept(name: str) -> Callable[[Any, Any], Any]:
+    """Python's operator, whose result is known to be made of extents."""
+
+    def operate(self: Any, other: Any) -> Any:
+        if type(other) not in (int, float, ExtentInt, ExtentFloat):
+            return NotImplemented
+        found = getattr(plain(self), name)(plain(other))
+        if found is NotImplemented:  # an int with a float
+            found = getattr(float(self), name)(plain(other))
+        return ExtentInt(found) if type(found) is int else ExtentFloat(found)
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+    for _form in (f"__{_name}__", f"__r{_name}__"):
+        setattr(ExtentInt, _form, _kept(_form))
+        setattr(ExtentFloat, _form, _kept(_form))
+
+
 def natural(exponent: int) -> int:
     """The exponent of an integer. Raises NumPy's error for negative ones."""
     if exponent < 0:

@@ -12,6 +12,7 @@ from fusec.base.dtypes import BOOL
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import PYTHON
 from fusec.fusion import elementwise
+from fusec.fusion.numbers import plain
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import constant, here
 from fusec.fusion.tracer import Tracer, _operand, made, not_an_operand
@@ -92,7 +93,7 @@ def _unary(function: Callable[[Any], Any], ufunc: np.ufunc) -> Callable[[Tracer]
 def _power(self: Tracer, other: Any, modulo: Any = None) -> Any:
     """`self ** other`, and pow() of three integers."""
     if modulo is None:
-        return _binary("**", np.power, False)(self, other)
+        return _binary("**", np.power, False)(self, plain(other))  # known exponents are products
     values = [_operand(self._trace, each) for each in (self, other, modulo) if _is_operand(each)]
     if len(values) != 3 or not all(each.is_weak for each in values):
         return NotImplemented

@@ -177,6 +177,8 @@ class PlanBuilder:
         self.unstaged: dict[object, str] = {}
         self.slots = Slots(trace.numbers)
         self._ready: set[int] = set()  # slots that hold what earlier steps, or the arena, put there
+        self.unplaced: list[KernelStep | CallStep] = []  # once there are steps
+        self.prior: list[Buffer] | None = []  # what results gave slots before that; None if it is more than buffers
 
     @locks.fork_safe
     def steps(self) -> list[KernelStep | CallStep]:
@@ -188,13 +190,20 @@ class PlanBuilder:
                 self._step(group, shared) if group.call is None else CallStep(group.call, self._leaves(group))
                 for group in groups
             ]
-            long = next((step for step in found if isinstance(step, KernelStep) and not self._fits(step)), None)
+            long = next((step for step in found if isinstance(step, KernelStep) and not self.fits(step)), None)
             if long is None:
                 break
             self.unstaged[long.group.shape, long.group.axes] = ""
+        self.unplaced = found
+        known = [*self.slots.known]
+        self.prior = [each for each in known if isinstance(each, Buffer)] if len(known) == len(self.slots.own) else None
+        return self.placed(found)
+
+    def placed(self, found: Sequence[KernelStep | CallStep]) -> list[KernelStep | CallStep]:
+        """The same steps with the slots of their operands."""
         for place in self.trace.numbers:  # also one that nothing reads, which may raise an exception
             self.slots.number(("computed", place))
-        of_calls = {buffer for group in groups if group.call is not None for buffer in group.call.buffers}
+        of_calls = {buffer for step in found if isinstance(step, CallStep) for buffer in step.call.buffers}
         apart = {*self.needed} | of_calls
         self.slots.arena.arrange(
             [_temporaries((each.buffer for each in step.stored), apart) for step in found],
@@ -219,7 +228,7 @@ class PlanBuilder:
             found |= {each.buffer for each in group.statements if isinstance(each, Write)}
         return found
 
-    def _fits(self, step: KernelStep) -> bool:
+    def fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
         if isinstance(step.kernel, MapKernel) or not step.group.is_staged:
             return True

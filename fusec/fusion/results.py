@@ -88,6 +88,13 @@ class LeftOutside:
             self.owner[self.name] = value
 
 
+def has_views(result: Any) -> bool:
+    """Whether parts of arrays are returned, which are other bytes in arrays of other extents."""
+    if isinstance(result, Returned):
+        return result.view is not None
+    return any(map(has_views, getattr(result, "parts", ())))
+
+
 def places_of(result: Any) -> list[int] | None:
     """The slots of what is returned, if it is an array of its own, or a tuple of several; else None."""
     parts = result.parts if isinstance(result, ReturnedItems) and result.make is tuple else (result,)

@@ -15,7 +15,7 @@ from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, constant, here, literal
-from fusec.fusion.trace_values import Array, ArrayValue, laid_out, outermost_first, phantom
+from fusec.fusion.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
 
 
 def trace_of(*given: Any) -> Trace:
@@ -44,7 +44,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
     def view(x: Any, *args: Any, **options: Any) -> Any:
         x = traced(x, trace_of(x, *args))
         options = {name: value for name, value in options.items() if value is not None}
-        return x._view(lambda array: function(array, *args, **options))
+        return x._view(ViewOf(function, args, tuple(options.items())))
 
     return view
 
@@ -98,7 +98,7 @@ def _flatten(x: Any, order: str = "C") -> Any:
 
 def _transpose_method(x: Any, *axes: Any) -> Any:
     given = axes[0] if len(axes) == 1 else axes or None
-    return x._view(lambda array: np.transpose(array, given))
+    return x._view(ViewOf(np.transpose, (given,)))
 
 
 def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from fusec.arguments.operands import dtype_of, without_memory
 from fusec.base import dtypes, locks
 from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
@@ -25,12 +25,21 @@ from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
 from fusec.fusion.forwarding import forward
 from fusec.fusion.host_memory import HostMemory
-from fusec.fusion.numbers import NumberStep, OtherNumberError
+from fusec.fusion.numbers import ExtentNumber, NumberStep, OtherNumberError, plain
 from fusec.fusion.parts import Part
 from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
 from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
-from fusec.fusion.results import LeftOutside, Returned, ReturnedConstant, ReturnedItems, ReturnedPairs, places_of
+from fusec.fusion.resizing import OtherShapesError, PlanTemplate, template_of
+from fusec.fusion.results import (
+    LeftOutside,
+    Returned,
+    ReturnedConstant,
+    ReturnedItems,
+    ReturnedPairs,
+    has_views,
+    places_of,
+)
 from fusec.fusion.slots import replayed
 from fusec.fusion.trace import NeedsNumberError, Trace, defined, recorded_by
 from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
@@ -63,6 +72,8 @@ class FusedPlan:
     problem: Exception | None = None  # what the function raised, after what the plan does
     parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
     used: int = 0  # when it was used last
+    template: PlanTemplate | None = None  # makes plans for other extents
+    is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions
@@ -85,6 +96,15 @@ class FusedPlan:
             except OtherNumberError:
                 return None
         return flat
+
+    def resized(self, outlines: Sequence[Any]) -> FusedPlan | None:
+        """The plan for arrays of other extents, by place; None if that must be traced."""
+        assert self.template is not None, "asked of plans that have one"
+        try:
+            steps, slots = self.template.resized(outlines)
+        except OtherShapesError:
+            return None
+        return replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
@@ -191,12 +211,14 @@ class TracedRun:
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
         numbers = tuple(self.builder.slots.numbers)
+        is_alone = not stores and problem is None and self.pattern is None and not has_views(rebuilt)
+        template = template_of(self.builder, steps, [*map(self.found.outline, self.flat)]) if is_alone else None
         return FusedPlan(
             steps, HostMemory(self.builder.slots), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, numbers,
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
-            (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)),
+            (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)), template=template,
         )  # fmt: skip
 
     def _result(self) -> Any:
@@ -292,6 +314,8 @@ class TracedRun:
 
     def _untraced(self, result: Any) -> Any:
         """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
+        if isinstance(result, ExtentNumber):
+            return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             return ReturnedConstant(result.copy(order="K"), True)
         if result is constants.NUMPY:

@@ -58,7 +58,7 @@ class Slots:
         self.arena = Arena()
         self.arena_slot: int | None = None
         self._computed = numbers
-        self._known: dict[object, int] = {}
+        self.known: dict[object, int] = {}  # slots by what they hold
 
     def new(self, value: object = None) -> int:
         """A slot of the plan's own, with what it holds from the start."""
@@ -72,11 +72,11 @@ class Slots:
             return int(found)
         if which == "known":
             return self.new(found)
-        slot = self._known.get(source)
+        slot = self.known.get(source)
         if slot is None:
             given = self._computed[found]
             operands = tuple(map(self.number, given.operands))
-            slot = self._known[source] = self.new()
+            slot = self.known[source] = self.new()
             self.numbers.append(NumberStep(slot, given.function, operands, type(given.value)))
         return slot
 
@@ -84,9 +84,9 @@ class Slots:
         """The slot of all of a buffer; a temporary one has one of its own once the arena has no place for it."""
         if buffer.kind == "argument":
             return buffer.place
-        slot = self._known.get(buffer)
+        slot = self.known.get(buffer)
         if slot is None:
-            slot = self._known[buffer] = self.new(buffer.array)
+            slot = self.known[buffer] = self.new(buffer.array)
         return slot
 
     def view(self, buffer: Buffer, part: Array) -> SlotView | None:
@@ -104,9 +104,9 @@ class Slots:
             return None
         slot, ground, before = self.buffer(buffer), None, 0
         if not whole.flags.c_contiguous:
-            ground = self._known.get(("ground", slot))
+            ground = self.known.get(("ground", slot))
             if ground is None:
-                ground = self._known["ground", slot] = self.new()
+                ground = self.known["ground", slot] = self.new()
             steps = zip(whole.shape, whole.strides, strict=True)
             before = -sum(min(0, (extent - 1) * stride) for extent, stride in steps if extent)
         return SlotView(slot, offset, part.shape, part.strides, part.dtype, readonly, ground, before)
@@ -116,9 +116,9 @@ class Slots:
         found = self.view(buffer, part)
         if found is None:
             return self.buffer(buffer)
-        slot = self._known.get(found)
+        slot = self.known.get(found)
         if slot is None:
-            slot = self._known[found] = self.new()
+            slot = self.known[found] = self.new()
             self.views[slot] = found
         return slot
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import linecache
 import os
@@ -10,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +109,18 @@ class Trace:
         self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes: list[str] = []
+        self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
+        self.has_looked = False  # whether what it does may depend on extents
         self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
         self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others
+
+    def without_call(self) -> Trace:
+        """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
+        found = copy.copy(self)
+        found.flat, found._of_constants, found.written = (), {}, []
+        found.storages = weakref.WeakSet()
+        return found
 
     # --- memory --------------------------------------------------------------------------------------------------
 
@@ -202,15 +213,25 @@ class Trace:
             return found
         return self.flat[found] if which == "argument" else self.numbers[found].value
 
-    def number(self, which: Any, kind: Kind) -> ArrayValue:
-        """A number passed by value. which: an argument by its place, a computed one, or one known from shapes."""
-        key = (which, kind)
+    def number(self, which: Any, kind: Kind, counted: object = None) -> ArrayValue:
+        """A number passed by value. which: an argument by its place, a computed one, or one known from shapes.
+
+        counted: what it counts, if another number of the same value may count something else.
+        """
+        key = (which, kind, counted)
         found = self._by_geometry.get(key)
         if found is None:
             nothing = phantom((), storage(kind).numpy)
             found = Leaf(Input(f"v{len(self.leaves)}", storage(kind)), nothing, number=which)
             self._by_geometry[key] = self.leaves[found.input] = found
         return ArrayValue(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
+
+    def count(self, value: ArrayValue, axes: tuple[int, ...], kind: DType) -> ArrayValue:
+        """How many elements of a value lie along some axes, as a number."""
+        found = self.number(("known", prod(value.shape[axis] for axis in axes)), kind, (value.expr, axes))
+        leaves = tuple(self.leaves[each] for each in leaves_of(value.expr))
+        self.counts[leaves_of(found.expr)[0]] = (leaves, axes)
+        return found
 
     def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """The present contents of a view of some memory."""

@@ -23,6 +23,49 @@ Array = NDArray[Any]
 Step = Callable[[Array], Array]
 """From an array to a view of it."""
 
+INDICES_ANYWHERE = (0, -1)  # that are other elements of any extent but 1
+
+
+@dataclass(frozen=True)
+class ViewOf:
+    """A view by one of NumPy's functions: a step that is data."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, array: Array) -> Array:
+        """The view."""
+        return self.function(array, *self.args, **dict(self.options))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A view by integers, slices, None and ...: a step that is data."""
+
+    where: tuple[Any, ...]
+
+    def __call__(self, array: Array) -> Array:
+        """The view."""
+        return array[self.where]  # type: ignore[no-any-return]
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether no two such views of one array are the same view by accident of its extents."""
+        return all(
+            each is None or each is ... or (_is_regular(each) if isinstance(each, slice) else each in INDICES_ANYWHERE)
+            for each in self.where
+        )
+
+
+def _is_regular(given: slice) -> bool:
+    """Whether a slice leaves out a number of elements at each end, or takes every n-th one of all."""
+    start, stop, step = given.start, given.stop, given.step
+    if step in (None, 1):
+        return (start is None or start >= 0) and (stop is None or stop < 0)
+    return start is None and stop is None
+
+
 CHEAP = frozenset(
     "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
 )  # defined ops that cost no more than a few primitive ones

@@ -19,11 +19,12 @@ from fusec.base.source import Span
 from fusec.errors import FusecError
 from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
 from fusec.errors.reductions import AxisOutOfBounds
-from fusec.frontends.python.types import PythonType
+from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
-from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
+from fusec.fusion.numbers import ExtentInt, ExtentNumber, plain
+from fusec.fusion.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
-from fusec.fusion.trace_values import Array, ArrayValue, Step, laid_out, leaves_of
+from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, laid_out, leaves_of
 
 CURES = {
     "making a NumPy array of it": "use functions that fuse knows: docs/fuse.md lists them; np.stack joins totals",
@@ -78,7 +79,8 @@ class Tracer:
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents, known while tracing."""
-        return self._seen.shape
+        self._trace.has_looked = True
+        return tuple(map(ExtentInt, self._seen.shape))
 
     @shape.setter
     def shape(self, given: Any) -> None:
@@ -97,6 +99,7 @@ class Tracer:
         return self._trace.device
 
     def __len__(self) -> int:
+        self._trace.has_looked = True
         return len(self._seen)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -122,10 +125,11 @@ class Tracer:
         if value.is_weak and value.dtype.is_complex and not dtype.is_complex and dtype != BOOL:
             raise ComplexIntoReal(dtype.name).at(here())
         value = self._trace.adapted(value, dtype)
-        if value.shape != self.shape:
+        shape = self._seen.shape
+        if value.shape != shape:
             lead = len(value.shape) - self.ndim
             rest = value.shape[lead:] if lead > 0 and set(value.shape[:lead]) == {1} else value.shape
-            check_fits("the stored value", rest, self.shape)
+            check_fits("the stored value", rest, shape)
             if rest != value.shape:
                 value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
             (value, _) = self._trace.ready([value, ArrayValue(value.scalar, self._seen)])
@@ -168,7 +172,7 @@ class Tracer:
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
-        found = self._view(lambda array: array[where], number)
+        found = self._view(Indexed(where), number)
         if ... in index:
             found._is_scalar = False
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
@@ -176,7 +180,7 @@ class Tracer:
     def __setitem__(self, index: Any, given: Any) -> None:
         value = _operand(self._trace, given)
         if isinstance(index, Tracer) and index.dtype == np.bool_:
-            if value.shape or index.shape != self.shape:
+            if value.shape or index._seen.shape != self._seen.shape:
                 raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
             index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
         found = _basic(index)
@@ -187,12 +191,12 @@ class Tracer:
     @property
     def T(self) -> Tracer:  # noqa: N802 - NumPy's name
         """The transpose."""
-        return self._view(np.transpose)
+        return self._view(ViewOf(np.transpose))
 
     @property
     def mT(self) -> Tracer:  # noqa: N802 - NumPy's name
         """The array with its last two axes exchanged."""
-        return self._view(lambda array: np.swapaxes(array, -1, -2))
+        return self._view(ViewOf(np.swapaxes, (-1, -2)))
 
     @property
     def real(self) -> Any:
@@ -232,7 +236,7 @@ class Tracer:
 
     def _number(self, what: str) -> Any:
         """Raise what tells that Python needs this as a number."""
-        if not self._steps and self._memory.value is not None and not self.shape:
+        if not self._steps and self._memory.value is not None and not self._seen.shape:
             names = [self._trace.leaves[each] for each in leaves_of(self._memory.value.expr)]
             if all(each.number is not None for each in names):
                 arguments = [place for each in names if each.number for place in self._trace.arguments_of(each.number)]
@@ -297,6 +301,8 @@ class Tracer:
         known = FUNCTIONS.get(name)
         if known is None:
             raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
+        if name not in ANY_EXTENTS:
+            self._trace.has_looked = True
         return _asked(f"np.{name}", known, args, options)
 
     # --- methods -------------------------------------------------------------------------------------------------
@@ -319,6 +325,8 @@ class Tracer:
             for each in wanted:
                 if each not in options:
                     self._refuse_labelled(f"'{name}' without {each}=", f"pass {each}=, whose default differs")
+            if name not in ANY_EXTENTS:
+                self._trace.has_looked = True
             return _asked(f"the method '{name}'", method, (self, *args), options)
 
         return call
@@ -383,8 +391,6 @@ def _basic(index: Any) -> tuple[Any, ...]:
         if each is None or isinstance(each, (slice, EllipsisType)):
             found.append(each)
         elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (isinstance(each, Tracer) and each.ndim):
-            if getattr(each, "dtype", None) == np.bool_:
-                raise NotFusable("the part of an array that a mask picks", cure_for("nonzero")).at(here())
             cure = "indices are integers, slices, None and ...; choose by a mask with xp.where"
             raise NotFusable("indexing by an array or a list", cure).at(here())
         else:
@@ -404,6 +410,9 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
         return given._read()
     if isinstance(given, (bool, int, float, complex)) and type(given) in (bool, int, float, complex):
         return literal(given)
+    if isinstance(given, ExtentNumber):
+        found = plain(given)
+        return trace.number(("known", found), PYTHON_TYPES[type(found)])
     if isinstance(given, np.generic):
         return constant(given, elementwise.known_dtype(given.dtype))
     if isinstance(given, np.ndarray):
@@ -426,6 +435,17 @@ def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
     return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
 
 
+def _depends_on_extents(name: str) -> Any:
+    """An attribute of arrays that differs with their extents."""
+    read = operator.attrgetter(name)
+
+    def get(self: Tracer) -> Any:
+        self._trace.has_looked = True
+        return ExtentInt(read(self._seen)) if name == "size" else read(self._seen)
+
+    return property(get)
+
+
 def _needs_number(name: str, what: str) -> Callable[..., Any]:
     """A method for which Python needs the number that an array holds."""
 
@@ -437,8 +457,10 @@ def _needs_number(name: str, what: str) -> Callable[..., Any]:
 
 
 Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
-for _name in ("dtype", "strides", "ndim", "size", "itemsize", "nbytes"):  # as unfused, known while tracing
+for _name in ("dtype", "ndim", "itemsize"):  # as unfused, known while tracing
     setattr(Tracer, _name, property(operator.attrgetter(f"_seen.{_name}")))
+for _name in ("strides", "size", "nbytes"):
+    setattr(Tracer, _name, _depends_on_extents(_name))
 for _name, _what in {
     **{f"__{each}__": f"{each}()" for each in ("bool", "int", "float", "complex")}, "__contains__": "in",
     "__index__": "an index, range or axis", "__array__": "making a NumPy array of it",

@@ -1,0 +1,207 @@
+"""A plan for calls of other extents, made of one that was traced: the same kernels over the same slots.
+
+Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent: the function has not looked at
+any, all views are data (`ViewOf`, regular `Indexed`), and all temporaries are dense in C order. What is equal by
+accident of the traced call's extents must not be taken for equal: calls that share a plan in this way agree in which
+extents are 0, 1 or equal to each other, and every shape is worked out again from those of the arguments.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusec.base.records import dataclass, replace
+from fusec.fusion.groups import Group, extents_of
+from fusec.fusion.plan import KernelStep, PlanBuilder
+from fusec.fusion.slots import Slots
+from fusec.fusion.trace import Trace
+from fusec.fusion.trace_values import (
+    Array,
+    ArrayValue,
+    Buffer,
+    Computation,
+    Define,
+    Indexed,
+    Leaf,
+    LibraryCall,
+    Total,
+    ViewOf,
+    Write,
+    leaves_of,
+    parts_of,
+    phantom,
+)
+from fusec.ir.expr import Apply, Const, Lookup
+from fusec.ir.graph import Input
+
+Shape = tuple[int, ...]
+ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
+
+
+class OtherShapesError(Exception):
+    """The extents of a call ask for another plan."""
+
+
+@dataclass(eq=False)
+class PlanTemplate:
+    """A traced plan before its operands had slots. prior: buffers that results gave slots before kernels did."""
+
+    trace: Trace
+    steps: Sequence[KernelStep]
+    needed: Sequence[Buffer]
+    prior: Sequence[Buffer]
+    placed: Sequence[KernelStep]
+
+    def resized(self, outlines: Sequence[Any]) -> tuple[list[KernelStep], Slots]:
+        """The steps and slots for calls of arrays like these, by place. Raises OtherShapesError."""
+        made = _Resized(self.trace, outlines)
+        try:
+            steps = made.steps(self.steps)
+        except (ValueError, IndexError):  # NumPy's: shapes do not broadcast, no such view
+            raise OtherShapesError from None
+        builder = PlanBuilder(made.trace, [made.buffer(each) for each in self.needed])
+        for each in self.prior:
+            builder.slots.buffer(made.buffer(each))
+        if not all(map(builder.fits, steps)):
+            raise OtherShapesError
+        placed = builder.placed(steps)
+        found: list[KernelStep] = [step for step in placed if isinstance(step, KernelStep)]
+        for own, other in zip(found, self.placed, strict=True):
+            if (own.inputs, own.outputs, len(own.makes)) != (other.inputs, other.outputs, len(other.makes)):
+                raise OtherShapesError
+        return found, builder.slots
+
+
+def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any]) -> PlanTemplate | None:
+    """What makes plans for other extents; None if the trace depends on some."""
+    trace, prior = builder.trace, builder.prior
+    steps = [step for step in builder.unplaced if isinstance(step, KernelStep)]
+    if trace.has_looked or trace.notes or len(steps) != len(builder.unplaced) or not steps:
+        return None
+    if prior is None or any(isinstance(each, LibraryCall) for each in trace.statements):
+        return None
+    exprs = {type(part) for each in trace.statements if not isinstance(each, LibraryCall)
+             for part in parts_of(each.value.expr)}  # fmt: skip
+    if not exprs <= ANYWHERE:
+        return None
+    if not all(map(_is_plain, trace.leaves.values())) or any(step.group.beside for step in steps):
+        return None
+    found = PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed)
+    try:  # what the same extents do not give again depends on more than extents
+        again, slots = found.resized(outlines)
+    except OtherShapesError:
+        return None
+    same = all(
+        (own.fresh, own.views, own.makes) == (other.fresh, other.views, other.makes)
+        for own, other in zip(again, placed, strict=True)
+    )
+    is_same = same and slots.views == builder.slots.views and slots.arena.nbytes == builder.slots.arena.nbytes
+    return found if is_same else None
+
+
+def _is_plain(leaf: Leaf) -> bool:
+    """Whether a leaf is the same in calls of all extents."""
+    return 0 not in leaf.phantom.shape and all(
+        isinstance(step, ViewOf) or (isinstance(step, Indexed) and step.is_regular) for step in leaf.steps
+    )
+
+
+class _Resized:
+    """The parts of a trace in other shapes."""
+
+    def __init__(self, trace: Trace, outlines: Sequence[Any]) -> None:
+        self.trace, self.old, self.outlines = copy.copy(trace), trace, outlines
+        self.buffers: dict[Buffer, Buffer] = {}
+        self.leaves: dict[Leaf, Leaf] = {}
+        self.statements: dict[Computation, Computation] = {}
+
+    def steps(self, steps: Sequence[KernelStep]) -> list[KernelStep]:
+        """The kernels over these parts. Raises OtherShapesError."""
+        for statement in self.old.statements:
+            assert not isinstance(statement, LibraryCall), "a template has none"
+            self.statements[statement] = self._statement(statement)
+        return [
+            KernelStep(
+                self._group(step.group), step.kernel, list(map(self.leaf, step.leaves)),
+                [self.statements[each] for each in step.stored],
+            )
+            for step in steps
+        ]  # fmt: skip
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """An argument as it is in this call, a constant, or a temporary whose statement has come."""
+        found = self.buffers.get(buffer)
+        if found is None:
+            assert buffer.kind != "temporary", "statements come in order"
+            found = buffer if buffer.kind == "constant" else replace(buffer, phantom=self.outlines[buffer.place])
+            self.buffers[buffer] = found
+        return found
+
+    def leaf(self, leaf: Leaf) -> Leaf:
+        """What is read instead. Raises OtherShapesError if it has one element, or none, for other reasons."""
+        found = self.leaves.get(leaf)
+        if found is None:
+            if leaf.buffer is None:
+                found = self._number(leaf)
+            else:
+                buffer = self.buffer(leaf.buffer)
+                part = _view(buffer.phantom, leaf.steps)
+                if [min(each, 2) for each in part.shape] != [min(each, 2) for each in leaf.phantom.shape]:
+                    raise OtherShapesError
+                found = replace(leaf, phantom=part, buffer=buffer)
+            self.leaves[leaf] = found
+        return found
+
+    def _number(self, leaf: Leaf) -> Leaf:
+        counted = self.old.counts.get(leaf.input)
+        if counted is None:
+            return leaf
+        leaves, axes = counted
+        shape = self._shape(leaves)
+        return replace(leaf, number=("known", prod(shape[axis] for axis in axes)))
+
+    def _shape(self, leaves: Sequence[Leaf]) -> Shape:
+        """That of a value over some leaves."""
+        return np.broadcast_shapes(*(self.leaf(each).phantom.shape for each in leaves))
+
+    def _statement(self, statement: Computation) -> Computation:
+        shape = self._shape([self.old.leaves[each] for each in leaves_of(statement.value.expr)])
+        value = ArrayValue(statement.value.scalar, phantom(shape, statement.value.dtype.numpy))
+        if isinstance(statement, Write):
+            buffer = self.buffer(statement.buffer)
+            part = _view(buffer.phantom, statement.steps)
+            return Write(buffer, statement.steps, part, value, statement.version)
+        kept = shape
+        if isinstance(statement, Total):
+            kept = tuple(1 if axis in statement.axes else extent for axis, extent in enumerate(shape))
+        buffer = replace(statement.buffer, phantom=phantom(kept, statement.buffer.dtype.numpy))
+        self.buffers[statement.buffer] = buffer
+        if isinstance(statement, Define):
+            return Define(buffer, value)
+        return Total(buffer, statement.op, value, statement.axes)
+
+    def _group(self, group: Group) -> Group:
+        """The same kernel. Raises OtherShapesError if its statements are no longer about the same elements."""
+        statements = [self.statements[each] for each in group.statements]
+        shape = extents_of(statements[0])
+        if group.kinds[group.statements[0]] == "totals" and not isinstance(statements[0], Total):
+            raise OtherShapesError
+        made = replace(
+            group, shape=shape, statements=statements, defined={}, arrays=set(), depths={},
+            exprs=dict(zip(statements, map(group.exprs.__getitem__, group.statements), strict=True)),
+            kinds=dict(zip(statements, map(group.kinds.__getitem__, group.statements), strict=True)),
+        )  # fmt: skip
+        if any(made.kind_of(each) != made.kinds[each] for each in statements):
+            raise OtherShapesError
+        return made
+
+
+def _view(array: Array, steps: Sequence[Any]) -> Array:
+    for step in steps:
+        array = step(array)
+    return array

@@ -1,0 +1,190 @@
+"""A fused function called with many shapes gives what NumPy gives for each, whichever plan it reuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fusec
+
+
+def chain(x, y):
+    return np.where(x > y, x * 2, y) + np.abs(x)
+
+
+def inner(x, y):
+    return (x[1:-1] + y[:-2]) * x[2:]
+
+
+def first_five(x, y):
+    return x[:5] + y[:5] * 2
+
+
+def last_two(x, y):
+    return x[-2:] - y[:-1][-1:]
+
+
+def ends(x, y):
+    return x[0] + y[-1], x[..., 0]
+
+
+def turned(x, y):
+    return x[::-1] + y.T.T, np.flip(x) * 2
+
+
+def centred(x, y):
+    return x - y.mean(), x.sum() / 3
+
+
+def rows(x, y):
+    return x - x.max(axis=-1, keepdims=True) + y.sum(axis=-1, keepdims=True)
+
+
+def moments(x, y):
+    return x.mean(axis=0), y.var(axis=0), x.std()
+
+
+def by_size(x, y):
+    return x / x.shape[0] + (x.shape[-1] - 1) * 0.5 + y * x.size
+
+
+def in_place(x, y):
+    x[1:] += y[:-1]
+    x *= 2
+    return x.sum()
+
+
+def first_five_in_place(x, y):
+    x[:5] = y[:5] + 1
+    return x + 1
+
+
+def swapped(x, y):
+    x[...] = y + 1
+    y[...] = x * 2
+
+
+def of_zeros(x, y):
+    return np.zeros_like(x) + y, x * 0 + 5
+
+
+def flattened(x, y):
+    return (x + 1).reshape(-1) * 2 + y.ravel()
+
+
+def joined(x, y):
+    return np.concatenate([x, y * 2]) + 1
+
+
+def staged(x, y):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) * y
+
+
+def branching(x, y):
+    return x * 2 if len(x) > 3 else y * 3
+
+
+def offset(x, y):
+    return x + np.arange(len(x), dtype=x.dtype), y
+
+
+def literal(x, y):
+    return x + np.array([1.0, 2.0, 3.0]), y
+
+
+def of_three(x, y):
+    return x + np.zeros(3), y
+
+
+FUNCTIONS = (
+    chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
+    swapped, of_zeros, flattened, joined, staged, branching, offset, literal, of_three,
+)  # fmt: skip
+EXTENTS = st.integers(0, 7)
+ONE = st.tuples(EXTENTS)
+TWO = st.tuples(EXTENTS, EXTENTS)
+CALLS = [st.lists(st.tuples(each, each), min_size=3, max_size=8) for each in (ONE, TWO)]
+
+
+def outcome(function, arrays):
+    """The results and what the arguments hold then, or the error."""
+    try:
+        found = function(*arrays)
+    except (ValueError, IndexError, TypeError, ZeroDivisionError) as problem:
+        return type(problem).__mro__[-4:], None
+    return found, arrays
+
+
+def assert_same(found, wanted):
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+    elif isinstance(wanted, (np.ndarray, np.generic)):
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=12, deadline=None)
+@given(st.one_of(CALLS), st.booleans(), st.integers(0, 99))
+def test_every_call_of_a_fused_function_is_as_numpy_has_it(function, shapes, alike, seed):
+    fused = fusec.fuse(function)
+    rng = np.random.default_rng(seed)
+    for one, other in shapes:
+        arrays = [rng.normal(size=shape) for shape in (one, one if alike else other)]
+        mine = [each.copy() for each in arrays]
+        wanted, after = outcome(function, arrays)
+        found, mine_after = outcome(fused, mine)
+        if after is None:
+            assert mine_after is None, f"NumPy refuses {one}, {other}"
+            continue
+        assert mine_after is not None, f"NumPy takes {one}, {other}: {found}"
+        assert_same(found, wanted)
+        assert_same(tuple(mine_after), tuple(after))
+
+
+def compiled_by(fused, monkeypatch, shapes):
+    """How often a function is traced for shapes."""
+    from fusec.fusion.fuse import Fused
+
+    traced = []
+    made = Fused._made
+    monkeypatch.setattr(Fused, "_made", lambda self, found: (traced.append(1), made(self, found))[1])
+    for shape in shapes:
+        x = np.ones(shape)
+        fused(x, x + 1)
+    return len(traced)
+
+
+@pytest.mark.parametrize("function", [chain, inner, turned, centred, rows, staged, swapped, in_place])
+def test_a_known_function_is_not_traced_again_for_other_extents(function, monkeypatch):
+    fused = fusec.fuse(function)
+    assert compiled_by(fused, monkeypatch, [(5, 6), (7, 9), (100, 3), (4, 8)]) == 1
+    assert compiled_by(fused, monkeypatch, [(6, 6)]) == 1  # equal extents are another kind
+
+
+@pytest.mark.parametrize("function", [first_five, last_two, by_size, flattened, branching, ends])
+def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
+    assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3
+
+
+def test_extents_are_numbers_that_kernels_take(tmp_path, monkeypatch):
+    from fusec.compiler import pipeline
+
+    made = []
+    compiled = pipeline.machine_code
+    monkeypatch.setattr(pipeline, "machine_code", lambda *args: (made.append(args[0]), compiled(*args))[1])
+    fused = fusec.fuse(lambda x: (x / x.shape[0] + (x.shape[0] - 1) * 0.5 + x.sum() / x.size, x.shape, x.size + 1))
+    names = set()
+    for n in (5, 6, 7, 1000):
+        x = np.arange(n, dtype=float)
+        found, shape, size = fused(x)
+        np.testing.assert_array_equal(found, x / n + (n - 1) * 0.5 + x.sum() / n)
+        assert (shape, size, type(shape[0]), type(size)) == ((n,), n + 1, int, int)
+        names |= set(made)
+        made.clear()
+        if n == 6:
+            known = set(names)
+    assert names == known
