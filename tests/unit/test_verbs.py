@@ -425,6 +425,13 @@ def test_explain_says_which_plan_of_how_many_a_call_takes() -> None:
     assert plans == ["1 of 1", "2 of 2", "1 of 2"]
 
 
+def test_calls_that_a_native_entry_answers_add_no_plan() -> None:
+    kernel = fusec.ElementwiseKernel("T x", "T y", "y = x + 2")
+    for n in (3, 3, 3, 4, 5, 6):
+        kernel(np.ones(n))
+    assert [dict(fusec.explain(kernel, np.ones(n)).lines)["plan"] for n in (3, 6)] == ["1 of 1", "2 of 2"]
+
+
 def test_what_is_explained_changes_nothing() -> None:
     total = 0.0
 
