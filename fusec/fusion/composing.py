@@ -54,8 +54,10 @@ class OutputNotes(Notes):
         return self.made[-1]
 
 
-def compose(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any]:
-    """The result of a function of fusec for traced arguments, in a tuple."""
+def compose(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any] | None:
+    """The result of a function of fusec for traced arguments, in a tuple; None for fused ones, which are traced."""
+    if getattr(function, "__module__", "") == "fusec.fusion.fuse":
+        return None
     return (_Composed(function, args, options).result(),)
 
 

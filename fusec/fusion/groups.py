@@ -26,7 +26,7 @@ from fusec.fusion.trace_values import (
     replaced,
 )
 from fusec.ir.expr import Expr, apply
-from fusec.ir.graph import Input, Position, Reduce, Taken, TotalInput
+from fusec.ir.graph import SPREAD, Input, Position, Reduce, Spread, Taken, TotalInput
 
 Shape = tuple[int, ...]
 Kind = Literal["elements", "totals"]
@@ -146,7 +146,7 @@ class Group:
         expr = replaced(statement.value.expr, known)
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
-            expr = Reduce(statement.op, expr, carrier(dtype))
+            expr = (Spread if statement.op == SPREAD else Reduce)(statement.op, expr, carrier(dtype))
         kind = self.kind_of(statement)
         assert kind is not None, "it was asked whether it can join"
         self.statements.append(statement)

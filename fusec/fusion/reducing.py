@@ -19,8 +19,9 @@ from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, common_phantom, constant, here, rounded_to
 from fusec.fusion.trace_values import ArrayValue, Total, ViewOf, leaves_of
 from fusec.ir.expr import apply, const
+from fusec.ir.graph import SPREAD
 from fusec.library.dtype_rules import WIDE
-from fusec.library.moments import over, square
+from fusec.math.moments import over, square
 from fusec.math.value import Term
 
 Tracer = tracers.Tracer
@@ -56,7 +57,9 @@ def totals(
     buffers = [trace.leaves[each].buffer for each in leaves_of(value.expr)]
     if all(each is None for each in buffers):
         value = trace.settled(value)
-    held = ArrayValue(Scalar(result, converted(value.expr, carrier(result))), value.phantom)
+    held = value
+    if op != SPREAD:
+        held = ArrayValue(Scalar(result, converted(value.expr, carrier(result))), value.phantom)
     buffer = trace.temporary(seen, result)
     trace.statements.append(Total(buffer, op, held, axes))
     return trace.leaf(buffer, (), buffer.phantom)
@@ -263,6 +266,19 @@ def nanmean(
     return mean(x, axis, dtype, out, keepdims, where=np.logical_and(where, ~np.isnan(x)))
 
 
+def _squares(
+    trace: Trace, value: ArrayValue, axes: tuple[int, ...], mask: ArrayValue | None, result: DType
+) -> tuple[ArrayValue, ArrayValue]:
+    """The sum of squared distances from the mean, and the count."""
+    middle, count = _mean_of(trace, value, axes, mask, result)
+    real = real_type(compute_type(result))
+    value, middle = trace.ready([value, middle])
+    far = apply("subtract", _computed(value, result).expr, middle.expr)
+    squares = trace.combined(Scalar(real, square(Term(far)).expr), [value, middle])
+    squares = _masked(trace, squares, mask, constant(0, real))
+    return totals(trace, "add", squares, axes, real, constant(0, real)), count
+
+
 def var(
     x: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
     where: Any = True, mean: Any = None, correction: Any = None, root: bool = False,
@@ -271,13 +287,12 @@ def var(
     del mean
     trace, value, axes, mask = _prepared(x, axis, where)
     result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
-    middle, count = _mean_of(trace, value, axes, mask, result)
     real = real_type(compute_type(result))
-    value, middle = trace.ready([value, middle])
-    far = apply("subtract", _computed(value, result).expr, middle.expr)
-    squares = trace.combined(Scalar(real, square(Term(far)).expr), [value, middle])
-    squares = _masked(trace, squares, mask, constant(0, real))
-    total = totals(trace, "add", squares, axes, real, constant(0, real))
+    if mask is None and product(value.shape[axis] for axis in axes) > 1:
+        count = _counted(trace, value, axes, mask, real)
+        total = totals(trace, SPREAD, _computed(value, result), axes, real, constant(0, real))
+    else:
+        total, count = _squares(trace, value, axes, mask, result)
     free = trace.combined(Scalar(real, apply("subtract", count.expr, const(ddof, real))), [count])
     free = ArrayValue(Scalar(real, apply("maximum", free.expr, const(0, real))), free.phantom)
     found = _over(trace, total, free)

@@ -20,8 +20,9 @@ SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum":
 def _scanned(name: str, x: Any, **options: Any) -> Any:
     """What fusec's function of a name makes."""
     given = {key: each for key, each in options.items() if each is not None}
-    (found,) = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
-    return found
+    found = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
+    assert found is not None, "it is a function of fusec"
+    return found[0]
 
 
 def _along(name: str, start: int | None = None) -> Callable[..., Any]:

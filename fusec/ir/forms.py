@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import IRNode, Lookup
-from fusec.ir.graph import Count, Neighbour, Position, Reduce, Taken
+from fusec.ir.graph import Count, Neighbour, Position, Reduce, Spread, Taken
 
 FORMS: dict[type[IRNode], str] = {
     ir.Declare: "let {name}: {type}| = {value}",
@@ -35,6 +35,7 @@ FORMS: dict[type[IRNode], str] = {
     ir.Make: "make {type}({fields})",
     Lookup: "lookup({index}, {values})",
     Reduce: "reduce {op}({value})",
+    Spread: "moment {op}({value})",
     Count: "count()",
     Position: "position({axis})",
     Neighbour: "neighbour({axis}, {offset}, {mode}, {more})",

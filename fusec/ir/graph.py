@@ -38,6 +38,20 @@ class Reduce(Expr):
     type: DType
 
 
+SPREAD = "spread"
+
+
+class Spread(Reduce):
+    """The sum of the squared distances of a value's elements from their mean; real, of complex values too.
+
+    op: SPREAD. It is found in one pass over memory, or in two over rows in cache.
+    """
+
+    op: str
+    value: Expr
+    type: DType
+
+
 class Count(Expr):
     """The number of elements that a Reduce combines; int64."""
 

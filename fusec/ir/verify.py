@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType, real_type
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
-from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
-from fusec.ir.graph import Count, Input, KernelGraph, Neighbour, Position, Reduce, Taken
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
+from fusec.ir.graph import Count, Input, KernelGraph, Neighbour, Position, Reduce, Spread, Taken
 from fusec.ir.walk import inner_first, operands
 
 EXPRESSION_DEPTH = 200
@@ -69,6 +69,8 @@ def _check_graph_node(value: Expr, inputs: frozenset[Input]) -> None:
             _check_apply(value, primitive=False)
         case Lookup():
             _check_lookup(value)
+        case Spread(_, operand, dtype):
+            _require(real_type(scalar_type(operand)) == dtype, f"a {dtype} spread of {type_of(operand)}")
         case Reduce(op, operand, dtype):
             _require(type_of(operand) == dtype, f"a {dtype} reduced from {type_of(operand)}")
             _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")

@@ -18,48 +18,16 @@ from fusec.ir.expr import const
 from fusec.ir.loops import Declare, Local, Stmt
 from fusec.ir.reductions import COVERED
 from fusec.library.formula import REST, Fields, Formula, Lowered, combining, parts_named, reduction_of, stage_of
-from fusec.math.value import Term, make_complex, sqrt, unary, where
+from fusec.math.moments import over, square, together
+from fusec.math.value import Term, sqrt, unary, where
 
 
 def _summed(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
     return [a[name] + b[name] for name in a]
 
 
-def over(value: Term, by: Term) -> Term:
-    """A real or complex value divided by a real one."""
-    return make_complex(value.real / by, value.imag / by) if value.dtype.is_complex else value / by
-
-
-def _times(value: Term, by: Term) -> Term:
-    return make_complex(value.real * by, value.imag * by) if value.dtype.is_complex else value * by
-
-
-def square(value: Term) -> Term:
-    """The squared distance from 0."""
-    if value.dtype.is_complex:
-        return value.real * value.real + value.imag * value.imag
-    return value * value
-
-
 def _named(name: str, value: Term) -> tuple[Stmt, Term]:
     return Declare(name, value.dtype, value.expr), Term(Local(name, value.dtype))
-
-
-def _chan(a: Mapping[str, Term], b: Mapping[str, Term]) -> Sequence[Term]:
-    """Count, mean and sum of squared deviations of two sets of elements together."""
-    n = a["n"] + b["n"]
-    share = b["n"] / where(n.eq(0), 1.0, n)
-    delta = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
-    step = _times(delta, share) + a["rest"]
-    mean, rest = _exact_sum(a["mean"], step)
-    return [n, mean, rest, (a["square"] + b["square"]) + square(delta) * (a["n"] * share)]
-
-
-def _exact_sum(x: Term, y: Term) -> tuple[Term, Term]:
-    """A sum and what rounding has taken from it (Knuth, The Art of Computer Programming 2, 4.2.2)."""
-    total = x + y
-    shadow = total - x
-    return total, (x - (total - shadow)) + (y - shadow)
 
 
 def variance(formula: Formula, squares: Term, count: Term) -> Term:
@@ -79,7 +47,7 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     functions = (
         combining(f"{formula.name}_sum", sums, _summed),
         combining(f"{formula.name}_rest", rest, _summed),
-        combining(formula.name, moments, _chan),
+        combining(formula.name, moments, together),
     )
     first = [formula.chosen(x, nothing)]
     found = parts_named("first", sums)

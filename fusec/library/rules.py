@@ -11,7 +11,8 @@ from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
 from fusec.library.argextrema import end_of, place
 from fusec.library.formula import REST, Formula, FormulaPart, Lowered, Rule, one_walk
-from fusec.library.moments import logsumexp, over, spread, square, variance
+from fusec.library.moments import logsumexp, spread, variance
+from fusec.math.moments import over, square
 from fusec.math.value import Term, sqrt, unary
 
 Build = Callable[[Formula, Sequence[int]], Lowered]

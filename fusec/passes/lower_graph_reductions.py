@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Struct, apply, scalar_type
-from fusec.ir.graph import Count, Input, KernelGraph, Reduce, TotalInput
+from fusec.ir.graph import Count, Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, inner_first, rewriter
+from fusec.passes.spreads import ChunkSpread, combining, second_walk, sum_of, without_spreads
 
 EXPENSIVE = 1  # functions in a value from which on it is stored rather than computed again
 
@@ -22,7 +25,12 @@ def lower_graph_reductions(graph: KernelGraph, scalars: frozenset[str] = frozens
     Requires: an output depends on a Reduce; what reads a TotalInput is made of totals. Ensures: if no reduction depends
     on another and all outputs are totals, chunks combine (`ReductionIR.total`); else every row is one chunk.
     """
-    return _Staging(graph, scalars).reduction()
+    staging = _Staging(graph, scalars)
+    if any(isinstance(each, Spread) for level in staging.levels for each in level):
+        if len(staging.levels) == 1 and not staging.elements:
+            return staging.in_one_pass()
+        staging = _Staging(without_spreads(graph), scalars)
+    return staging.reduction()
 
 
 def elements_of(graph: KernelGraph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -110,6 +118,52 @@ class _Staging:
         loads = self._loads([value for _, value in self.totals])
         stores = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
         return ReductionIR(self.graph.name, self._params(), tuple(stages), total, (*loads, *stores), tuple(functions))
+
+    def in_one_pass(self) -> ReductionIR:
+        """Totals alone, with spreads among them: chunks are walked twice, and combine."""
+        (level,) = self.levels
+        plain = [each for each in level if not isinstance(each, Spread)]
+        sums = list(dict.fromkeys([*plain, *(sum_of(each) for each in level if isinstance(each, Spread))]))
+        held, combine = self._accumulator(sums, 0)
+        values = [each.value for each in sums]
+        body, lowered = self._loads(values), tuple(map(self._lowered, values))
+        whole = lowered[0] if len(sums) == 1 else ir.Make(lowered, _struct(held))
+        locals_: dict[Expr, Expr] = {
+            each: ir.Local(name, dtype) for each, (name, dtype) in zip(sums, held.parts, strict=True)
+        }
+        wanted = (each for each in level if isinstance(each, Spread))
+        spreads = [ChunkSpread(each, at, locals_[sum_of(each)]) for at, each in enumerate(wanted)]
+        rests, add = second_walk(self.graph.name, spreads, [self._lowered(each.spread.value) for each in spreads])
+        then = tuple(stmt for each in spreads for stmt in each.declared())
+        stages = (
+            Stage(body, Accumulator(held.name, held.type, whole, combine.name), then),
+            Stage(self._loads([each.spread.value for each in spreads]), rests),
+        )
+        total, together = self._moments(plain, spreads, locals_, dict(zip(_names(rests), _locals(rests), strict=True)))
+        loads = self._loads([value for _, value in self.totals])
+        stores = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
+        functions = (combine, add, together)
+        return ReductionIR(self.graph.name, self._params(), stages, total, (*loads, *stores), functions)
+
+    def _moments(
+        self, plain: Sequence[Reduce], spreads: Sequence[ChunkSpread], sums: Mapping[Expr, Expr],
+        rests: Mapping[str, Expr],
+    ) -> tuple[Accumulator, ir.Function]:  # fmt: skip
+        """The total of chunks that have spreads, whose parts later text reads; and how two of them combine."""
+        own = tuple((f"v{at}", each.type) for at, each in enumerate(plain))
+        kind = Struct("Moments", (*own, *(field for each in spreads for field in each.fields)))
+        parts = [*(sums[each] for each in plain), *(part for each in spreads for part in each.parts(rests))]
+
+        def joined(a: Callable[[str, DType], Expr], b: Callable[[str, DType], Expr]) -> list[Expr]:
+            found: list[Expr] = [apply(each.op, a(*field), b(*field)) for each, field in zip(plain, own, strict=True)]
+            return [*found, *(part for each in spreads for part in each.combined(a, b))]
+
+        function = combining(f"{self.graph.name}_moments", kind, joined)
+        total = Accumulator("_all", kind, ir.Make(tuple(parts), kind), function.name)
+        known = dict(zip((name for name, _ in kind.fields), _locals(total), strict=True))
+        self.names |= {each: known[name] for each, (name, _) in zip(plain, own, strict=True)}
+        self.names |= {each.spread: known[f"square{each.number}"] for each in spreads}
+        return total, function
 
     # --- accumulators --------------------------------------------------------------------------------------------
 
@@ -239,6 +293,16 @@ class _Staging:
         ]
         counted = any(isinstance(part, Count) for _, value in self.graph.outputs for part in expressions([value]))
         return (*inputs, *outputs, *((ir.ScalarParam(REDUCED, INT64),) if counted else ()))
+
+
+def _names(accumulator: Accumulator) -> list[str]:
+    """The names of its fields."""
+    return [name for name, _ in _struct(accumulator).fields]
+
+
+def _locals(accumulator: Accumulator) -> list[Expr]:
+    """The locals that hold its parts afterwards."""
+    return [ir.Local(name, dtype) for name, dtype in accumulator.parts]
 
 
 def _struct(accumulator: Accumulator) -> Struct:

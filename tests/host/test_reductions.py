@@ -15,7 +15,7 @@ from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
 from fusec.ir.expr import apply
-from fusec.ir.graph import Input, KernelGraph, Reduce, TotalInput
+from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
 from fusec.library.graph_kernel import GraphKernel
 from tests.support import reduction_examples as examples
@@ -157,12 +157,14 @@ def calls_of_functions():
 def calls_with_neighbours():
     """Totals that meet arrays of their shape: where they are stored, and between the walks over a row."""
     x, beside = Input("x", FLOAT32), TotalInput("beside", FLOAT32)
-    total = Reduce("add", x, FLOAT32)
+    total, low = Reduce("add", x, FLOAT32), Reduce("minimum", x, FLOAT32)
     met = apply("add", beside, total)
     plain = GraphKernel(KernelGraph("met", (x, beside), (("z", met),))).whole(frozenset())
     far = apply("multiply", x, apply("exp", met))
     outputs = (("y", far), ("most", Reduce("maximum", far, FLOAT32)), ("z", apply("maximum", met, beside)))
     staged = GraphKernel(KernelGraph("staged", (x, beside), outputs)).whole(frozenset())
+    sizes = (("var", Spread("spread", x, FLOAT32)), ("sum", apply("add", total, beside)), ("most", low))
+    spread = GraphKernel(KernelGraph("moments", (x, beside), sizes)).whole(frozenset())
     rows, columns = random("float32", 3, 150), random("float32", 50, 6)
     across = random("float32", 2, 6)[:1, ::2].T
     return [
@@ -170,6 +172,7 @@ def calls_with_neighbours():
         called(plain, columns, across[0] + columns[:1], axis=0), called(plain, rows, across[:1, :1], axis=None),
         called(plain, random("float32", 100, 6), columns[:1], axis=0),
         called(staged, rows, across, axis=1), called(staged, columns, columns[1:2], axis=0),
+        called(spread, random("float32", 2, 9000), across[:2], axis=1), called(spread, columns, columns[1:2], axis=0),
     ]  # fmt: skip
 
 

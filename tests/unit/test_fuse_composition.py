@@ -192,6 +192,19 @@ def test_errors_are_those_of_the_kernel():
         assert ours.value.code == theirs.value.code
 
 
+def test_fused_functions_that_are_refused_run_once():
+    runs = []
+
+    @fusec.fuse
+    def inner(x):
+        runs.append(1)
+        return x if x.sum() > 3 else -x
+
+    with pytest.raises(fusec.FusecTypeError, match="F280"):
+        fusec.fuse(lambda x: inner(x) + 1)(X)
+    assert len(runs) <= 1
+
+
 def test_arrays_of_numpy_are_not_written():
     with pytest.raises(fusec.FusecTypeError, match="outside of the trace"):
         fusec.fuse(lambda x: TRIPLE(x, x, np.eye(6, 7)[::-1].copy()))(X)

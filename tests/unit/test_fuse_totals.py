@@ -1,5 +1,7 @@
 """Totals under fuse meet arrays of their shape in one kernel, for every layout and size, and in place."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -171,6 +173,51 @@ def test_places_go_where_out_says_and_fail_as_numpys_do():
             function(x, out)
         with pytest.raises(kind):
             fusec.fuse(function)(x, out)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((30000,), 0), ((3, 9000), 1), ((300, 5), 0), ((4, 5, 60, 7), (0, 2, 3))])
+def test_mean_and_variance_are_one_pass_over_memory(shape, axis):
+    def moments(x):
+        return x.mean(axis), x.var(axis, ddof=1), x.max(axis).real, x.std(axis) + x.mean(axis)
+
+    fast = fusec.fuse(moments)
+    base = np.random.default_rng(0).normal(1e3, 2, size=shape)
+    for x in (base, base.astype("f4")) if shape == (300, 5) else (base,):
+        for ours, theirs in zip(fast(x), moments(x), strict=True):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4 if x.dtype == "f4" else 1e-11)
+    assert kernels(fast, base) == 2  # the second combines chunks
+
+
+@pytest.mark.parametrize("dtype", ["?", "f2", "F"])
+def test_variances_of_every_kind(dtype):
+    x = integers(70, 3).astype(dtype)
+    found, expected = fusec.fuse(lambda x: x.var(0))(x), x.var(0)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "f2" else 1e-5)
+    if dtype == "F":
+        x[4, 1] = np.inf
+        assert np.isnan(fusec.fuse(lambda x: x.var(0))(x)).tolist() == [False, True, False]
+
+
+def test_spreads_of_rows_in_cache_and_their_texts():
+    fast = fusec.fuse(lambda x: ((x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), x.var(1)))
+    x = np.random.default_rng(0).normal(size=(6, 80))
+    for ours, theirs in zip(fast(x), ((x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), x.var(1)), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    assert kernels(fast, x) == 1
+    one = fusec.fuse(lambda x: (x.var(1), x.sum(1)))
+    one(x)
+    ((plan,),) = one._plans.values()
+    (step,) = plan.steps
+    along = Along(1, keepdims=True)
+    for given in (x, x.repeat(100, 1)):
+        args = tuple(80.0 if param.name == "s0" else given for param in step.kernel.in_params)
+        found, same = (run(args, None, along) for run in (step.kernel.run, partial(interpreted, step.kernel)))
+        assert [each.tobytes() for each in found] == [each.tobytes() for each in same]
+    graph = step.kernel.definition.graph
+    assert parse_graph(step.kernel.definition.text) == graph
+    assert fusec.fuse(lambda x: x.var(1))(x[:, :1]).tolist() == [0.0] * 6
 
 
 def test_totals_of_nothing_meet_arrays():
