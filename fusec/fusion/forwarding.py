@@ -38,6 +38,7 @@ from fusec.ir.expr import Apply, Expr, const, scalar_type
 from fusec.ir.graph import Neighbour, Position, Taken
 from fusec.ir.walk import inner_first
 
+MAX_PARTS = 128  # of one value, which is as much as others cost to go through
 MOST = 2  # how often a cheap value is computed for an element
 
 
@@ -139,6 +140,9 @@ class _Forwarding:
 
     def _replace(self, readers: list[Computation], known: dict[Expr, Expr]) -> bool:
         """Have statements compute values; False if these would become too large."""
+        more = sum(len(parts_of(value)) for value in set(known.values()))
+        if any(len(parts_of(each.value.expr)) + more > MAX_PARTS for each in readers):
+            return False
         found = [(each, replaced(each.value.expr, dict(known))) for each in readers]
         if any(len(leaves_of(expr)) > MAX_LEAVES or depth_of(expr) > MAX_DEPTH for _, expr in found):
             return False
