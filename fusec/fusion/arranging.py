@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
+from fusec.fusion.creation import array
 from fusec.fusion.reducing import REDUCTIONS, normalised
 from fusec.fusion.routines import concatenate, reshaped, trace_of, traced, where
 from fusec.fusion.tables import FUNCTIONS, METHODS
@@ -79,6 +80,45 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False) -> None:
 def _diagonal(found: Any) -> Any:
     """The diagonal of an array of any number of axes; it can be written."""
     return np.lib.stride_tricks.as_strided(found, (min(found.shape),), (sum(found.strides),))
+
+
+# --- inserting -------------------------------------------------------------------------------------------------------
+
+
+def _picked(x: Any, places: Any, axis: int) -> Any:
+    """The elements at known places along an axis, as runs of neighbours."""
+    ends = np.flatnonzero(np.diff(places) != 1) + 1
+    runs = [run for run in np.split(places, ends) if len(run)]
+    parts = [x[_along(axis, slice(int(run[0]), int(run[-1]) + 1))] for run in runs]
+    return concatenate(parts, axis) if parts else x[_along(axis, slice(0, 0))].copy()
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """np.delete; what is deleted is known."""
+    arr = traced(arr, trace_of(arr, obj))
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    (axis,) = normalised(axis, arr.ndim)
+    return _picked(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """np.insert; the places are known."""
+    trace = trace_of(arr, obj, values)
+    arr, values = traced(arr, trace), traced(values, trace)
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    (axis,) = normalised(axis, arr.ndim)
+    values = array(values, arr.dtype, ndmin=arr.ndim, copy=None)
+    example, length = np.broadcast_to(np.empty(()), values.shape), arr.shape[axis]
+    shape = np.insert(np.broadcast_to(np.empty(()), arr.shape), obj, example, axis).shape
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        values = np.moveaxis(values, 0, axis)
+    more = shape[axis] - length
+    values = np.broadcast_to(values, (*shape[:axis], more, *shape[axis + 1 :]))
+    new = np.arange(length, length + more)
+    places = np.insert(np.arange(length), obj, new if more != 1 else new[0])
+    return _picked(concatenate([arr, values], axis), places, axis)
 
 
 # --- choosing --------------------------------------------------------------------------------------------------------
@@ -184,8 +224,8 @@ def linspace(
 
 FUNCTIONS.update(
     {
-        "repeat": repeat, "diagflat": diagflat, "fill_diagonal": fill_diagonal, "putmask": putmask, "place": place,
-        "choose": choose, "piecewise": piecewise, "linspace": linspace,
+        "repeat": repeat, "delete": delete, "insert": insert, "diagflat": diagflat, "fill_diagonal": fill_diagonal,
+        "putmask": putmask, "place": place, "choose": choose, "piecewise": piecewise, "linspace": linspace,
     }
 )  # fmt: skip
 METHODS.update({"repeat": repeat, "trace": trace_method, "choose": choose})

@@ -317,7 +317,7 @@ class EvaluateVerbs(KernelCaller):
 
 
 def _taken(
-    ex: object, local_dict: Names | None = None, global_dict: Names | None = None, out: object = None,
+    ex: object = None, local_dict: Names | None = None, global_dict: Names | None = None, out: object = None,
     order: Order = "K", casting: Casting = "same_kind", **options: object,
 ) -> tuple[ExpressionKernel, tuple[object, ...], dict[str, Any]]:  # fmt: skip
     """The arguments of `evaluate`: the text, values of its names, and the rest."""

@@ -14,10 +14,11 @@ import numpy as np
 from fusec.fusion.tables import CREATION, FUNCTIONS, METHODS
 
 NAMES = (
-    "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag diff"
-    " dsplit dstack ediff1d gradient hsplit hstack isclose iscomplex isneginf isposinf isreal kron logspace meshgrid"
-    " nan_to_num polyadd polyder polyint polysub polyval resize select split tile trace trapezoid tril triu"
-    " unstack vsplit vstack"
+    "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag"
+    " diag_indices_from diff dsplit dstack ediff1d geomspace gradient hsplit hstack isclose iscomplex isneginf"
+    " isposinf isreal ix_ kron logspace meshgrid nan_to_num nanargmax nanargmin polyadd polyder polyint polysub"
+    " polyval resize select split tile trace trapezoid tril tril_indices_from triu triu_indices_from unstack unwrap"
+    " vander vsplit vstack"
 ).split()
 
 
@@ -73,5 +74,8 @@ def _known_to_hold(test: Any) -> bool:
     return found is not NotImplemented and bool(found)
 
 
-INSTEAD: dict[str, dict[str, Any]] = {"average": {"any": _known_to_hold}}
-FUNCTIONS.update({name: on_traced(getattr(np, name), INSTEAD.get(name, {})) for name in NAMES})
+RAISING = ("average", "geomspace", "nanargmax", "nanargmin")
+FUNCTIONS.update(
+    {name: on_traced(getattr(np, name), {"any": _known_to_hold} if name in RAISING else {}) for name in NAMES}
+)
+CREATION[np.require] = on_traced(np.require, {})

@@ -215,6 +215,27 @@ def _truth(op: str) -> Callable[..., Any]:
     return reduce
 
 
+def _bitwise(op: str, *, is_truth: bool = False) -> Callable[..., Any]:
+    """The method reduce of a ufunc of bits, or of np.logical_xor."""
+
+    def reduce(
+        x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        trace, value, axes, mask = _prepared(x, axis, where)
+        if is_truth:
+            value = ArrayValue(Scalar(BOOL, condition(value.scalar)), value.phantom)
+        elif value.dtype.kind in ("float", "complex"):
+            getattr(np, op).reduce(np.empty(1, value.dtype.numpy))  # NumPy's error
+        result = value.dtype if dtype is None else elementwise.known_dtype(dtype)
+        identity = constant(np.array(-1 if op == "bitwise_and" else 0).astype(result.numpy), result)
+        value = _masked(trace, trace.adapted(value, result), mask, identity)
+        found = totals(trace, op, value, axes, result, identity)
+        return _finished(trace, _started(trace, op, found, _initial(trace, initial, result)), axes, keepdims, out)
+
+    return reduce
+
+
 def _floating(value: ArrayValue, dtype: Any) -> DType:
     if dtype is not None:
         return elementwise.known_dtype(dtype)
@@ -326,4 +347,11 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "std": std, "ptp": ptp, "count_nonzero": count_nonzero,
 }  # fmt: skip
 FUNCTIONS.update(REDUCTIONS)
+METHODS.update(
+    {
+        **{f"_{name}": _bitwise(name) for name in ("bitwise_or", "bitwise_and", "bitwise_xor")},
+        "_logical_xor": _bitwise("bitwise_xor", is_truth=True), "_fmax": REDUCTIONS["nanmax"],
+        "_fmin": REDUCTIONS["nanmin"],
+    }
+)  # fmt: skip
 METHODS.update({name: REDUCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")})

@@ -99,7 +99,9 @@ def _bits(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
         a = traced(a, trace_of(a))
         options = {"bitorder": bitorder} if count is None else {"bitorder": bitorder, "count": count}
-        return of_axis(reshaped(a, -1) if axis is None else a, axis=-1 if axis is None else axis, **options)
+        if axis is None or not a.ndim:
+            a, axis = reshaped(a, -1), -1
+        return of_axis(a, axis=axis, **options)
 
     return call
 

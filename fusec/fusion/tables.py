@@ -23,16 +23,38 @@ ANY_EXTENTS = frozenset(
 )
 """Functions and methods that do the same for arrays of all extents but 0 and 1; others look at extents."""
 
-INSTEAD: dict[str, str] = {
+_CURES = {
+    "nonzero flatnonzero argwhere extract compress":
+        "how many there are depends on values: keep the mask for np.where(mask, x, y), x.sum(where=mask), x[mask] = y",
+    "unique unique_all unique_counts unique_inverse unique_values":
+        "how many there are depends on values: sort, and compare neighbours: s = np.sort(x); s[1:] != s[:-1]",
+    "intersect1d setdiff1d setxor1d union1d":
+        "how many there are depends on values: np.isin(a, b) tells for each element",
+    "array2string array_repr array_str save savetxt savez savez_compressed dump dumps tobytes tofile trim_zeros polydiv"
+    " roots histogram2d histogramdd":
+        "return the array, and call it on the result",
+    "shares_memory may_share_memory base ctypes data einsum_path": "ask before the fused function",
+    "byteswap getfield setfield setflags to_device": "do it before the fused function",
+    "apply_along_axis": "pass axis= to functions that take it, or compute with whole arrays",
+    "histogram_bin_edges": "write np.linspace(x.min(), x.max(), bins + 1)",
+    "min_scalar_type": "x.dtype is known",
+    "poly": "multiply the factors with np.convolve",
+    "polymul": "write np.convolve(a, b)",
+    "polyfit": "write np.linalg.pinv(np.vander(x, n)) @ y",
+    "put": "write x.flat[i] = value",
+    "put_along_axis": "compare the indices: np.where(np.arange(n) == i, value, x)",
+    "real_if_close": "its dtype depends on values: write z.real",
+    "ravel_multi_index": "write i * columns + j",
+    "unravel_index": "write np.divmod(i, columns)",
     "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
-    **dict.fromkeys(("take", "take_along_axis"), "index with slices, or use fusec.kernel"),
-    **dict.fromkeys(("eig", "eigvals"), "its dtype depends on values: np.linalg.eigh suits symmetric matrices"),
-}
+    "take take_along_axis": "index with slices, or use fusec.kernel",
+    "eig eigvals": "its dtype depends on values: np.linalg.eigh suits symmetric matrices",
+}  # fmt: skip
+INSTEAD = {name: cure for names, cure in _CURES.items() for name in names.split()}
 """What to write for functions of NumPy that cannot be fused."""
 
 
 def cure_for(name: str, known: Iterable[str] = FUNCTIONS) -> str:
     """What to write instead of a function that cannot be fused: its replacement, or the most similar known name."""
-    instead = INSTEAD.get(name, "").format(name=name)
-    return instead or did_you_mean(name, known) or "call it before or after; docs/fuse.md lists what is fused"
+    return INSTEAD.get(name) or did_you_mean(name, known) or "call it before or after; docs/fuse.md lists what is fused"

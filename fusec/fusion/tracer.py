@@ -391,6 +391,8 @@ def _basic(index: Any) -> tuple[Any, ...]:
         if each is None or isinstance(each, (slice, EllipsisType)):
             found.append(each)
         elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (isinstance(each, Tracer) and each.ndim):
+            if getattr(each, "dtype", None) == np.bool_:
+                raise NotFusable("the part of an array that a mask picks", cure_for("nonzero")).at(here())
             cure = "indices are integers, slices, None and ...; choose by a mask with xp.where"
             raise NotFusable("indexing by an array or a list", cure).at(here())
         else:

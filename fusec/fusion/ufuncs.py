@@ -15,16 +15,18 @@ from fusec.fusion.trace_values import ArrayValue, laid_out
 
 REDUCES = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
+    **{name: f"_{name}" for name in ("bitwise_or", "bitwise_and", "bitwise_xor", "logical_xor", "fmax", "fmin")},
 }  # fmt: skip
 
 
 def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """The result of a ufunc. Raises NotFusable and NumPy's errors."""
+    given = {"axis": options["axis"]} if "axis" in options else {} if len(args) > 1 else {"axis": 0}
     options = {name: value for name, value in options.items() if value is not None}
     if method == "reduce" and ufunc.__name__ in REDUCES:
         if isinstance(options.get("out"), tuple):
             (options["out"],) = options["out"]
-        return METHODS[REDUCES[ufunc.__name__]](*args, **{"axis": 0, **options})
+        return METHODS[REDUCES[ufunc.__name__]](*args, **options | given)
     if method == "__call__" and ufunc.signature is not None:
         return METHODS["_product"](ufunc, args, options)
     if method == "outer":

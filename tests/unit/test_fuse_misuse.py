@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.fusion.tables import FUNCTIONS, INSTEAD, METHODS
 
 X = np.ones((3, 4))
 
@@ -89,3 +90,46 @@ def test_functions_that_wrap_kernels_are_fused() -> None:
         return np.sum(x)
 
     assert total(X) == fusec.fuse(fusec.fuse(lambda x: x.sum()))(X) == X.sum()
+
+
+OF_VALUES = {
+    "np.where(mask, x, y), x.sum(where=mask)": (
+        lambda x: np.nonzero(x), lambda x: x.nonzero(), lambda x: np.flatnonzero(x), lambda x: np.argwhere(x),
+        lambda x: np.extract(x > 0, x), lambda x: np.compress(x[0] > 0, x), lambda x: x[x > 0],
+        lambda x: x[0, x[0] > 0],
+    ),
+    "s[1:] != s[:-1]": (lambda x: np.unique(x), lambda x: np.unique_counts(x), lambda x: np.unique_values(x)),
+    "np.isin(a, b)": (lambda x: np.union1d(x, x), lambda x: np.setdiff1d(x, x), lambda x: np.intersect1d(x, x)),
+    "xp.where(condition, a, b)": (
+        lambda x: x if x.any() else -x, lambda x: [each for each in x[0] if each > 0], lambda x: max(x[0]),
+        lambda x: 1 if np.allclose(x, x) else 2,
+    ),
+    "np.putmask": (lambda x: np.place(x, x > 0, [1, 2]),),
+    "mode='clip'": (lambda x: np.choose(x.astype(int), [x, x]),),
+    "np.where(condition, f(x), y)": (lambda x: np.piecewise(x, [x < 0], [np.abs]),),
+    "np.linalg.eigh": (lambda x: np.linalg.eig(x[:3, :3]),),
+    "write z.real": (lambda x: np.real_if_close(x),),
+    "return the array, and call it on the result": (lambda x: x.tobytes(), lambda x: np.array2string(x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cure", "function"), [(cure, function) for cure, functions in OF_VALUES.items() for function in functions]
+)
+def test_what_depends_on_values_names_the_nearest_replacement(cure: str, function: Callable[..., Any]) -> None:
+    with pytest.raises(fusec.FusecTypeError) as raised:
+        fusec.fuse(function)(X)
+    assert cure in raised.value.hint
+    assert raised.value.span is not None
+    assert "lambda x" in raised.value.span.text
+
+
+def test_no_hint_is_for_a_function_that_is_fused() -> None:
+    fusec.fuse(lambda x: x)(X)
+    assert not INSTEAD.keys() & (FUNCTIONS.keys() | METHODS.keys())
+
+
+def test_every_function_that_is_refused_has_a_hint_of_its_own() -> None:
+    names = {name for name, each in vars(np).items() if isinstance(each, type(np.sum)) and name[0] != "_"}
+    dates = {"busday_count", "busday_offset", "datetime_as_string", "is_busday"}
+    assert names - dates - FUNCTIONS.keys() - INSTEAD.keys() == set()

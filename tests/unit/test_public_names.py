@@ -1,7 +1,7 @@
 """What users see of the package and of kernels: names, and nothing that fusec keeps for itself."""
 
+import functools
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -132,7 +132,10 @@ def test_explain_refuses_what_is_no_kernel(thing: object) -> None:
         explain(thing, np.ones(3))
 
 
-@pytest.mark.parametrize("verb", [explain, fusec.simulate])
-def test_evaluate_is_refused_by_name_with_what_stands_for_it(verb: Callable[..., object]) -> None:
-    with pytest.raises(FusecTypeError, match=r"evaluate cannot be .*\n.*for an expression, make a fusec\.NumExpr"):
-        verb(fusec.evaluate)
+def test_verbs_of_evaluate_take_its_text() -> None:
+    x = np.ones(3)
+    assert explain(fusec.evaluate, "x + 1", {"x": x}).launches == 1
+    np.testing.assert_array_equal(fusec.simulate(fusec.evaluate)("x + 1"), x + 1)
+    for call in (fusec.simulate(fusec.evaluate), functools.partial(explain, fusec.evaluate)):
+        with pytest.raises(fusec.FusecError, match="must specify expression as a string"):
+            call()
