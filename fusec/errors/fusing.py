@@ -50,10 +50,11 @@ class ComplexIntoReal(UserError, code="F284", exception=FusecTypeError):
 class CallOnDevice(UserError, code="F286", exception=FusecTypeError):
     """A call of NumPy's, such as a product, between kernels that run on a device."""
 
-    message = "{name} runs on the CPU, and the arrays are on a device"
+    message = "{name} cannot be called on arrays on a device: {why}"
     label = "called here"
     hint = "split the function here: fuse what comes before and after, and call a library of the device between them"
     name: str
+    why: str
 
 
 class AltersOutside(UserError, code="F700", exception=FusecTypeError):

@@ -10,8 +10,7 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
-from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.slots import SlotView
+from fusec.fusion.slots import SlotView, fresh
 from fusec.fusion.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
 
@@ -34,6 +33,14 @@ class CallStep:
             frame[slot] = memory.view(frame, view)
         operands = [frame[slot] for slot in self.inputs]
         interceptor = present()
+        if not memory.is_host:
+            if interceptor is None or interceptor.runs:
+                made = memory.call(self, operands)
+            else:
+                made = [memory.new(fresh(*each)) for each in zip(self.outputs, self.call.buffers, strict=True)]
+            for slot, array in zip(self.outputs, made, strict=True):
+                frame[slot] = array
+            return
         if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
             results = self._results(operands)
         else:  # somebody only notes what would run
@@ -51,10 +58,6 @@ class CallStep:
             where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
             problem.add_note(f"raised by {self.call.name} in {where}")
             raise
-
-    def refuse_device(self) -> None:
-        """Raise CallOnDevice."""
-        raise CallOnDevice(self.call.name).at(self.call.place)
 
     def without_fast_path(self) -> CallStep:
         """The same step, which has none."""

@@ -17,6 +17,7 @@ from fusec.dispatch import host_axis
 from fusec.dispatch.interception import intercepted
 from fusec.dispatch.interpret import completed
 from fusec.dispatch.notes import NotedAxisCall, NotedElementwiseCall, Notes
+from fusec.dispatch.planned import Planned
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
@@ -249,7 +250,8 @@ def _run(
         for each, number in zip(values, numbers, strict=True)
     ]
     for at in written:
-        values[at] = np.array(values[at])
+        array = values[at]
+        values[at] = np.array(array) if isinstance(array, np.ndarray) else Planned.copier().run((array,))[0]
     found = parts_of_result(asked.function(*filled(asked.args, values), **filled(asked.options, values)))
     results = [each for each, at in zip(found, kept, strict=True) if at is None and each is not None]
     return (*results, *(values[at] for at in written))

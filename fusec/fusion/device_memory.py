@@ -13,6 +13,7 @@ from fusec.base.records import replace
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.planned import Planned
 from fusec.errors import targets
+from fusec.fusion import device_calls
 from fusec.fusion.results import Returned
 from fusec.fusion.slots import Fresh, SlotView
 from fusec.fusion.trace_values import Array
@@ -159,6 +160,35 @@ class DeviceMemory:
 
     def _copy(self, source: object, target: object) -> None:
         Planned.copier().run((source, target), stream=self.stream)
+
+    def check(self, step: Any) -> None:
+        """Raise CallOnDevice for a call of a library that cannot run here."""
+        device_calls.check(step.call)
+
+    def call(self, step: Any, operands: Sequence[Any]) -> list[DeviceArray]:
+        """Call a library; its results."""
+        return device_calls.run(step.call, operands, step.outputs, self)
+
+    def owned(self, array: DeviceArray) -> Any:
+        """An array of fusec's own in the memory of one that it keeps."""
+        layout = cuda.DeviceLayout(array.shape, array.strides, array.dtype)
+        made = cuda.borrowed(array.pointer, layout, self.device, array)
+        made.stream = self.stream
+        return made
+
+    def taken(self, array: DeviceArray, wanted: Fresh, apart: Sequence[Any]) -> DeviceArray:
+        """An array that a library made as a new one: itself, if it is of the call's library, lies as it should, and has
+        no memory of those apart.
+        """
+        order = range(len(wanted.shape)) if wanted.order is None else wanted.order
+        is_own = not any(np.may_share_memory(outline(each), outline(array)) for each in apart if is_described(each))
+        is_laid_out = array.strides == strides_in_order(wanted.shape, order, array.dtype.nbytes)
+        if is_own and is_laid_out and cuda.library_of(array) == cuda.library_of(self.like):
+            self._new.add(wanted.slot)
+            return replace(array, stream=None)
+        made = self.new(wanted)
+        self._copy(array, made)
+        return made
 
     def finish(self) -> None:
         """Make later work on the streams of other libraries' arrays wait for the call."""

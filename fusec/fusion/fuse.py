@@ -130,12 +130,11 @@ class Fused(KernelCaller, Traced):
 
     def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:
         """The arguments of a call, of which those on a device are used on its stream=. Raises NotTraceable."""
-        stream = options.get("stream")
-        if stream is not None and "stream" not in self.params and not takes_any(self._function):
+        if "stream" in options and "stream" not in self.params and not takes_any(self._function):
             found = self._arguments(args, {name: each for name, each in options.items() if name != "stream"})
             if found.side is None:
                 self._accept(options)
-            found.side.asked = stream
+            found.side.asked = options["stream"]
             return found
         self._accept(options)
         return CallArguments(args, options, self._objects, self._function)

@@ -131,10 +131,10 @@ class FusedPlan:
             own = host.take() if host.lasting else host.own
             frame = [*flat, *own]
         else:
+            memory = device_memory_of(host, side, flat)
             for step in self.steps:  # before anything is written
                 if isinstance(step, CallStep):
-                    step.refuse_device()
-            memory = device_memory_of(host, side, flat)
+                    memory.check(step)
             frame = memory.frame
         if self.numbers:
             self._compute(frame)

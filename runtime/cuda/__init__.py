@@ -27,10 +27,10 @@ from fusec.runtime.cuda.arrays import (
     same_device,
 )
 from fusec.runtime.cuda.driver import current_ordinal, device
-from fusec.runtime.cuda.foreign import allocate, deliver, library_of, seen_as, stream_for
+from fusec.runtime.cuda.foreign import allocate, deliver, in_cupy, lent_to_cupy, library_of, seen_as, stream_for
 from fusec.runtime.cuda.launching import Launcher, encode, launch, threads_of_block
 from fusec.runtime.cuda.libraries import bindings_version
-from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
+from fusec.runtime.cuda.memory import CudaArray, DeviceLayout, allocator, borrowed, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
@@ -42,12 +42,14 @@ __all__ = [
     "CompiledModule",
     "CudaArray",
     "DeviceArray",
+    "DeviceLayout",
     "Launcher",
     "StreamOn",
     "acquire",
     "allocate",
     "allocator",
     "bindings_version",
+    "borrowed",
     "broadcast",
     "check_writable",
     "compile",
@@ -60,8 +62,10 @@ __all__ = [
     "fill_with_zeros",
     "from_numpy",
     "handle",
+    "in_cupy",
     "is_device_array",
     "launch",
+    "lent_to_cupy",
     "library_of",
     "look",
     "release",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, Literal, assert_never
 
@@ -125,6 +125,23 @@ def seen_as(array: Any, view: DeviceArray, offset: int) -> object | None:
             return memory.borrowed(view.pointer, memory.DeviceLayout(shape, strides, dtype), view.device or 0, array)
         case _:
             return array.seen_as(shape, strides, offset, dtype)
+
+
+def lent_to_cupy(array: DeviceArray) -> Any:
+    """A CuPy array in the memory of any array, which it keeps."""
+    cupy = module("cupy")
+    low, high = memory.reach(array.shape, array.strides, array.dtype.nbytes)
+    whole = cupy.cuda.UnownedMemory(array.pointer + low, max(1, high - low), array, array.device or 0)
+    start = cupy.cuda.MemoryPointer(whole, -low)
+    return cupy.ndarray(array.shape, array.dtype.numpy, start, array.strides)
+
+
+@contextmanager
+def in_cupy(on: StreamOn) -> Iterator[None]:
+    """Have CuPy work on a stream and its device."""
+    cupy, stream, device = module("cupy"), streams.handle(on.stream), on.device or 0
+    with cupy.cuda.Device(device), _on_stream(cupy.cuda, stream, device):
+        yield
 
 
 def _given(value: object) -> object:

@@ -158,7 +158,7 @@ class CudaArray:
         """
         whole = self if self._whole is None else self._whole
         row = row or self.row
-        low, high = _reach(shape, strides, row.nbytes)
+        low, high = reach(shape, strides, row.nbytes)
         buffer = cuda_core().Buffer.from_handle(self.pointer + offset + low, max(1, high - low), owner=whole)
         made = CudaArray(buffer, DeviceLayout(shape, strides, row), self.device, self.stream)
         made.pointer -= low
@@ -167,7 +167,7 @@ class CudaArray:
 
     def numpy(self) -> NDArray[Any]:
         """A copy in host memory, after waiting for the array's stream."""
-        low, high = _reach(self.shape, self.strides, self.row.nbytes)
+        low, high = reach(self.shape, self.strides, self.row.nbytes)
         host = np.empty(high - low, np.uint8)
         with driver.on_device(self.device):
             if host.size:
@@ -215,7 +215,7 @@ class _Lender:
 def borrowed(pointer: int, layout: DeviceLayout, device: int, owner: object) -> CudaArray:
     """An array in memory of another library's, which `owner` keeps."""
     whole: Any = _Lender(owner)
-    low, high = _reach(layout.shape, layout.strides, layout.row.nbytes)
+    low, high = reach(layout.shape, layout.strides, layout.row.nbytes)
     buffer = cuda_core().Buffer.from_handle(pointer + low, max(1, high - low), owner=whole)
     made = CudaArray(buffer, layout, device, streams.LEGACY)
     made.pointer, made._whole = pointer, whole
@@ -272,7 +272,7 @@ def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
     return partial(_pool(device).allocate, max(nbytes, 1), stream=cuda_core().Stream.from_handle(stream))
 
 
-def _reach(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> tuple[int, int]:
+def reach(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> tuple[int, int]:
     """Where the memory of an array starts and ends, in bytes from its first element."""
     if 0 in shape:
         return 0, 0

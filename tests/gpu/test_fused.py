@@ -1,5 +1,7 @@
 """Fused functions of arrays on a device: the CPU's bits, in the library and on the stream of the arrays."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -165,17 +167,45 @@ def test_arrays_in_two_places_are_refused():
         fused(host, host, stream=1)
 
 
-def test_calls_of_numpy_are_refused_before_anything_is_written():
-    def function(x):
-        x += 1
-        return x @ x
+def multiplied(x):
+    x += 1
+    return x @ x * 2
 
+
+def test_calls_of_numpy_without_cupy_are_refused_before_anything_is_written(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
     x = there(np.ones((2, 2)))
     for _ in range(2):
-        with pytest.raises(FusecError, match="on a device") as refusal:
-            fusec.fuse(function)(x)
+        with pytest.raises(FusecError, match="on a device: CuPy") as refusal:
+            fusec.fuse(multiplied)(x)
         assert refusal.value.code == "F286"
     np.testing.assert_array_equal(x.numpy(), 1)
+
+
+DOUBLED = fusec.ElementwiseKernel("float64 x", "float64 z", "for (int i = 0; i < 2; ++i) z += x", "doubled")
+
+
+def calling(x):
+    y = np.exp(x)[::-1] * 2
+    DOUBLED(x, y)
+    return np.cumsum(y[:, ::-1], axis=0).T + 1, y
+
+
+def test_kernels_called_between_kernels():
+    fused, x = fusec.fuse(calling), np.arange(6.0).reshape(2, 3)
+    wanted = fusec.fuse(calling)(x)
+    for stream in (None, 2):
+        for one, other in zip(fused(there(x), stream=stream), wanted, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
+@pytest.mark.hardware
+def test_calls_of_numpy_take_cupy():
+    pytest.importorskip("cupy")
+    fused, x = fusec.fuse(multiplied), np.arange(9.0).reshape(3, 3)
+    for _ in range(2):
+        np.testing.assert_allclose(fused(there(x)).numpy(), multiplied(x.copy()))
+        np.testing.assert_allclose(fused(there(x), stream=2).numpy(), multiplied(x.copy()))
 
 
 def test_arrays_of_two_devices_are_refused():

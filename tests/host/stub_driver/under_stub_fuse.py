@@ -1,0 +1,86 @@
+"""Run by test_stub_driver.py: fused functions of arrays of other libraries, and calls of NumPy between kernels."""
+
+import sys
+from dataclasses import replace
+
+import cupy_over_stub
+import numpy as np
+import pytest
+from stub import emitted_twin
+
+import fusec
+from fusec.base.kernel_abi import Kernel, Layout
+from fusec.errors import FusecError
+from fusec.runtime import cuda
+from fusec.runtime.cuda import nvrtc
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _host_twins():
+    real = nvrtc.compile_text
+
+    def compile_both(source, name, goal):
+        image = real(source, name, goal)
+        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "compile_text", compile_both)
+        yield
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    made = cupy_over_stub.module()
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    return made
+
+
+def layered(x, w):
+    hidden = np.tanh(x @ w)
+    x[0] = 7
+    return np.linalg.solve(hidden.T @ hidden + np.eye(3), np.ones(3)), hidden[::-1, 1:], x, x[1:].T, hidden.sum()
+
+
+X, W = np.random.default_rng(3).random((5, 4)), np.random.default_rng(4).random((4, 3))
+
+
+def check(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        one = one.get() if isinstance(one, cupy_over_stub.ndarray) else one.numpy()
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+        assert (one.dtype, one.shape) == (np.asarray(other).dtype, np.shape(other))
+
+
+def test_results_and_calls_of_numpy_are_cupys(cupy):
+    fused = fusec.fuse(layered)
+    for stream in (None, 2):
+        x = cupy.asarray(X)
+        found = fused(x, cupy.asarray(W), stream=stream)
+        assert {type(each) for each in found} == {cupy.ndarray}
+        assert found[2] is x
+        assert found[3].data.ptr == x.data.ptr + 32
+        assert found[1].strides == (-24, 8)
+        check(found, layered(X.copy(), W))
+
+
+def test_calls_of_numpy_on_our_arrays_take_cupy(cupy):
+    fused = fusec.fuse(layered)
+    for _ in range(2):
+        found = fused(cuda.from_numpy(X), cuda.from_numpy(W))
+        assert {type(each) for each in found} == {cuda.CudaArray}
+        check(found, layered(X.copy(), W))
+
+
+def test_what_cupy_does_not_do_is_refused(cupy, monkeypatch):
+    fused, x = fusec.fuse(lambda x: np.searchsorted(x * 2, 3.0) + 1), cuda.from_numpy(np.arange(4.0))
+    with pytest.raises(FusecError, match="CuPy does not have it for these arrays") as refusal:
+        fused(x)
+    assert refusal.value.code == "F286"
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(FusecError, match="CuPy, which would compute it there, cannot be imported"):
+        fused(x)
+
+
+def test_results_of_calls_may_be_views_of_operands(cupy):
+    fused = fusec.fuse(lambda x: np.linalg.matrix_transpose(x) @ np.eye(5) + 0)
+    np.testing.assert_array_equal(fused(cupy.asarray(X)).get(), X.T)
