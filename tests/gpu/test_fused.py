@@ -129,6 +129,19 @@ def test_results_are_arrays_of_their_own():
             np.testing.assert_array_equal(here(one), other)
 
 
+def spread(x, y):
+    far = x - x.mean(axis=1, keepdims=True)
+    return np.sqrt((far * far).sum(axis=1)) + y, far * 2
+
+
+def test_arrays_of_other_extents():
+    fused, beside = fusec.fuse(spread), fusec.fuse(spread)
+    for shape in ((5, 7), (3, 4), (4, 4), (1, 9), (6, 2), (5, 7)):
+        x, y = np.random.default_rng(3).random(shape), np.ones(shape[0])
+        for one, other in zip(fused(there(x), there(y)), beside(x, y), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
 class Model:
     def __init__(self):
         self.weight, self.rate = there(np.arange(3.0)), 0.5
