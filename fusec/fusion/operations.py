@@ -10,6 +10,7 @@ from fusec.fusion import (
     creation,
     known,
     linear,
+    masked,
     moving,
     numpy_source,
     operators,
@@ -25,6 +26,6 @@ from fusec.fusion import (
 )
 
 LOADED = (
-    *(arranging, comparing, composing, contractions, creation, known, linear, moving, numpy_source),
-    *(operators, parts, places, products, reducing, routines, scans, sorting, transforms, ufuncs),
+    *(arranging, comparing, composing, contractions, creation, known, linear, masked, moving),
+    *(numpy_source, operators, parts, places, products, reducing, routines, scans, sorting, transforms, ufuncs),
 )

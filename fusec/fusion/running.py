@@ -25,6 +25,7 @@ from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
 from fusec.fusion.forwarding import forward
 from fusec.fusion.host_memory import HostMemory
+from fusec.fusion.masked import Picked
 from fusec.fusion.numbers import ExtentNumber, NumberStep, OtherNumberError, plain
 from fusec.fusion.parts import Part
 from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
@@ -310,6 +311,8 @@ class TracedRun:
         if type(result) in constants.DICTS:
             parts = tuple(self._returned(each, needed) for each in result.values())
             return ReturnedPairs(type(result), tuple(result), parts)
+        if isinstance(result, Picked):
+            result.refuse()
         return self._untraced(result)
 
     def _untraced(self, result: Any) -> Any:

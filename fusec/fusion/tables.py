@@ -24,7 +24,7 @@ ANY_EXTENTS = frozenset(
 """Functions and methods that do the same for arrays of all extents but 0 and 1; others look at extents."""
 
 _CURES = {
-    "nonzero flatnonzero argwhere extract compress":
+    "nonzero flatnonzero argwhere compress":
         "how many there are depends on values: keep the mask for np.where(mask, x, y), x.sum(where=mask), x[mask] = y",
     "unique unique_all unique_counts unique_inverse unique_values":
         "how many there are depends on values: sort, and compare neighbours: s = np.sort(x); s[1:] != s[:-1]",

@@ -166,7 +166,9 @@ class Tracer:
         if name:
             raise NotFusable(f"{what} of {with_article(name)}", cure).at(here())
 
-    def __getitem__(self, index: Any) -> Tracer:
+    def __getitem__(self, index: Any) -> Any:
+        if _has_mask(index):
+            return METHODS["_picked"](self, index)
         index = _basic(index)
         if index != (...,):
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
@@ -178,11 +180,10 @@ class Tracer:
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
+        if _has_mask(index):
+            METHODS["_store_picked"](self, index, given)
+            return
         value = _operand(self._trace, given)
-        if isinstance(index, Tracer) and index.dtype == np.bool_:
-            if value.shape or index._seen.shape != self._seen.shape:
-                raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
-            index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
         found = _basic(index)
         if len(found) == self.ndim and value.shape and all(isinstance(each, int) for each in found):
             raise ValueError("setting an array element with a sequence.")
@@ -295,7 +296,8 @@ class Tracer:
         return METHODS["__array_ufunc__"](self._trace, ufunc, method, args, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        del types
+        if METHODS["_Picked"] in types:
+            return NotImplemented
         module = getattr(function, "__module__", "") or ""
         name = f"{module}.{function.__name__}".removeprefix("numpy.")
         known = FUNCTIONS.get(name)
@@ -381,6 +383,15 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of a function's parameters, "**" for any."""
     found = inspect.signature(function).parameters.values()
     return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
+
+
+def is_mask(index: Any) -> bool:
+    """Whether an index is an array of truth values that belongs to the trace."""
+    return isinstance(index, Tracer) and index.dtype == np.bool_ and index.ndim > 0
+
+
+def _has_mask(index: Any) -> bool:
+    return any(map(is_mask, index)) if isinstance(index, tuple) else is_mask(index)
 
 
 def _basic(index: Any) -> tuple[Any, ...]:

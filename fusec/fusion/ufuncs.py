@@ -9,6 +9,7 @@ import numpy as np
 
 from fusec.errors.fusing import NotFusable
 from fusec.fusion import elementwise, tracer
+from fusec.fusion.masked import Picked
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, check_fits, here
 from fusec.fusion.trace_values import ArrayValue, laid_out
@@ -23,6 +24,8 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     """The result of a ufunc. Raises NotFusable and NumPy's errors."""
     given = {"axis": options["axis"]} if "axis" in options else {} if len(args) > 1 else {"axis": 0}
     options = {name: value for name, value in options.items() if value is not None}
+    if any(isinstance(each, Picked) for each in args):
+        return NotImplemented
     if method == "reduce" and ufunc.__name__ in REDUCES:
         if isinstance(options.get("out"), tuple):
             (options["out"],) = options["out"]

@@ -15,10 +15,8 @@ from tests.programs.program import PROGRAMS
 LOADED = (images, neural, simulations, statistics)  # these fill the table
 REFUSED = {
     "lookup_table": "F281",
-    "masks": "F281",
     "cross_entropy": "F281",
     "gather_relu": "F281",
-    "histogram": "F281",
 }
 """Programs that fusec refuses today, with the codes of the errors. A program that works must leave the list."""
 

@@ -1,0 +1,121 @@
+"""Masks as indices in fused functions: what they pick is computed with, stored and summed; its size is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+
+
+def _given(seed: int, shape: tuple[int, ...] = (4, 3)) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    x, y = (np.round(rng.normal(size=shape) * 3) for _ in range(2))
+    return [x, y, rng.random(shape) < 0.5, rng.random(shape[0]) < 0.7]
+
+
+def in_place(x, y, m, r):
+    x[m] = 0
+    x[x < -1] *= -1
+    y[r] += 1
+    y[m] = np.sqrt(np.abs(y[m]))
+    return x.sum()
+
+
+def from_another(x, y, m, r):
+    x[m] = y[m] * 2 + 1
+    x[r] = y[0]
+    return x
+
+
+def totals(x, y, m, r):
+    found = x[m].sum(), np.sum(x[m]), x[m].mean(), np.any(x[m] > 0), (x[m] + y[m]).sum(), np.count_nonzero(x[m])
+    return (
+        *found,
+        np.add.reduce(x[m]),
+        x[r].sum(axis=0),
+        x[r].std(0, ddof=1),
+        np.abs(x[m]).sum(),
+        np.extract(m, x).sum(),
+    )
+
+
+def before_a_write(x, y, m, r):
+    picked = x[m]
+    x[...] = 0
+    total = picked.sum()
+    x[m] = picked
+    return total
+
+
+def less_its_mean(x, y, m, r):
+    x[m] -= x[m].mean()
+    picked = y.mean() - x[m]
+    picked **= 2
+    y[m] = picked
+    return (
+        np.where(x[m] > 0, x[m], 0).sum(),
+        x[m].astype(int).sum(),
+        np.clip(x[m], 0, 1).sum(),
+        divmod(x[m], 2)[0].sum(),
+    )
+
+
+def of_views(x, y, m, r):
+    x[m] = np.array([5.0])
+    x[:, 0][r] = 7
+    x[1][m[1]] = y[1, m[1]]
+    x.T[m.T] += 1
+    x[r, 0] = 9
+    y[:, m[0]] = -1
+    y[r, 1:] += x[r, :-1]
+    return x[r, 1:].sum(axis=0), y[0, m[2]].mean(), x[r, 0].sum()
+
+
+@pytest.mark.parametrize("function", [in_place, from_another, totals, before_a_write, less_its_mean, of_views])
+def test_masks_pick_as_in_numpy(function: Callable[..., Any]) -> None:
+    fused = fusec.fuse(function)
+    for seed, shape in ((0, (4, 3)), (1, (4, 3)), (2, (3, 5))):
+        theirs, ours = _given(seed, shape), _given(seed, shape)
+        expected, found = function(*theirs), fused(*ours)
+        for one, other in zip((found, *ours), (expected, *theirs), strict=True):
+            for our, their in zip(
+                *(each if isinstance(each, tuple) else (each,) for each in (one, other)), strict=True
+            ):
+                np.testing.assert_allclose(our, their, rtol=1e-12) if their is not None else None
+                assert type(our) is type(their)
+
+
+def written_mask(x, y, m, r):
+    picked = x[m]
+    m[0] = True
+    x[m] = picked
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y, m, r: x[m], lambda x, y, m, r: [x[m] * 2], lambda x, y, m, r: len(x[m]), written_mask,
+        lambda x, y, m, r: x[m].max(), lambda x, y, m, r: x[m] + y[r], lambda x, y, m, r: x.__setitem__(m, y[~m]),
+        lambda x, y, m, r: np.sort(x[m]), lambda x, y, m, r: x[m][0], lambda x, y, m, r: x[m] @ x[m],
+    ],
+)  # fmt: skip
+def test_what_needs_their_number_is_refused(function: Callable[..., Any]) -> None:
+    given = _given(0)
+    with pytest.raises(fusec.FusecTypeError, match=r"np\.where\(mask, x, y\), x\.sum\(where=mask\)") as raised:
+        fusec.fuse(function)(*given)
+    assert raised.value.code == "F281"
+    np.testing.assert_array_equal(given[0], _given(0)[0])
+
+
+def test_a_mask_of_another_shape_raises_numpys_error() -> None:
+    x, _, _, r = _given(0)
+    for wrong in (r[:2], np.ones((4, 3, 1), bool)):
+        with pytest.raises(IndexError) as theirs:
+            x[wrong]
+        with pytest.raises(IndexError) as ours:
+            fusec.fuse(lambda x, mask: x[mask].sum())(x, wrong)
+        assert str(ours.value) == str(theirs.value)
