@@ -21,7 +21,7 @@ from fusec.frontends.python.definition import PythonDefinition, ReductionFunctio
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
     from fusec.ir.reductions import ReductionIR
-    from fusec.kinds.reduction import Request
+    from fusec.kinds.launch import Request
 
 
 @singledispatch

@@ -17,13 +17,12 @@ from fusec.compiler.lowering import lower_reduction
 from fusec.compiler.pipeline import Source
 from fusec.environment import debug
 from fusec.errors.reductions import WhereWithoutIdentity
-from fusec.kinds.reduction import Phase, Request
+from fusec.kinds.launch import MASK, Request
+from fusec.kinds.reduction import Phase
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
     from fusec.ir.reductions import ReductionIR
-
-MASK = "_where"  # the input that says which elements take part
 
 
 @lru_cache(maxsize=256)

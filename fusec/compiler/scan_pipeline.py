@@ -18,7 +18,7 @@ from fusec.errors.language import NotSupported
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.walk import expressions, roots_of
-from fusec.kinds.reduction import Request
+from fusec.kinds.launch import Request
 from fusec.kinds.scan import ScanLaunch
 
 if TYPE_CHECKING:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
 
 import numpy as np
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape
-from fusec.dispatch.axis_spec import Axis
+from fusec.base.dtypes import DType
+from fusec.dispatch.shown import Showing, machine_of
+from fusec.dispatch.spec import Axis, Bound, CallOptions, Given, KernelSpec
 from fusec.errors.arguments import ShapesDoNotBroadcast, SizeUndecided
-from fusec.errors.reductions import AxisNotInteger, AxisTwice, axis_outside
+from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, axis_outside
+from fusec.kinds.reduction import dense
 
 
 def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
@@ -63,3 +68,35 @@ def walk_shape(name: str, shapes: Mapping[str, Shape]) -> Shape:
             name, "no argument that is not raw is an array", "pass an array for an input that is not raw"
         ).at()
     return shape
+
+
+# --- calls that are only shown ---------------------------------------------------------------------------------------
+
+SHOWN = (1_000_000,)  # the shape of the arrays if nobody says
+
+
+def canonical(kernel: KernelSpec, asked: Showing, types: Mapping[str, DType], taken: tuple[str, ...]) -> Bound:
+    """A call of contiguous arrays of a shape. taken: parameters passed by value."""
+    shape = SHOWN if asked.shape is None else asked.shape
+    axis = -1 if asked.axis is None and kernel.kind.keeps_shape else asked.axis
+    inputs = {
+        param.name: dense((prod(shape),) if param.raw else shape, types[param.name])
+        for param in kernel.in_params
+        if param.name not in taken
+    }
+    given = Given(inputs, frozenset(taken), None, None, CallOptions(axis, reverse=asked.reverse))
+    with axes_within(asked):
+        return kernel.kind.bind(kernel, given, machine_of(asked.target), types)
+
+
+@contextmanager
+def axes_within(asked: Showing) -> Iterator[None]:
+    """Let the error for an axis that the arrays shown do not have name what gives them more."""
+    try:
+        yield
+    except np.exceptions.AxisError as problem:
+        if problem.axis is None or problem.ndim is None:
+            raise
+        shape = SHOWN if asked.shape is None else asked.shape
+        cure = f"kernels are shown for arrays of shape {shape}: pass shape= with more axes"
+        raise AxisOutOfBounds(problem.axis, problem.ndim, cure).at() from None

@@ -21,7 +21,10 @@ from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
 from fusec.compiler.lowering import lower_program
 from fusec.compiler.pipeline import Source
-from fusec.dispatch.planned import Planned, is_on_device
+from fusec.dispatch.elementwise import line_of
+from fusec.dispatch.engine import is_on_device
+from fusec.dispatch.planned import CHECKED, Planned
+from fusec.dispatch.spec import CallOptions
 from fusec.environment import debug, settings
 from fusec.errors.base import FusecError, UserError
 from fusec.errors.checks import AssertionFailed, CastLoses, IndexOutside, IntegerWraps, ItemOutside, UnknownCheck
@@ -29,14 +32,12 @@ from fusec.frontends.python.definition import PythonDefinition
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import ReductionIR
     from fusec.passes.bounds import CheckSite
 
 Bounds = Literal["check", "trust"]
 Checks = str
 """What kernels look for as they run: "", "bounds", "wrap" or "bounds,wrap"."""
 
-CHECKED = "it is checked as it runs"
 FAULT, WORDS = "fusec_fault", 7  # as fusec.passes.bounds has them
 
 
@@ -120,34 +121,37 @@ def checked(kernel: Planned, checks: Checks = "bounds") -> Planned:
 
 
 def run(
-    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, threads: int | None = None
+    kernel: Planned, args: tuple[object, ...], options: CallOptions, runner: Callable[..., Any] = Planned.run
 ) -> tuple[object, ...]:
     """Run a kernel made by `checked` and return its outputs. Raises the error that `fault_of` makes of a violation.
 
-    args: without the array for faults.
+    args: without the array for faults. runner: runs the call.
     """
     nin = kernel.nin - 1
     fault: Any = np.zeros(WORDS, np.uint32)
-    if is_on_device(args, None, None):
-        fault = _on_device(fault, args, stream)
-    outputs = kernel.run((*args[:nin], fault, *args[nin:]), size, stream, threads)
+    if is_on_device(args):
+        fault = _on_device(fault, args, options.stream)
+    outputs: tuple[Any, ...] = runner(kernel, (*args[:nin], fault, *args[nin:]), None, options)
     words = fault if isinstance(fault, np.ndarray) else fault.numpy()
     if words[0]:
-        arrays = {param.name: arg for param, arg in zip(kernel.params[:nin], args, strict=False) if not is_number(arg)}
-        shapes = {name: tuple(array.shape) for name, array in arrays.items()}  # type: ignore[attr-defined]
-        spec = kernel.specialisation()
-        raise fault_of(kernel, words, shapes, dict(spec.types), _space(kernel, shapes, outputs, size))
+        pairs = [*zip(kernel.in_params[:nin], args, strict=False), *zip(kernel.out_params, outputs, strict=True)]
+        shapes = {param.name: _shape(each) for param, each in pairs if not is_number(each)}
+        raise fault_of(kernel, words, shapes, options.size)
     return outputs
 
 
-def _space(kernel: Planned, shapes: Mapping[str, Shape], outputs: tuple[Any, ...], size: int | Shape) -> Shape:
+def _shape(array: Any) -> Shape:
+    """The shape of an array of any library, or of a list."""
+    return tuple(array.shape) if hasattr(array, "shape") else np.shape(array)
+
+
+def _space(kernel: Planned, shapes: Mapping[str, Shape], size: int | Shape) -> Shape:
     """The shape of what a call ran over."""
     if isinstance(size, tuple):
         return size
-    walked = [shapes[param.name] for param in kernel.in_params if param.name in shapes and not param.raw]
-    pairs = zip(kernel.out_params, outputs, strict=False)
-    walked += [tuple(each.shape) for param, each in pairs if not param.raw]
-    return np.broadcast_shapes(*walked)
+    return np.broadcast_shapes(
+        *(shapes[param.name] for param in kernel.params if param.name in shapes and not param.raw)
+    )
 
 
 def _on_device(fault: np.ndarray[Any, Any], args: tuple[object, ...], stream: object) -> object:
@@ -161,26 +165,21 @@ def _on_device(fault: np.ndarray[Any, Any], args: tuple[object, ...], stream: ob
 
 
 def fault_of(
-    kernel: Planned,
-    words: np.ndarray[Any, Any],
-    shapes: Mapping[str, Shape],
-    types: Mapping[str, DType],
-    space: Shape = (),
+    kernel: Planned, words: np.ndarray[Any, Any], shapes: Mapping[str, Shape], size: int | Shape
 ) -> FusecError:
-    """The error that the words of FAULT describe.
-
-    shapes: of the arrays of the call; types: of all; space: the shape of what it ran over.
-    """
+    """The error that the words of FAULT describe after the kernel's last call. shapes: of its arrays."""
     scalars = frozenset(param.name for param in kernel.in_params if param.name not in shapes) - {FAULT}
     ndims = {param.name: len(shapes.get(param.name, ())) for param in kernel.params if param.raw}
     source = kernel.definition
     assert isinstance(source, CheckedSource), "only checked kernels have faults"
-    program, sites = source.checked(types, ndims, scalars)
+    assert kernel.last is not None, "a call has found them"
+    program, sites = source.checked(kernel.last.types, ndims, scalars)
     site = sites[int(words[0]) - 1]
     span = line_of(program, site.line)
     first, position, second = (int(words[at]) | int(words[at + 1]) << 32 for at in (1, 3, 5))
     index, element = first - (first >> 63 << 64), str(position)
     if site.op:
+        space = _space(kernel, shapes, size)
         if len(space) > 1:
             element = str(tuple(map(int, np.unravel_index(position, space))))
         return loss_of(kernel.name, site, (first, second), element).at(span or _only_line(program))
@@ -247,13 +246,3 @@ def _only_line(program: Program) -> Span | None:
     """The line of a text of one line, such as an expression."""
     file = program.source
     return line_of(program, 1) if file is not None and len(file.line_starts) == 1 else None
-
-
-def line_of(program: Program | ReductionIR, line: int) -> Span | None:
-    """A line of the user's text."""
-    file = program.source
-    if file is None or not 0 < line <= len(file.line_starts):
-        return None
-    start, text = file.line_starts[line - 1], file.line(line)
-    indent = len(text) - len(text.lstrip())
-    return Span(file, start + indent, start + len(text.rstrip()))

@@ -19,20 +19,21 @@ from fusec.base.records import dataclass, replace
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.lowering import lower_program
 from fusec.compiler.pipeline import Source
-from fusec.compiler.reduction_pipeline import MASK
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import checked, combining, exact_totals
 from fusec.dispatch.axes import normalised
-from fusec.dispatch.axis_spec import Along, AxisSpec, Bound
+from fusec.dispatch.call import KernelCall
+from fusec.dispatch.elementwise import line_of
 from fusec.dispatch.exact_totals import RunningOrder
 from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import Bound, CallOptions
 from fusec.errors.checks import LocalArrayAfterTheCheck
 from fusec.frontends.python.definition import ReductionFunctions
 from fusec.ir.expr import Const
 from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, ScalarParam, Stmt, Store
 from fusec.ir.reductions import KEPT, REDUCED, TOTALS, ReductionIR, stage_program
 from fusec.ir.walk import expressions, operands, statements
-from fusec.kinds.reduction import Request
+from fusec.kinds.launch import MASK, Request
 
 
 @dataclass(frozen=True)
@@ -82,39 +83,39 @@ def _kept_apart(stmt: Stmt, number: int, only: int) -> Stmt:
     return stmt if stmt.line else replace(stmt, line=only)
 
 
-def check(kernel: AxisSpec, found: Bound, args: tuple[object, ...], along: Along, stream: object = None) -> None:
+def check(kernel: Planned, found: Bound, call: KernelCall[Any]) -> None:
     """Test every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
 
-    found: what the call comes to. args: its inputs first. Of host arrays also at totals of integers that wrap.
+    found: what the call comes to. Of host arrays also at totals of integers that wrap.
     """
-    key, where = found.request, along.where
+    key, where = found.request, call.options.where
     if key not in kernel.checkers:
         kernel.checkers.keep(key, checker_of(kernel, found))
     checker = kernel.checkers.get(key)
     if checker is None or 0 in found.shape:
         return
-    given = [np.asarray(each) if isinstance(each, LISTS) else each for each in args[: kernel.nin]]
+    given = [np.asarray(each) if isinstance(each, LISTS) else each for each in call.args[: kernel.nin]]
     if found.request.masked:
         given.append(np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where)
     numbers = (found.sizes.get(name, 0) for name in _numbers(kernel, found.request))
-    outputs = checked.run(checker, (*given, *numbers), -1, stream)
+    outputs = checked.run(checker, (*given, *numbers), CallOptions(stream=call.options.stream))
     if outputs and isinstance(outputs[0], np.ndarray):
-        _compare(kernel, found.request, outputs[0], along)
+        _compare(kernel, found.request, outputs[0], call.options)
 
 
-def _compare(kernel: AxisSpec, request: Request, values: Array, along: Along) -> None:
+def _compare(kernel: Planned, request: Request, values: Array, options: CallOptions) -> None:
     """Compare totals with those that integers without a width have. Raises TotalWraps."""
     definition = kernel.definition
     op = combining.checked_op(reduction_pipeline.lower(definition, request)[0])
-    axes = normalised(kernel.name, along.axis, values.shape)
+    axes = normalised(kernel.name, options.axis, values.shape)
     if isinstance(definition, ScanDefinition):
         axis = axes[0] if axes else 0
-        exact_totals.check_running(kernel.name, op, values, RunningOrder(axis, definition.exclusive, along.reverse))
+        exact_totals.check_running(kernel.name, op, values, RunningOrder(axis, definition.exclusive, options.reverse))
     else:
         exact_totals.check_totals(kernel.name, op, values, axes, None)
 
 
-def checker_of(kernel: AxisSpec, found: Bound) -> Planned | None:
+def checker_of(kernel: Planned, found: Bound) -> Planned | None:
     """The kernel that tests indices; None if there are none."""
     request, types = found.request, found.types
     inputs = [replace(each, type_name=types[each.name].name, dtype=types[each.name]) for each in kernel.in_params]
@@ -138,7 +139,7 @@ def checker_of(kernel: AxisSpec, found: Bound) -> Planned | None:
     return made if sites or outputs else None
 
 
-def _combined(kernel: AxisSpec, reduction: ReductionIR) -> tuple[Parameter, ...]:
+def _combined(kernel: Planned, reduction: ReductionIR) -> tuple[Parameter, ...]:
     """The output for what is combined, if totals may wrap. Raises CombinationNotChecked."""
     definition = kernel.definition
     if not combining.checked_op(reduction, not (isinstance(definition, ScanDefinition) and definition.segments)):
@@ -159,10 +160,10 @@ def _refuse_what_runs_later(name: str, definition: Source, request: Request) -> 
     for stmt in (stmt for body in bodies for stmt in statements(body)):
         for expr in expressions(operands(stmt)):
             if isinstance(expr, Offset) and isinstance(expr.pointer, LocalArray) and not isinstance(expr.offset, Const):
-                raise LocalArrayAfterTheCheck(name).at(checked.line_of(reduction, stmt.line))
+                raise LocalArrayAfterTheCheck(name).at(line_of(reduction, stmt.line))
 
 
-def _numbers(kernel: AxisSpec, request: Request) -> list[str]:
+def _numbers(kernel: Planned, request: Request) -> list[str]:
     """The numbers that texts may ask for, as parameters."""
     reduction, _ = reduction_pipeline.lower(kernel.definition, request)
     names = [param.name for param in reduction.params if isinstance(param, ScalarParam)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from fusec.base.kernel_abi import Layout, Slot
 from fusec.base.kernel_abi import Step as Stride
-from fusec.dispatch.axis_plan import CompiledLaunch
-from fusec.dispatch.axis_spec import AxisSpec, Bound
+from fusec.dispatch.plan import CompiledLaunch
+from fusec.dispatch.spec import Bound, KernelSpec
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import COUNT, NUMBER, STATE
 from fusec.kinds.launch import Launch
@@ -21,26 +22,20 @@ from fusec.kinds.slots import Arguments
 from fusec.runtime.cpu import composites
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece, Job, Moving
 
-MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for its next call
 SPAN = GROUP * GROUP  # positions of a block of a chain: a group for each of GROUP chunks
 
 
-def fits(steps: Sequence[CompiledLaunch]) -> bool:
-    """Whether one step may run several: not too much lies between them."""
-    return sum(_between(steps).values()) <= MOST_BYTES
-
-
-def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch:
+def sequence(kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Any]]) -> CompiledLaunch[Any]:
     """One step that runs several steps in order, which fit."""
     outside = _outside(kernel, bound, _between(steps))
     return _whole(composites.sequence(outside, _pieces(steps, outside)), outside)
 
 
-def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> CompiledLaunch | None:
+def chain(kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Any]]) -> CompiledLaunch[Any] | None:
     """One step that runs the kernels of a chain: totals, advance, results; None if there are no threads."""
     sums, results = steps[0].launch, steps[-1].launch
     outside = _outside(kernel, bound, _between(steps))
-    chunks, slots = results.extents[-1] // GROUP, steps[1].executable.kernel.slots
+    chunks, slots = results.extents[-1] // GROUP, steps[1].code.kernel.slots
     job = Job(
         rows=prod(results.extents[:-1]),
         blocks=-(-chunks // GROUP),
@@ -60,12 +55,12 @@ def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[CompiledLaunch]) -> Co
     return None if made is None else _whole(made, outside)
 
 
-def _between(steps: Sequence[CompiledLaunch]) -> dict[str, int]:
+def _between(steps: Sequence[CompiledLaunch[Any]]) -> dict[str, int]:
     """Bytes of the arrays between kernels."""
     return {known: prod(shape) * dtype.nbytes for step in steps for known, shape, dtype in step.launch.made}
 
 
-def _whole(made: Composite, outside: CompositeInterface) -> CompiledLaunch:
+def _whole(made: Composite, outside: CompositeInterface) -> CompiledLaunch[Any]:
     """A composite as a step."""
     names = tuple((name, name) for name, _ in outside.layout.steps)
     launch = Launch(outside.layout, (1,), (), arrays=names)  # one position, which is everything
@@ -77,7 +72,7 @@ def _scalar(slots: Sequence[Slot], name: str) -> int:
     return next(at for at, slot in enumerate(slots) if slot.kind == "scalar" and slot.param == name)
 
 
-def _outside(kernel: AxisSpec, bound: Bound, between: Mapping[str, int]) -> CompositeInterface:
+def _outside(kernel: KernelSpec, bound: Bound, between: Mapping[str, int]) -> CompositeInterface:
     """What a composite of a kernel's launches takes. between: bytes of the arrays between these."""
     numbers = [param.name for param in kernel.params if param.name in bound.request.scalars]
     arrays = [param.name for param in kernel.params if param.name not in numbers]
@@ -89,7 +84,7 @@ def _outside(kernel: AxisSpec, bound: Bound, between: Mapping[str, int]) -> Comp
     return CompositeInterface(kernel.name, slots, layout, between)
 
 
-def _pieces(steps: Sequence[CompiledLaunch], outside: CompositeInterface) -> list[CompositePiece]:
+def _pieces(steps: Sequence[CompiledLaunch[Any]], outside: CompositeInterface) -> list[CompositePiece]:
     """Kernels whose slots are copies of the composite's, or addresses in the area of a call."""
     where = {(slot.param, slot.axis): at for at, slot in enumerate(outside.slots, 1)}
     pieces = []
@@ -101,7 +96,7 @@ def _pieces(steps: Sequence[CompiledLaunch], outside: CompositeInterface) -> lis
                 places.append((slot, name, offset))
             else:
                 copies.append((slot, where[name, 0], offset))
-        pieces.append(CompositePiece(step.executable, step.arguments.template, copies, places, step.launch.positions))
+        pieces.append(CompositePiece(step.code, step.arguments.template, copies, places, step.launch.positions))
     return pieces
 
 

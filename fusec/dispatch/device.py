@@ -1,248 +1,191 @@
-"""A call with arrays on a CUDA device: the host's rules for shapes and types, the device's for memory and streams."""
+"""Arrays on CUDA devices: the host's rules for shapes and types, the device's for memory and streams; nothing waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from fusec.arguments import layouts
-from fusec.arguments.layouts import Shape, View
-from fusec.arguments.operands import is_number, memory_order
-from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Kernel, strides_in_order
-from fusec.base.records import dataclass
+from fusec.arguments.layouts import View
+from fusec.arguments.operands import Array, is_number, memory_order
+from fusec.arguments.signature import Parameter
+from fusec.base.dtypes import UINT8
 from fusec.codegen import ON_DEVICE
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Specialisation
-from fusec.dispatch import device_plans, fast_path_device, host
-from fusec.dispatch.overlap import ArrayArgument, disturbed
-from fusec.dispatch.plan import DevicePlan
-from fusec.dispatch.spec import KernelSpec
+from fusec.dispatch.call import KernelCall
+from fusec.dispatch.copier import copier
+from fusec.dispatch.overlap import ArrayArgument
+from fusec.dispatch.plan import CompiledLaunch, NewArray, Plan, planned
+from fusec.dispatch.spec import PLAIN, Bound, Given, KernelSpec
 from fusec.errors.arguments import OutputIsNotAnArray
-from fusec.kinds.elementwise import make_space
+from fusec.kinds.launch import MANY_THREADS, Launch
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Kernel
     from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 
-@dataclass
-class DeviceCall:
-    """A call of a kernel, read."""
+class DeviceCode(NamedTuple):
+    """The machine code of one kernel for one device, and what enqueues it there."""
 
-    kernel: KernelSpec
-    args: tuple[object, ...]
-    arrays: list[DeviceArray | None]  # of all parameters; None for numbers and for outputs to allocate
-    types: dict[str, DType]
-    shape: Shape  # of the space
-    stream: int  # a handle
-    device: int
-
-    @property
-    def on(self) -> cuda.StreamOn:
-        """Where it is enqueued."""
-        return cuda.StreamOn(self.stream, self.device)
-
-    @property
-    def given(self) -> bool:
-        """Whether outputs were passed."""
-        return len(self.args) > self.kernel.nin
-
-    @property
-    def views(self) -> list[View | None]:
-        """The arrays as memory."""
-        return [
-            None if each is None else View(each.pointer, each.shape, each.strides, each.dtype) for each in self.arrays
-        ]
-
-    @property
-    def held(self) -> list[ArrayArgument | None]:
-        """The arrays as what may overlap."""
-        pairs = zip(self.kernel.params, self.views, strict=True)
-        return [None if view is None else ArrayArgument(param.name, view, raw=param.raw) for param, view in pairs]
-
-    @property
-    def like(self) -> object:
-        """The first array, whose library new ones have."""
-        return next(arg for arg, each in zip(self.args, self.arrays, strict=False) if each is not None)
+    module: CompiledModule
+    launcher: cuda.Launcher
+    threads: int  # of its launch
 
 
-def run(
-    kernel: KernelSpec,
-    args: tuple[object, ...],
-    size: int | Shape,
-    stream: object = None,
-    block_size: int | None = None,
-) -> tuple[object, ...]:
-    """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
+class Cuda:
+    """The backend of arrays in the memory of CUDA devices."""
 
-    Raises what calls.run raises, and the errors of `fusec.errors.targets` for drivers, devices and streams.
-    """
-    call = _read(kernel, args, size, stream)
-    is_usual = size == -1 and block_size is None
-    if call.given or any(param.non_const for param in kernel.in_params):
-        is_usual = not _copy_disturbed(call) and is_usual
-    outputs = args[kernel.nin :] or _allocate(call)
-    done = _launch(call, block_size)
-    if done is not None and is_usual:
-        _remember(call, done)
-    return outputs if call.given else tuple(cuda.deliver(call.like, each) for each in outputs)
+    def stream(self, call: KernelCall[DeviceArray]) -> int:
+        """The stream that is given, else the current one of the arrays' library."""
+        return cuda.stream_for((*call.args, call.options.where), call.options.stream)
 
+    def device(self, call: KernelCall[DeviceArray]) -> int:
+        """The device of all arrays. Raises for arrays of several."""
+        return cuda.same_device([*call.sources, *(call.outputs or ())])
 
-def planned(
-    kernel: KernelSpec, args: tuple[object, ...], size: int | Shape, block_size: int | None
-) -> tuple[DevicePlan, int]:
-    """The plan of a call, and the threads of its blocks; nothing is run, and outputs are not allocated."""
-    call = _read(kernel, args, size, None)
-    if not call.given:
-        shape, device = call.shape, call.device
-        for position, (param, order) in enumerate(zip(kernel.out_params, _orders(call), strict=True), kernel.nin):
-            dtype = call.types[param.name]
-            strides = strides_in_order(shape, order, dtype.nbytes)
-            call.arrays[position] = cuda.DeviceArray(0, shape, strides, dtype, device, False, None, None, None)
-    plan = _plan(call)
-    return plan, cuda.threads_of_block(plan.module, call.device, block_size)
+    def read(self, argument: object, param: Parameter, call: KernelCall[DeviceArray]) -> DeviceArray:
+        """An array that work on the stream may use."""
+        if argument is None:
+            raise OutputIsNotAnArray(call.kernel.name, param.name, repr(argument)).at()
+        found = cuda.describe(argument, call.stream)
+        if param.non_const:
+            cuda.check_writable(found)
+        return found
 
+    def output(self, argument: object, param: Parameter, call: KernelCall[DeviceArray]) -> DeviceArray:
+        """An array that work on the stream may change."""
+        if argument is None or is_number(argument):
+            raise OutputIsNotAnArray(call.kernel.name, param.name, repr(argument)).at()
+        found = cuda.describe(argument, call.stream)
+        cuda.check_writable(found)
+        return found
 
-def _read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape, stream: object) -> DeviceCall:
-    """Sort the arguments into arrays and numbers, and find types and shape; raises for anything else."""
-    handle = cuda.stream_for(args, stream)
-    arrays = _describe(kernel, args, handle)
-    device = cuda.same_device(each for each in arrays if each is not None)
-    types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
-    shapes = [None if each is None else each.shape for each in arrays]
-    shape = host.loop_shape(kernel, shapes, size)
-    host.check_shapes(kernel, shapes, shape, size)
-    return DeviceCall(kernel, args, arrays, types, shape, handle, device)
+    def mask(self, where: object, call: KernelCall[DeviceArray]) -> DeviceArray:
+        """The mask; one of the host is copied to the device."""
+        if isinstance(where, (bool, np.bool_, list)):
+            where = cuda.from_numpy(np.asarray(where), call.device, call.stream)
+        return cuda.describe(where, call.stream)
 
+    def layout(self, array: DeviceArray) -> object:
+        """What plans depend on."""
+        return array.dtype, array.shape, array.strides, array.pointer % cuda.VECTOR_BYTES
 
-def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
-    arrays: list[DeviceArray | None] = []
-    for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
-        if is_number(arg) or arg is None:
-            if position >= kernel.nin or arg is None:
-                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg)).at()
-            arrays.append(None)
-            continue
-        arrays.append(cuda.describe(arg, stream))
-        if position >= kernel.nin or param.non_const:
-            cuda.check_writable(arrays[-1])  # type: ignore[arg-type]
-    return arrays + [None] * (kernel.nargs - len(arrays))
+    def view(self, array: DeviceArray, param: str, kernel: str) -> View:
+        """The array as memory."""
+        del param, kernel
+        return View(array.pointer, array.shape, array.strides, array.dtype)
 
+    def argument(self, array: DeviceArray, param: Parameter, call: KernelCall[DeviceArray]) -> ArrayArgument:
+        """The array, of which addresses alone are compared with those of others."""
+        return ArrayArgument(param.name, self.view(array, param.name, call.kernel.name), raw=param.raw)
 
-def _allocate(call: DeviceCall) -> tuple[object, ...]:
-    """New outputs in the library of the first array, laid out like the inputs; the launch clears them if it must."""
-    kernel = call.kernel
-    made = tuple(
-        cuda.allocate(call.like, call.shape, call.types[param.name], order, call.on)
-        for param, order in zip(kernel.out_params, _orders(call), strict=True)
-    )
-    call.arrays[kernel.nin :] = [cuda.describe(each, call.stream) for each in made]
-    return made
+    # --- plans -----------------------------------------------------------------------------------------------------
 
+    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[DeviceCode]:
+        """Bind types, order the walk, compile every launch."""
+        bound = kernel.kind.bind(kernel, given, MANY_THREADS, None)
+        steps = [self._compiled(kernel, bound, launch, device) for launch in bound.launches]
+        return planned(kernel, bound, steps, [step.code.module.kernel for step in steps])
 
-def _orders(call: DeviceCall) -> list[tuple[int, ...]]:
-    """The axes of new outputs from outermost to innermost in memory: those of the inputs, of raw ones C order."""
-    kernel, shape = call.kernel, call.shape
-    inputs = zip(kernel.in_params, call.views, strict=False)
-    rows = [layouts.broadcast_strides(each, shape) for param, each in inputs if each is not None and not param.raw]
-    return [tuple(range(len(shape))) if param.raw else memory_order(shape, rows) for param in kernel.out_params]
+    def _compiled(self, kernel: KernelSpec, bound: Bound, launch: Launch, device: int) -> CompiledLaunch[DeviceCode]:
+        """A kernel with what no call changes filled in, from the memory of this process, the disk cache or NVRTC."""
+        kind, texts, arch = kernel.kind, kernel.definition.texts, cuda.device(device).arch
+        key = (bound.request.key, launch.code(True), arch, cuda.bindings_version())
+        name = pipeline.digest(f"{kind.name} on {ON_DEVICE}", texts, *key)
+        generate = partial(kind.generate, kernel.definition, bound.request, launch, ON_DEVICE, 1)
 
+        def build(made: Kernel) -> bytes:
+            return cuda.compile(made, arch).packed()
 
-def _copy_disturbed(call: DeviceCall) -> bool:
-    """Copy inputs that a given output overlaps in another order, if any; refuse outputs that overlap each other."""
-    found = disturbed(call.kernel, call.held)
-    for position in found:
-        (copy,) = run(KernelSpec.copier(), (call.args[position],), -1, call.stream, None)
-        call.arrays[position] = cuda.describe(copy, call.stream)
-    return bool(found)
+        module = pipeline.machine_code(name, arch, generate, build, cuda.CompiledModule.unpacked)
+        arguments = arrange(module.kernel, launch, launch.threads, bound.raw, {**launch.known, **bound.sizes})
+        threads = prod(launch.threads)
+        return CompiledLaunch(
+            launch, DeviceCode(module, cuda.Launcher(module, max(threads, 1), device), threads), arguments
+        )
 
+    # --- running ---------------------------------------------------------------------------------------------------
 
-def _launch(call: DeviceCall, block_size: int | None) -> DevicePlan | None:
-    """Enqueue; what a repeated call can use again, None if it would have more to do than to launch."""
-    if 0 in call.shape:
-        return None
-    kernel, (stream, device) = call.kernel, (call.stream, call.device)
-    plan = _plan(call)
-    kernel.remember(plan.spec)
-    pairs = zip(kernel.params, call.arrays, strict=True)
-    addresses = {param.name: each.pointer for param, each in pairs if each is not None}
-    values = {param.name: arg for param, arg in zip(kernel.params, call.args, strict=False)}
-    words = plan.arguments.fill(addresses, values, kernel.name)
-    outputs = [each for each in call.arrays[kernel.nin :] if each is not None]
-    cuda.acquire([each for each in call.arrays if each is not None], stream, device)
-    fills = plan.module.kernel.fills
-    cleared = [] if call.given else [param.raw or param.name in fills for param in kernel.out_params]
-    for is_cleared, each in zip(cleared, outputs, strict=False):
-        if is_cleared:
-            cuda.fill_with_zeros(each.pointer, prod(each.shape) * each.dtype.nbytes, device, stream)
-    cuda.launch(plan.module, words, plan.space.size, call.on, block_size)
-    cuda.release(outputs, stream, device)
-    return None if any(cleared) else plan
+    def allocate(self, call: KernelCall[DeviceArray], new: NewArray) -> tuple[object, DeviceArray]:
+        """A new array of the library of the first one."""
+        on = cuda.StreamOn(call.stream, call.device)
+        made = cuda.allocate(call.like, new.shape, new.dtype, new.order, on)
+        found = cuda.describe(made, call.stream)
+        if new.zeroed:
+            cuda.fill_with_zeros(found.pointer, prod(found.shape) * found.dtype.nbytes, call.device, call.stream)
+        return made, found
 
+    def are_as_planned(self, arrays: Sequence[DeviceArray]) -> bool:
+        """Whether vectors may be stored there, as plans suppose of outputs to allocate."""
+        return all(each.pointer % cuda.VECTOR_BYTES == 0 for each in arrays)
 
-def _plan(call: DeviceCall) -> DevicePlan:
-    """The plan of a call, made and stored at the first call of its kind."""
-    described = [
-        None if each is None else (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES)
-        for each in call.arrays
-    ]
-    key = (call.shape, call.device, *described)
-    kernel: KernelSpec = call.kernel
-    found: DevicePlan | None = kernel.device_plans.get(key)
-    return kernel.device_plans.keep(key, _make_plan(call)) if found is None else found
+    def copied(self, array: DeviceArray, call: KernelCall[DeviceArray]) -> DeviceArray:
+        """A copy in the order of the array."""
+        order = memory_order(array.shape, [layouts.broadcast_strides(self.view(array, "", ""), array.shape)])
+        new = NewArray(call.kernel.params[0], array.shape, array.dtype, order)
+        _, made = self.allocate(call, new)
+        self.copy(array, made, call)
+        return made
 
+    def copy(self, source: DeviceArray, target: DeviceArray, call: KernelCall[DeviceArray]) -> None:
+        """Enqueue a copy of an array's elements."""
+        args, kernel = (source.given, target.given), copier()
+        copying = KernelCall(kernel, args, {"x": source}, {}, (target,), None, PLAIN, call.stream, call.device, True)
+        plan = kernel.plan(self, copying)
+        if not plan.is_idle:
+            self.run(plan, copying, (target,))
 
-def _make_plan(call: DeviceCall) -> DevicePlan:
-    """Lay out the space, compile."""
-    kernel, named = call.kernel, list(zip(call.kernel.params, call.views, strict=True))
-    views = [(param, each) for param, each in named if each is not None]
-    space = make_space(call.shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
-    numbers = frozenset(param.name for param, each in named if each is None)
-    spec = Specialisation(tuple(call.types.items()), numbers, space.layout, kernel.fp)
-    generate = partial(pipeline.generate, kernel.definition, spec, ON_DEVICE)
-    module = compiled("elementwise", kernel.definition.texts, (spec.key,), call.device, generate)
-    return DevicePlan(module, arrange(module.kernel, space, space.extents, space.raw, {}), space, spec)
+    def content(self, array: DeviceArray, call: KernelCall[DeviceArray]) -> Array:
+        """A copy of what the array holds."""
+        made = cuda.empty(array.shape, array.dtype, device=call.device, stream=call.stream)
+        self.copy(array, cuda.describe(made, call.stream), call)
+        return made.numpy()
 
+    def store(self, value: Array, target: DeviceArray, call: KernelCall[DeviceArray]) -> None:
+        """Store totals of no elements."""
+        held = cuda.from_numpy(value, call.device, call.stream)
+        self.copy(cuda.describe(held, call.stream), target, call)
 
-def _remember(call: DeviceCall, done: DevicePlan) -> None:
-    """Let later calls of this kind take the short way, if the library of all the arrays has one."""
-    kernel, args, views, device = call.kernel, call.args, call.views, call.device
-    source = device_plans.library_of(args, device, call.stream)
-    if source is None:
-        return
-    launcher = cuda.Launcher(done.module, done.space.size, device)
-    ready = fast_path_device.CachedCall(
-        launches=(device_plans.cached_launch(kernel.signature, launcher, done.arguments, {}),),
-        makers=tuple(
-            source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)
-            for view in views[len(args) :]
-            if view is not None
-        ),
-        pairs=device_plans.pairs_of(call.held[: len(args)], kernel.is_written),
-        source=source,
-        device=device,
-        nin=kernel.nin,
-        returns=kernel.returns,
-        note=partial(kernel.remember, done.spec),
-    )
-    kernel.repeat(args, ready)
+    def run(self, plan: Plan[DeviceCode], call: KernelCall[DeviceArray], outputs: Sequence[DeviceArray]) -> None:
+        """Enqueue the kernels in order with whatever else uses their arrays.
+
+        Memory between them comes from the device's pool and returns after the last of them.
+        """
+        stream, device = call.stream, call.device
+        arrays = call.arrays(outputs)
+        cuda.acquire([*arrays.values()], stream, device)
+        addresses = {name: each.pointer for name, each in arrays.items()}
+        between = cuda.empty((plan.nbytes,), UINT8, device=device, stream=stream) if plan.nbytes else None
+        if between is not None:
+            addresses |= {name: between.pointer + offset for name, offset in plan.offsets.items()}
+        block_size = call.options.block_size
+        for step in plan.steps:
+            words = step.arguments.fill(addresses, call.values, call.kernel.name)
+            module, launcher, threads = step.code
+            if block_size is None:
+                try:
+                    launcher(words, stream)
+                    continue
+                except Exception:  # another device is current, or the driver refuses: what follows does it or says why
+                    pass
+            cuda.launch(module, words, threads, cuda.StreamOn(stream, device), block_size)
+        cuda.release(outputs, stream, device)
+
+    def threads_of_block(self, plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> int:
+        """As many as the call asks for, if the kernel can run them."""
+        return cuda.threads_of_block(plan.steps[0].code.module, call.device, call.options.block_size)
+
+    def deliver(self, call: KernelCall[DeviceArray], made: Sequence[Any]) -> tuple[object, ...]:
+        """The outputs, in the library of the first array."""
+        like = call.like
+        return tuple([cuda.deliver(like, each) for each in made])
 
 
-def compiled(
-    sort: str, texts: Mapping[str, object], key: tuple[object, ...], device: int, generate: Callable[[], Kernel]
-) -> CompiledModule:
-    """The machine code of a kernel for a device.
-
-    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the device.
-    """
-    arch = cuda.device(device).arch
-    name = pipeline.digest(f"{sort} on {ON_DEVICE}", texts, *key, arch, cuda.bindings_version())
-
-    def build(kernel: Kernel) -> bytes:
-        return cuda.compile(kernel, arch).packed()
-
-    return pipeline.machine_code(name, arch, generate, build, cuda.CompiledModule.unpacked)
+CUDA = Cuda()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fusec.arguments.layouts import bounds
@@ -16,31 +17,19 @@ from fusec.arguments.signature import Signature
 from fusec.base import locks
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.base.recent import Recent
+from fusec.dispatch.call import KernelCall
+from fusec.dispatch.device import CUDA, DeviceCode
 from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, CachedLaunch, Encoder, entry_of
 from fusec.dispatch.overlap import ArrayArgument, may_coincide
-from fusec.kinds.slots import Arguments
+from fusec.dispatch.plan import CompiledLaunch, Plan
 from fusec.runtime import cuda
+from fusec.runtime.cuda import DeviceArray
 
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
 
-class KnownCalls:
-    """Kinds of calls, by what their arguments must have in common."""
-
-    def __init__(self) -> None:
-        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: Recent[object, CachedCall] = Recent(MAX_READY)
-
-    def add(self, args: Sequence[object], ready: CachedCall) -> None:
-        """Store a kind of call by its arguments."""
-        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
-        with locks.lock:
-            self._readers |= {**numbers, ready.source.kind: ready.source.read}
-            self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
-
-
-class DeviceFastPath(KnownCalls):
+class DeviceFastPath:
     """The calls of one object that have a `CachedCall`; all others go to `fallback`.
 
     An object may stand for several kernels, such as the variants of a function, if the number and the types of the
@@ -49,12 +38,20 @@ class DeviceFastPath(KnownCalls):
 
     def __init__(self, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]) -> None:
         """install: makes a function the first to be called."""
-        super().__init__()
         self.fallback = fallback
         self._install = install
+        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
+        self._ready: Recent[object, CachedCall] = Recent(MAX_READY)  # by what arguments must have in common
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
         install(self.call)
+
+    def add(self, args: Sequence[object], ready: CachedCall) -> None:
+        """Store a kind of call by its arguments."""
+        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
+        with locks.lock:
+            self._readers |= {**numbers, ready.source.kind: ready.source.read}
+            self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
 
     def call(self, *args: object, **kwargs: Any) -> object:
         """Run, or call the fallback."""
@@ -84,7 +81,7 @@ class DeviceFastPath(KnownCalls):
     def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
         """Put a function for this kind of call before all that are there."""
         ready = self._ready.get(key)
-        if ready is None:  # forgotten meanwhile
+        if ready is None or len(ready.launches) != 1:  # forgotten meanwhile, or more than such a function does
             return
         if not ready.launches[0].launcher.only_device:  # which one is current must be looked at in every call
             return
@@ -112,25 +109,52 @@ def library_of(args: Sequence[object], device: int, stream: int) -> cuda.ArrayLi
     return source
 
 
-def cached_launch(
-    signature: Signature, launcher: cuda.Launcher, arguments: Arguments, between: Mapping[str, int]
-) -> CachedLaunch:
+def cached_call(plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> CachedCall | None:
+    """The fast path of calls of this kind; None if the library of the arrays has none.
+
+    Requires: nothing was copied, cleared or left out by a mask.
+    """
+    kernel, device = call.kernel, call.device
+    source = library_of(call.args, device, call.stream)
+    if source is None:
+        return None
+    bound, makers = plan.bound, list[Callable[[], tuple[Any, int]]]()
+    if not call.is_given:
+        for each in plan.outputs:
+            makers.append(source.maker(each.shape, each.order or range(len(each.shape)), each.dtype, device))
+    given = call.arguments(CUDA)[: len(call.args)]
+    if kernel.kind.overlap == "stage outputs":  # results are stored before all elements are read
+        given = [None if each is None else each._replace(raw=True) for each in given]
+    return CachedCall(
+        launches=tuple(_cached_launch(kernel.signature, step, plan.offsets) for step in plan.steps),
+        makers=tuple(makers),
+        pairs=_pairs_of(given, kernel.is_written),
+        source=source,
+        device=device,
+        nin=kernel.nin,
+        returns=kernel.returns,
+        note=partial(kernel.remember, bound),
+        nbytes=plan.nbytes,
+    )
+
+
+def _cached_launch(signature: Signature, step: CompiledLaunch[DeviceCode], between: Mapping[str, int]) -> CachedLaunch:
     """A launch with positions of arguments for their names. between: where arrays lie that are no arguments."""
     places = {param.name: number for number, param in enumerate(signature.params)}
-    pointers = arguments.pointers
+    pointers = step.arguments.pointers
     return CachedLaunch(
-        launcher=launcher,
-        template=tuple(arguments.template),
+        launcher=step.code.launcher,
+        template=tuple(step.arguments.template),
         pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
         between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
         scalars=tuple(
             (slot, places[name], encoder_of(dtype, half, name, signature.name))
-            for slot, name, dtype, half in arguments.scalars
+            for slot, name, dtype, half in step.arguments.scalars
         ),
     )
 
 
-def pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -> tuple[ArrayPair, ...]:
+def _pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -> tuple[ArrayPair, ...]:
     """The pairs of arrays that every call must compare: one of them written, both given by the caller.
 
     arrays: of the parameters, from the first, that the caller passes. written: of every parameter.

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from fusec.base.diagnostics import counted
-from fusec.base.kernel_abi import Fp, Kernel, Step
+from fusec.base.kernel_abi import Kernel
 from fusec.base.records import dataclass
-from fusec.compiler.pipeline import Specialisation
-from fusec.kinds.elementwise import Space
-
-if TYPE_CHECKING:
-    from fusec.dispatch.spec import KernelSpec
-
-_STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
-
-
-FP: dict[Fp, str] = {
-    "strict": "strict: every operation rounds once",
-    "contract": "contract: a product and a sum are one fma",
-    "fast": "fast: approximate, and a product and a sum are one fma",
-}
+from fusec.dispatch.spec import Bound, KernelSpec
 
 
 @dataclass(frozen=True)
@@ -54,21 +40,13 @@ class Explanation:
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 
 
-def explain(kernel: KernelSpec, compiled: Kernel, space: Space, spec: Specialisation) -> Explanation:
-    """Describe a call by what its plan has on any device."""
-    moved = _bytes(kernel, compiled, space)
-    lines = (
-        ("types", ", ".join(f"{name}: {dtype}" for name, dtype in spec.types)),
-        ("by value", ", ".join(param.name for param in kernel.in_params if param.name in spec.scalars) or "none"),
-        ("iteration space", _space(space, compiled.block)),
-        *((f"'{name}'", _walk(space, name)) for name, *_ in space.operands),
-        *((f"'{name}'", _raw(space, name)) for name in space.raw),
-        ("bytes moved", f"{moved:,} ({_per_element(moved, space.size)})"),
-        ("code", _code(compiled)),
-        ("fp", FP[compiled.fp]),
-        *(("note", note) for note in compiled.notes),
-    )
-    return Explanation(str(kernel.signature), lines, moved)
+def explain(kernel: KernelSpec, bound: Bound, compiled: Sequence[Kernel]) -> Explanation:
+    """Describe a call. compiled: its kernels, in order."""
+    scalars = [param.name for param in kernel.in_params if param.name in bound.request.scalars]
+    moved, lines = kernel.kind.describe(kernel, bound, compiled)
+    types = ", ".join(f"{name}: {dtype}" for name, dtype in bound.types.items())
+    head = ("types", types), ("by value", ", ".join(scalars) or "none")
+    return Explanation(str(kernel.signature), (*head, *lines), moved)
 
 
 NATIVE = "Python for the first two calls of a kind, then a native entry"
@@ -94,38 +72,3 @@ def block_text(threads: int, asked: int | None) -> str:
         return shown
     why = "the most that the kernel can run" if threads < asked else "whole groups that work together"
     return f"{shown}: {why} (block_size={asked})"
-
-
-def _space(space: Space, block: int) -> str:
-    """block: positions of a block if each element is one, else 0."""
-    shape, merged = space.shape, space.extents
-    if block:
-        return f"{shape}, {counted(space.size, 'block')} of {counted(block, 'position')}"
-    if shape == merged:
-        return f"{shape}, {counted(space.size, 'element')}"
-    return f"{shape} walked as {merged}, {counted(space.size, 'element')}"
-
-
-def _walk(space: Space, name: str) -> str:
-    inner = space.layout.step(name)[-1]
-    return f"{_STEPS[inner]} along the innermost axis"
-
-
-def _raw(space: Space, name: str) -> str:
-    ndim, contiguous = dict(space.layout.raw)[name]
-    return f"raw, {counted(ndim, 'axis', 'axes')}, {'C-contiguous' if contiguous else 'strided'}"
-
-
-def _bytes(kernel: KernelSpec, compiled: Kernel, space: Space) -> int:
-    """Bytes of every array, once; an output whose former content matters counts twice."""
-    twice = {param.name for param in kernel.out_params}.intersection(compiled.fills)
-    return sum(view.size * view.dtype.nbytes * (2 if name in twice else 1) for name, view in space.views.items())
-
-
-def _per_element(moved: int, size: int) -> str:
-    return f"{moved / size:.3g} an element" if size else "no elements"
-
-
-def _code(kernel: Kernel) -> str:
-    streaming = ", outputs written around the cache" if kernel.layout.streaming else ""
-    return f"{counted(kernel.lanes, 'element')} a step, about {counted(kernel.cost, 'operation')} each{streaming}"

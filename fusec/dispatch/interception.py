@@ -9,15 +9,12 @@ from typing import Any, Protocol
 
 
 class Interceptor(Protocol):
-    """Answers calls of kernels; kernels are those of `planned` and `planned_axis`, which look for it."""
+    """Answers calls of kernels; kernels are those of `planned`, which look for it."""
 
     runs: bool  # outputs hold results, and may be kept
 
-    def elementwise(self, kernel: Any, args: tuple[object, ...], size: Any) -> tuple[object, ...]:
-        """All outputs of a call of an element-wise kernel."""
-
-    def along_axes(self, kernel: Any, args: tuple[object, ...], out: object, along: Any) -> tuple[object, ...]:
-        """All outputs of a call of a kernel along axes."""
+    def call(self, kernel: Any, args: tuple[object, ...], out: object, options: Any) -> tuple[object, ...]:
+        """All outputs of a call of a kernel."""
 
 
 _present: ContextVar[Interceptor | None] = ContextVar("_present", default=None)

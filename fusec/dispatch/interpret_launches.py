@@ -13,7 +13,7 @@ from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.compiler import reduction_pipeline, scan_pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
-from fusec.dispatch.axis_spec import AxisSpec, Bound
+from fusec.dispatch.spec import Bound, KernelSpec
 from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.interpret_scans import interpret_scan
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
 
 
-def run_phases(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
+def run_phases(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
     """The phases in order; the results of chunks of one are the inputs of the next."""
     for phase in bound.launches:
         assert isinstance(phase, Phase), "a phase of a reduction"
@@ -37,7 +37,7 @@ def run_phases(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values:
         _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel)
 
 
-def run_scan(kernel: AxisSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
+def run_scan(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
     """The whole scan at once: the number of kernels makes no difference to its bits."""
     walk = bound.walk
     if walk is None:
@@ -54,7 +54,7 @@ def _run_phase(
     phase: Phase,
     memory: Mapping[str, Array],
     scalars: Mapping[str, object],
-    kernel: AxisSpec,
+    kernel: KernelSpec,
 ) -> None:
     """One phase, chunk by chunk."""
     axis, extents = phase.axis, phase.extents

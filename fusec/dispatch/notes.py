@@ -2,85 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusec.arguments.operands import outputs_of
+from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, field
 from fusec.codegen import ON_HOST
-from fusec.compiler.pipeline import Specialisation
-from fusec.dispatch import explain_axis, host_axis
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.engine import is_on_device, protect, read_call
 from fusec.dispatch.explain import RUNS_ALL, Explanation
-from fusec.dispatch.explain_axis import AlongAxes
-from fusec.dispatch.interpret import completed
-from fusec.dispatch.planned import is_on_device
-from fusec.dispatch.shown import Elements, Several, ShownKernels
-
-if TYPE_CHECKING:
-    from fusec.arguments.layouts import Shape
-    from fusec.dispatch.axis_spec import Bound
-    from fusec.dispatch.planned import Planned
-    from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.shown import CallKernels, Several, ShownKernels, machine_of
+from fusec.dispatch.spec import Bound, CallOptions
 
 
 @dataclass(frozen=True)
-class NotedElementwiseCall:
-    """A call of an element-wise kernel."""
+class NotedCall:
+    """A call of a kernel."""
 
     kernel: Planned
     args: tuple[object, ...]
-    size: int | Shape
-
-    def outputs(self) -> tuple[Any, ...]:
-        """What later calls may take for its outputs: the given ones as they are, others zeros."""
-        if len(self.args) == self.kernel.nargs:
-            return self.args[self.kernel.nin :]
-        return tuple(completed(self.kernel, self.args, self.size)[0].arrays[self.kernel.nin :])
-
-    def explained(self) -> Explanation:
-        """The report of the call."""
-        return self.kernel.explained(self.args, self.size)
-
-    def shown(self, target: str) -> ShownKernels:
-        """The kernel for contiguous arrays of the call's types."""
-        del target
-        call, types, _ = completed(self.kernel, self.args, self.size)
-        spec: Specialisation = self.kernel.canonical(types, tuple(call.numbers))
-        return Elements(self.kernel.definition, spec)
-
-
-@dataclass(frozen=True)
-class NotedAxisCall:
-    """A call of a kernel along axes."""
-
-    kernel: AxisKernel
-    args: tuple[object, ...]
     out: object
-    along: Along
+    options: CallOptions
 
     def bound(self, target: str) -> Bound:
         """What the call comes to on a machine with the threads of a target."""
-        if is_on_device(self.args, self.out, self.along.where):
-            return self.kernel.planned(self.args, self.along)[0]
-        given = host_axis.given_of(self.kernel, host_axis.read(self.kernel, self.args, None, self.along))
-        return self.kernel.kind.bind(self.kernel, given, explain_axis.machine_of(target), None)
+        kernel = self.kernel
+        if is_on_device((*self.args, *outputs_of(self.out), self.options.where)):
+            return kernel.planned(self.args, self.options).bound
+        backend, call = read_call(kernel, self.args, self.out, self.options)
+        if call.is_given:
+            protect(backend, call)
+        return kernel.kind.bind(kernel, call.given(backend), machine_of(target), None)
 
     def outputs(self) -> tuple[Any, ...]:
         """What later calls may take for its outputs: the given ones as they are, others zeros."""
-        given = self.args[self.kernel.nin :] if self.out is None else outputs_of(self.out)
+        given = self.args[self.kernel.nin :] or outputs_of(self.out)
         bound = self.bound(ON_HOST)
-        pairs = zip(self.kernel.out_params, bound.shapes, strict=True)
-        return given or tuple(np.zeros(shape, bound.types[param.name].numpy) for param, shape in pairs)
+        if given:
+            return given
+        made = []
+        for param, shape in zip(self.kernel.out_params, bound.shapes, strict=True):
+            array = np.zeros(shape, bound.types[param.name].numpy)
+            strides = strides_in_order(shape, bound.orders.get(param.name, range(len(shape))), array.itemsize)
+            made.append(np.lib.stride_tricks.as_strided(array, strides=strides))
+        return tuple(made)
 
     def explained(self) -> Explanation:
         """The report of the call."""
-        return self.kernel.explained((*self.args, *outputs_of(self.out)), self.along)
+        return self.kernel.explained((*self.args, *outputs_of(self.out)), self.options)
 
     def shown(self, target: str) -> ShownKernels:
-        """The kernels of the call."""
-        return AlongAxes(self.kernel, self.bound(target))
+        """The kernels of the call; an element-wise one for contiguous arrays of the call's types."""
+        kernel, bound = self.kernel, self.bound(target)
+        if not kernel.kind.along_axes:
+            bound = kernel.kind.canonical(kernel, None, bound.types, tuple(bound.request.scalars))
+        return CallKernels(kernel, bound)
 
 
 @dataclass(eq=False)
@@ -88,19 +66,13 @@ class Notes:
     """The calls of kernels in a context, none of which runs."""
 
     runs = False
-    calls: list[NotedElementwiseCall | NotedAxisCall] = field(default_factory=list)
+    calls: list[NotedCall] = field(default_factory=list)
 
-    def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
-        """Note a call of an element-wise kernel; outputs without meaning."""
-        return self._noted(NotedElementwiseCall(kernel, args, size))
-
-    def along_axes(self, kernel: AxisKernel, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
-        """Note a call of a kernel along axes; outputs without meaning."""
-        return self._noted(NotedAxisCall(kernel, args, out, along))
-
-    def _noted(self, call: NotedElementwiseCall | NotedAxisCall) -> tuple[object, ...]:
-        made = call.outputs()  # refuses what the call would
-        self.calls.append(call)
+    def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[object, ...]:
+        """Note a call of a kernel; outputs without meaning."""
+        noted = NotedCall(kernel, args, out, options)
+        made = noted.outputs()  # refuses what the call would
+        self.calls.append(noted)
         return made
 
     def report(self) -> Explanation:

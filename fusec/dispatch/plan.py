@@ -5,75 +5,71 @@ addresses and numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from math import prod
+from typing import Generic, NamedTuple, TypeVar
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp
+from fusec.base.kernel_abi import Kernel
 from fusec.base.records import dataclass
-from fusec.compiler.pipeline import Specialisation
-
-if TYPE_CHECKING:
-    from fusec.arguments.operands import Array
-    from fusec.runtime.cpu.engine import Executable
-    from fusec.runtime.cuda import CompiledModule
-from fusec.kinds.elementwise import Space
+from fusec.dispatch.spec import Bound, KernelSpec
+from fusec.kinds.launch import Launch
 from fusec.kinds.slots import Arguments
 
+Code = TypeVar("Code")  # machine code, as a backend runs it
 
-@dataclass(frozen=True)
-class Plan:
-    """A compiled kernel with its arguments arranged for one combination of dtypes, shapes and strides.
-
-    orders: for every output that was not given, its axes from outermost to innermost in memory; zeroed: its former
-    content is read, so it starts as zeros.
-    """
-
-    executable: Executable
-    arguments: Arguments
-    space: Space
-    types: Mapping[str, DType]
-    orders: Mapping[str, tuple[int, ...]]
-
-    def spec(self, numbers: frozenset[str], fp: Fp) -> Specialisation:
-        """What source() shows after a call. numbers: inputs passed by value."""
-        return Specialisation(tuple(self.types.items()), numbers, self.space.layout, fp)
-
-    def launch(
-        self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str
-    ) -> None:
-        """Run on these arguments: arrays, and None where the value is a number."""
-        pairs = zip(params, arrays, strict=True)
-        addresses = {each.name: array.__array_interface__["data"][0] for each, array in pairs if array is not None}
-        numbers = {each.name: value for each, value in zip(params, values, strict=False)}
-        slots = self.arguments.fill(addresses, numbers, name)
-        self.executable.run(slots.buffer_info()[0], self.space.size)
+ALIGNED = 256  # bytes, as a driver's own memory
 
 
 @dataclass(frozen=True)
-class DevicePlan:
-    """The same for arrays on one device."""
+class CompiledLaunch(Generic[Code]):
+    """One kernel of a plan, with its arguments; of a composite, all kernels."""
 
-    module: CompiledModule
+    launch: Launch
+    code: Code
     arguments: Arguments
-    space: Space
-    spec: Specialisation  # what source() shows
 
 
-@dataclass
-class ElementwiseCall:
-    """The arguments of one call, read and checked for kind.
+class NewArray(NamedTuple):
+    """An output to allocate."""
 
-    arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
-    given: outputs were passed. size: the `size=` argument or -1, or the shape of the space. key: what the plan
-    depends on.
-    """
+    param: Parameter
+    shape: Shape
+    dtype: DType
+    order: Shape | None = None  # axes from outermost to innermost in memory, None for C order
+    zeroed: bool = False
 
-    arrays: list[Array | None]
-    values: tuple[object, ...]
-    dtypes: tuple[DType | None, ...]
-    given: bool
-    size: int | Shape
-    numbers: frozenset[str]
-    key: object
+
+@dataclass(frozen=True, eq=False)
+class Plan(Generic[Code]):
+    """The compiled kernels of a call for one combination of dtypes, shapes, strides and axes."""
+
+    bound: Bound
+    steps: tuple[CompiledLaunch[Code], ...]  # what runs, in order
+    kernels: tuple[Kernel, ...]  # of these, or of the composite that is the only step
+    outputs: tuple[NewArray, ...]  # for calls that give none
+    zeroed: frozenset[str]  # outputs whose former content counts, so that new ones start as zeros
+    nbytes: int  # of the memory between the kernels
+    offsets: Mapping[str, int]  # where arrays lie there, in bytes, by their names among all kernels
+
+    is_idle: bool  # a call runs nothing
+
+
+def planned(
+    kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Code]], kernels: Sequence[Kernel]
+) -> Plan[Code]:
+    """The plan of compiled launches. kernels: those that they run."""
+    zeroed, offsets, nbytes = set(bound.read), dict[str, int](), 0
+    for each in kernels:
+        zeroed.update(each.fills)
+    outputs = []
+    for param, shape in zip(kernel.out_params, bound.shapes, strict=True):
+        name = param.name
+        outputs.append(NewArray(param, shape, bound.types[name], bound.orders.get(name), name in zeroed))
+    for step in steps:
+        for name, shape, dtype in step.launch.made:
+            offsets[name] = nbytes
+            nbytes += -(-prod(shape) * dtype.nbytes // ALIGNED) * ALIGNED
+    is_idle = not steps or not steps[0].launch.positions
+    return Plan(bound, tuple(steps), tuple(kernels), tuple(outputs), frozenset(zeroed), nbytes, offsets, is_idle)

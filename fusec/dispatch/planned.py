@@ -9,31 +9,45 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 import numpy as np
 
+from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import is_foreign
-from fusec.arguments.signature import Signature, types_named
+from fusec.arguments.operands import is_contained, outputs_of
+from fusec.arguments.signature import Signature, join
 from fusec.base import locks
 from fusec.base.diagnostics import counted, shown_number
-from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.codegen import DEFAULT_TARGET, target_of
-from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch import host
+from fusec.compiler.pipeline import Source
+from fusec.dispatch import engine, native_entries
+from fusec.dispatch.call import KernelCall, KernelWithPlans
+from fusec.dispatch.copier import copier
+from fusec.dispatch.elementwise import ELEMENTWISE
+from fusec.dispatch.fast_path_host import Choice, FastPath, Paths, choice_of
+from fusec.dispatch.host import HOST
 from fusec.dispatch.interception import present
-from fusec.dispatch.plan import ElementwiseCall, Plan
-from fusec.dispatch.shown import Elements, Showing, ShownKernels
-from fusec.dispatch.spec import MAX_PLANS, KernelSpec, SpecOptions
+from fusec.dispatch.plan import Plan
+from fusec.dispatch.shown import CallKernels, Showing, ShownKernels, canonical
+from fusec.dispatch.spec import MAX_PLANS, PLAIN, Axis, CallOptions, Kind, SpecOptions, is_one_axis
 from fusec.environment import debug
 from fusec.errors import FusecError
-from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar, unknown_keyword
+from fusec.errors.arguments import (
+    BadBlockSize,
+    InvalidKernelName,
+    OutGivenTwice,
+    WrongNumberOfArguments,
+    WrongNumberOfOutputs,
+    unknown_keyword,
+)
 from fusec.errors.interpreter import explained
 from fusec.errors.python import UnexpectedArgument, argument_missing
+from fusec.kinds.launch import Request
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
+
+CHECKED = "it is checked as it runs"
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -140,18 +154,6 @@ def block_size_of(given: object) -> int | None:
     return int(given)
 
 
-def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
-    """Whether one of the arrays of a call is."""
-    outputs = out if isinstance(out, (tuple, list)) else (out,)
-    foreign = [arg for arg in (*args, *outputs, where) if is_foreign(arg)]
-    if not foreign:
-        return False
-    with locks.lock:
-        from fusec.runtime import cuda
-
-    return any(cuda.is_device_array(arg) for arg in foreign)
-
-
 class ShowsElements:
     """The verb `source` of element-wise kernels."""
 
@@ -173,109 +175,200 @@ class ShowsElements:
         return self.shown(Showing(target, types, scalars)).text(target)
 
 
-class Planned(ShowsElements, KernelSpec):
-    """A kernel with a plan for every kind of call; the base of all element-wise kernels of users."""
+class ShowsTotals:
+    """The verb `source` of reductions."""
 
-    last: Specialisation | None
+    def shown(self, asked: Showing) -> ShownKernels:
+        """What source() shows."""
+        raise NotImplementedError
 
-    def __init__(self, definition: Source, signature: Signature, **options: Unpack[SpecOptions]) -> None:
-        super().__init__(definition, signature, **options)
-        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
+    @hide_internal_frames
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        axis: Axis = None,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
-    def run(
-        self, args: tuple[object, ...], size: int | Shape = -1, stream: object = None, block_size: int | None = None
-    ) -> tuple[object, ...]:
-        """Run a call, on the device of its arrays if one of them is on one; all outputs.
-
-        size: -1 where the arrays say it. stream, block_size: for arrays on a device.
+        types: placeholder, or parameter of a function -> dtype. shape: of contiguous arguments, a million elements in a
+        row if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without
+        any of these, what the last call ran is shown. Raises FusecTypeError if types are missing.
         """
-        interceptor = present()
-        if interceptor is not None:
-            return interceptor.elementwise(self, args, size)
-        if any(map(is_foreign, args)) and is_on_device(args, None, None):
-            with locks.lock:
-                from fusec.dispatch import device
+        target_of(target)
+        return self.shown(Showing(target, types, scalars, shape, axis)).text(target)
 
-            return device.run(self, args, size, stream, block_size)
-        call = host.read(self, args, size)
-        if call.given or any(param.non_const for param in self.in_params):
-            host.protect(self, call)
-        return tuple(host.execute(self, call, self.plan(call)))
+
+class Planned(KernelWithPlans):
+    """A kernel with a plan for every kind of call; the base of all kernels of users."""
+
+    native_objection = ""  # why none of its calls gets a native entry
+
+    def __init__(
+        self, definition: Source, signature: Signature, kind: Kind = ELEMENTWISE, **options: Unpack[SpecOptions]
+    ) -> None:
+        super().__init__(definition, signature, kind, **options)
+        self.checkers: Recent[object, Planned | None] = Recent(MAX_PLANS)  # what looks at indices, by request
+        self.share(Paths())
+
+    def share(self, paths: Paths) -> None:
+        """Take fast paths along axes, which other kernels may share."""
+        self.paths, self.quick = paths, paths.quick
 
     @staticmethod
     @cache
     def copier() -> Planned:
         """A kernel that copies an array."""
-        spec = KernelSpec.copier()
+        spec = copier()
         return Planned(spec.definition, spec.signature)
 
-    def plan(self, call: ElementwiseCall) -> Plan:
-        """The plan of a call, made and stored at the first call of its kind."""
-        found = self._plans.get(call.key)
-        again = found is not None
-        if found is None:
-            found = self._plans.keep(call.key, host.make_plan(self, call))
-        self.hasten(found, call, again)
-        self.remember(found.spec(call.numbers, self.fp))
-        return found
+    def check_counts(self, args: tuple[object, ...], out: object) -> None:
+        """Raise an error for a wrong number of arguments or outputs."""
+        if len(args) not in (self.nin, self.nargs):
+            raise self.wrong_number(len(args)).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise OutGivenTwice(self.name).at()
+            count = len(outputs_of(out))
+            if count != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
 
-    # --- looking inside ------------------------------------------------------------------------------------------
+    def wrong_number(self, given: int) -> WrongNumberOfArguments:
+        """The error for a wrong number of arguments."""
+        return WrongNumberOfArguments(
+            self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
+        )
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, args: tuple[object, ...], out: object = None, options: CallOptions = PLAIN) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs.
+
+        Those of kernels along axes that have the arguments' shape are in their container.
+        """
+        kind, interceptor = self.kind, present()
+        run = engine.run if interceptor is None else interceptor.call
+        if not (kind.along_axes and kind.keeps_shape) or not any(map(is_contained, args)):
+            return run(self, args, out, options)
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            return run(self, inputs, outputs or None, options)
+
+        door = Door(self.name, [param.name for param in self.in_params], self.nout, call, elementwise=False)
+        return adopted(door, args[: self.nin], args[self.nin :] or outputs_of(out))
+
+    # --- looking inside ----------------------------------------------------------------------------------------------
 
     def shown(self, asked: Showing) -> ShownKernels:
-        """What source() shows: the definition, its types and its memory layout."""
-        return Elements(self.definition, self.specialisation(asked.types, asked.scalars))
+        """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
+        if asked.of_last and self.last is not None:
+            return CallKernels(self, self.last)
+        return CallKernels(self, canonical(self, asked))
 
-    def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
-        """What source() shows: the given types, or those of the last call."""
-        if types is None and not scalars and self.last is not None:
-            return self.last
-        inputs = [param.name for param in self.in_params]
-        for name in scalars:
-            if name not in inputs:
-                raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
-        bound = self.signature.bind_names(types_named(types))
-        return pipeline.by_value(inputs, scalars, partial(self.canonical, bound))
+    def planned(self, args: tuple[object, ...], options: CallOptions = PLAIN) -> Plan[Any]:
+        """The plan of a call; nothing is run."""
+        return self.plan(*engine.read_call(self, args, None, options))
 
-    def canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:
-        """What source() shows for these types and inputs passed by value."""
-        arrays = [param for param in self.params if param.name not in scalars]
-        layout = pipeline.canonical_layout(
-            self.definition,
-            bound,
-            [param.name for param in arrays if not param.raw],
-            [param.name for param in arrays if param.raw],
-        )
-        return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
-
-    def explained(
-        self, args: tuple[object, ...], size: int | tuple[int, ...] = -1, block_size: int | None = None
-    ) -> Explanation:
-        """Report how a call with these arguments runs; nothing is run. size, block_size: see `run`."""
+    def explained(self, args: tuple[object, ...], options: CallOptions = PLAIN) -> Explanation:
+        """Report how a call with these arguments runs; nothing is run."""
         with locks.lock:
             from fusec.dispatch import explain
 
-        if is_on_device(args, None, None):
-            with locks.lock:
-                from fusec.dispatch import device
-
-            there, threads = device.planned(self, args, size, block_size)
-            self.remember(there.spec)
-            report = explain.explain(self, there.module.kernel, there.space, there.spec)
-            place = explain.place_of(there, self.device_plans.values())
-            lines = (*report.lines, ("block", explain.block_text(threads, block_size)))
+        backend, call = engine.read_call(self, args, None, options)
+        plan = self.plan(backend, call)
+        report = explain.explain(self, plan.bound, plan.kernels)
+        place = explain.place_of(plan, self.plans[backend].values())
+        if backend is not HOST:
+            threads, lines = backend.threads_of_block(plan, call), report.lines
+            if not self.kind.along_axes:
+                lines = (*lines, ("block", explain.block_text(threads, options.block_size)))
             return replace(report, lines=lines, path=explain.ON_DEVICE, plan=place)
-        call = host.read(self, args, size)
-        here = self.plan(call)
-        report = explain.explain(self, here.executable.kernel, here.space, here.spec(call.numbers, self.fp))
-        reason = host.objection(self, here, call.numbers, self.deciding(call))
-        if reason:
+        reason = self.native_objection or native_entries.objection(self, plan, call)
+        if reason and not self.kind.along_axes:
             report = replace(report, lines=(*report.lines, ("no native entry", reason)))
-        return replace(report, path=explain.path_of(reason), plan=explain.place_of(here, self._plans.values()))
+        return replace(report, path=explain.path_of(reason), plan=place)
 
     @property
     def cached_codes(self) -> dict[str, str]:
-        """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
-        return {
-            ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
-            for plan in self._plans.values()
-        }
+        """LLVM text by dtypes, along axes also by shape, for every combination called so far."""
+        found = {}
+        for plan in self.plans[HOST].values():
+            key = ", ".join(f"{name}: {dtype}" for name, dtype in plan.bound.types.items())
+            key = f"{key}; {plan.bound.shape}" if self.kind.along_axes else key
+            found[key] = "\n".join(kernel.source for kernel in plan.kernels)
+        return found
+
+    # --- fast paths --------------------------------------------------------------------------------------------------
+
+    def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
+        """Where later calls like this one may be faster; None if there is no such place."""
+        if not self.kind.along_axes:
+            return None
+        choice = choice_of(call.options, call.is_given)
+        found = self.paths.of.get(choice)
+        if found is None:
+            install = partial(self.quick.__setitem__, choice)
+            found = self.paths.of.setdefault(choice, FastPath(self.following(choice), install))
+        return found
+
+    def hasten(self, plan: Plan[Any], call: KernelCall[Any], again: bool) -> None:
+        """Take a fast path in calls on the host like one that has come twice."""
+        along = self.kind.along_axes
+        if not call.is_on_host or (along and not (again and is_one_axis(call.options.axis))):
+            return
+        path = self.fast_path(call)
+        if path is None:
+            return
+        deciding = self.deciding(call.values)
+        key = (plan, *deciding.items()) if deciding else plan
+        if path.entries.is_settled(key):
+            return
+        if self._looks_at_indices(plan.bound.request):
+            debug.show(2, f"{self.name} has no native entry: {CHECKED}")
+            path.entries.settle(key)
+            return
+        if path.hasten(plan, call, key, again) or not along:
+            return
+        with locks.lock:
+            several = native_entries.repeat_of(self, plan, call)
+            if several is not None:
+                self.paths.several.keep(*several)
+                self.quick.setdefault(choice_of(call.options, call.is_given), path.python)
+
+    def repeat(self, plan: Plan[Any], call: KernelCall[Any]) -> None:
+        """Take the fast path in later calls like this one on a device."""
+        options, is_cleared = call.options, bool(plan.zeroed) and not call.is_given
+        if plan.is_idle or is_cleared or call.mask is not None or options.size != -1 or options.block_size is not None:
+            return
+        from fusec.dispatch.device_plans import cached_call
+
+        path = self.fast_path(call)
+        ready = None if path is None else cached_call(plan, call)
+        if path is not None and ready is not None:
+            path.repeat(call.args, ready)
+
+    def _looks_at_indices(self, request: Request) -> bool:
+        """Whether calls of a kind are checked, and have indices to look at as far as is known."""
+        return bool(self.checks) and (request not in self.checkers or self.checkers.get(request) is not None)
+
+    def following(self, choice: Choice) -> Callable[..., object]:
+        """What answers calls of a choice where nothing faster does; outputs that are given follow the inputs."""
+        axis, flag, given = choice
+        options = CallOptions(axis, reverse=flag) if self.kind.keeps_shape else CallOptions(axis, keepdims=flag)
+        return partial(self._outputs, options, given)
+
+    def _outputs(self, options: CallOptions, given: bool, *args: object) -> object:
+        if not given and self.paths.several:
+            several = self.paths.several.get(native_entries.key_of(options, args))
+            found = None if several is None else several.run(args)
+            if found is not None:
+                return found
+        return self.answer(args[: self.nin], args[self.nin :] if given else None, options)
+
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, options: CallOptions) -> object:
+        """The result of a call without a fast path."""
+        results = self.run(args, out, options)
+        return results[0] if self.nout == 1 else results

@@ -15,16 +15,15 @@ from fusec.base.kernel_abi import Kernel
 from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
-from fusec.compiler.reduction_pipeline import MASK
-from fusec.dispatch.axes import normalised, walk_shape
-from fusec.dispatch.axis_spec import STRIDES, AxisKind, AxisSpec, Bound, Given, Lines
+from fusec.dispatch.axes import canonical, normalised, walk_shape
+from fusec.dispatch.empty_totals import asks_for_positions
+from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
-from fusec.ir.loops import GROUP, Query, Stmt
+from fusec.ir.loops import GROUP
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
-from fusec.ir.walk import expressions, roots_of
-from fusec.kinds.reduction import Operand, Phase, PhaseRules, Request, dense, phases
-from fusec.kinds.scan import Machine
+from fusec.kinds.launch import MASK, Machine, Request
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, dense, phases
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
@@ -33,22 +32,22 @@ TOGETHER_AGAIN = 64  # columns that a thread takes side by side where results of
 TOGETHER = 512  # the same where memory is read in long rows
 
 
-def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
+def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
     """Bind types and order the walk. Raises for shapes, axes and types that do not fit together.
 
     known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
     del machine
     outputs = given.outputs or ()
-    dtypes = [given.inputs[param.name].dtype if param.name in given.inputs else None for param in kernel.in_params]
-    dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
-    types = kernel.signature.bind(dtypes) if known is None else known
+    types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
     views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
     shape = walk_shape(kernel.name, {name: each.shape for name, each in views.items() if name in along})
-    axes = normalised(kernel.name, given.along.axis, shape)
+    axes = normalised(kernel.name, given.options.axis, shape)
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.along.keepdims else kept
+    result = (
+        tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.options.keepdims else kept
+    )
     shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
     for param, each, wanted in zip(kernel.out_params, outputs, shapes, strict=False):
         if each.shape != wanted:
@@ -57,8 +56,8 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
     ndims = tuple((name, len(given.inputs[name].shape)) for name in addressed)
     uses, masked = kernel.uses_index, given.mask is not None
     request = Request(
-        pipeline.types_with_mask(types, masked), given.numbers,
-        len(shape) if uses else 1, axes if uses else (0,), ndims, masked, kernel.fp,
+        pipeline.types_with_mask(types, masked), given.numbers, kernel.fp,
+        len(shape) if uses else 1, axes if uses else (0,), ndims, masked,
     )  # fmt: skip
     reduction, empty = pipeline.lower(kernel.definition, request)
     parts = () if reduction.total is None else reduction.total.parts
@@ -81,17 +80,13 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
     read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
-    sizes = {REDUCED: count, TOTALS: prod(kept)}
-    return Bound(types, shape, shapes, found, raw, request, read, kept, count, sizes, is_empty)
+    return Bound(
+        types, shape, shapes, found, raw, request, read,
+        kept=kept, count=count, sizes={REDUCED: count, TOTALS: prod(kept)}, is_empty=is_empty,
+    )  # fmt: skip
 
 
-def asks_for_positions(finish: Sequence[Stmt]) -> bool:
-    """Whether the work on a total depends on its position."""
-    roots = roots_of(finish)
-    return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
-
-
-def _nothing(kernel: AxisSpec, shape: Shape) -> NothingToReduce:
+def _nothing(kernel: KernelSpec, shape: Shape) -> NothingToReduce:
     """The error for totals of no elements; NumPy's text names its ufunc."""
     rule = kernel.definition.texts.get("rule", "")
     if hasattr(kernel.definition, "identity"):  # a kernel that its user has defined
@@ -107,7 +102,7 @@ def _nothing(kernel: AxisSpec, shape: Shape) -> NothingToReduce:
 
 
 def _operands(
-    kernel: AxisSpec,
+    kernel: KernelSpec,
     inputs: Mapping[str, View],
     shape: Shape,
     axes: tuple[int, ...],
@@ -145,12 +140,12 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
     )
 
 
-def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
+def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
     """Phases that read, or store, more than the last cache holds go around the caches."""
     return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in bound.launches))
 
 
-def _around_caches(kernel: AxisSpec, bound: Bound, phase: Any) -> Any:
+def _around_caches(kernel: KernelSpec, bound: Bound, phase: Any) -> Any:
     from fusec.runtime.cpu.machine import last_level_cache_bytes
 
     if phase.is_last:
@@ -177,14 +172,16 @@ def _grain(phase: Phase, threads: int) -> tuple[int, int]:
 # --- reports -------------------------------------------------------------------------------------------------------
 
 
-def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
+def _describe(kernel: KernelSpec, bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
     """The bytes that a reduction moves, and what it does."""
     found: Sequence[Any] = bound.launches
     moved = sum(_bytes_of(bound, phase) for phase in found)
     lines = [("reduces", f"{bound.shape} to {bound.kept}: {counted(bound.count, 'element')} for each total")]
     named = zip(found, compiled, strict=True)
     lines += [(f"kernel {at}", _line(phase, each)) for at, (phase, each) in enumerate(named, 1)]
-    lines.append(("bytes moved", f"{moved:,}"))
+    lines += [("bytes moved", f"{moved:,}"), fp_line(kernel)]
+    if not found:
+        lines.append(("kernels", "none: there is nothing to combine"))
     return moved, lines
 
 
@@ -218,20 +215,31 @@ def _bytes_of(bound: Bound, phase: Phase) -> int:
     return total + sum(view.size * view.dtype.nbytes for view in bound.raw.values())
 
 
-def _interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
+def _interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
     from fusec.dispatch.interpret_launches import run_phases
 
     run_phases(kernel, bound, arrays, values)
 
 
-REDUCTION = AxisKind(
+def check(*call: Any) -> None:
+    """Look at the indices of a call of a kernel along axes before it runs. Raises IndexOutside or CannotCheck."""
+    from fusec.dispatch import checked_axis
+
+    checked_axis.check(*call)
+
+
+REDUCTION = Kind(
     name="reduction",
+    along_axes=True,
     keeps_shape=False,
+    overlap="stage outputs",
     bind=bind,
     generate=pipeline.generate,
     program=pipeline.program_of,
     interpret=_interpret,
     describe=_describe,
+    canonical=canonical,
+    check=check,
     grain=_grain,
     fitted=_fitted,
 )

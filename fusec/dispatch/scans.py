@@ -16,15 +16,17 @@ from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import scan_pipeline as pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
-from fusec.dispatch.axes import normalised, walk_shape
-from fusec.dispatch.axis_spec import STRIDES, AxisKind, AxisSpec, Bound, Given, Lines
+from fusec.dispatch.axes import canonical, normalised, walk_shape
+from fusec.dispatch.reductions import check
+from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import AxisNeeded, SegmentsNotBool, axis_outside
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import addressed
 from fusec.ir.scans import chunk_of
-from fusec.kinds.reduction import Operand, Request, dense
-from fusec.kinds.scan import MANY_THREADS, Machine, ScanLaunch, chain_of, steps_of, walk_of
+from fusec.kinds.launch import MANY_THREADS, Machine, Request
+from fusec.kinds.reduction import Operand, dense
+from fusec.kinds.scan import ScanLaunch, chain_of, steps_of, walk_of
 
 ROWS_PER_THREAD = 4  # rows that let threads end together
 COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
@@ -55,46 +57,44 @@ def _side_by_side(step: ScanLaunch, threads: int) -> int:
     return -(-positions // (rounds * threads * UNIT)) * UNIT
 
 
-def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
+def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
     """Bind types and order the walk. Raises for shapes, axes and types that do not fit together.
 
     known: the types of all parameters, for calls that are only shown.
     """
     definition, inputs = _definition(kernel), given.inputs
     outputs = given.outputs or ()
-    dtypes = [inputs[param.name].dtype if param.name in inputs else None for param in kernel.in_params]
-    dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
-    types = kernel.signature.bind(dtypes) if known is None else known
+    types = given.types(kernel) if known is None else known
     if definition.segments and types[definition.segments] != BOOL:
         raise SegmentsNotBool(kernel.name, definition.segments, str(types[definition.segments])).at()
     raw = {param.name: inputs[param.name] for param in kernel.in_params if param.raw}
     along = {name: each for name, each in inputs.items() if name not in raw}
     shape = walk_shape(kernel.name, {name: each.shape for name, each in along.items()})
-    number = axis_of(kernel.name, given.along.axis, shape)
+    number = axis_of(kernel.name, given.options.axis, shape)
     for param, each in zip(kernel.out_params, outputs, strict=False):
         if each.shape != shape:
             raise OutShapeMismatch(kernel.name, param.name, each.shape, shape).at()
     ndims = tuple((name, len(each.shape)) for name, each in raw.items())
-    request = Request(tuple(types.items()), given.numbers, 1, (0,), ndims, False, kernel.fp)
+    request = Request(tuple(types.items()), given.numbers, kernel.fp, ndims=ndims)
     scan = pipeline.lower(definition, request)
     loaded = frozenset(each.name for each in scan.reduction.arrays if each.written and each.read)
-    found = Bound(types, shape, (shape,) * kernel.nout, (), raw, request, loaded, shape)
+    found = Bound(types, shape, (shape,) * kernel.nout, (), raw, request, loaded, kept=shape)
     if 0 in shape:
         return found
     views = outputs or [dense(shape, types[param.name]) for param in kernel.out_params]
     operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
     for param, each in zip(kernel.out_params, views, strict=True):
         operands.append(Operand(param.name, each, layouts.broadcast_strides(each, shape), True))
-    walk = replace(walk_of(shape, number, operands, backwards=given.along.reverse), raw=tuple(raw.items()))
+    walk = replace(walk_of(shape, number, operands, backwards=given.options.reverse), raw=tuple(raw.items()))
     return planned(kernel, replace(found, walk=walk), machine)
 
 
-def _definition(kernel: AxisSpec) -> ScanDefinition:
+def _definition(kernel: KernelSpec) -> ScanDefinition:
     assert isinstance(kernel.definition, ScanDefinition), "a scan"
     return kernel.definition
 
 
-def planned(kernel: AxisSpec, bound: Bound, machine: Machine) -> Bound:
+def planned(kernel: KernelSpec, bound: Bound, machine: Machine) -> Bound:
     """The same with the kernels for a machine; there is something to scan."""
     assert bound.walk is not None, "there are elements"
     scan = pipeline.lower(_definition(kernel), bound.request)
@@ -118,11 +118,11 @@ def axis_of(name: str, axis: object, shape: Shape) -> int:
     return number
 
 
-def _on_device(kernel: AxisSpec, bound: Bound) -> Bound:
+def _on_device(kernel: KernelSpec, bound: Bound) -> Bound:
     return bound if bound.walk is None else planned(kernel, bound, MANY_THREADS)
 
 
-def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
+def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
     """The last step stores results around the caches if they exceed the last one."""
     from fusec.runtime.cpu.machine import last_level_cache_bytes
 
@@ -151,7 +151,7 @@ WHAT = {
 }  # fmt: skip
 
 
-def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
+def _describe(kernel: KernelSpec, bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
     """The bytes that a scan moves, and what it does."""
     walk = bound.walk
     moved = sum(view.size * view.dtype.nbytes for view in bound.raw.values())
@@ -173,7 +173,7 @@ def _describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
             lines.append(("a chain", f"threads run the kernels block by block, {block} at a time, which stay in cache"))
         pairs = zip(bound.chain or bound.launches, compiled, strict=True)
         lines += [(f"kernel {at}", _line(step, each)) for at, (step, each) in enumerate(pairs, 1)]
-    lines.append(("bytes moved", f"{moved:,}, if everything is read and written once"))
+    lines += [("bytes moved", f"{moved:,}, if everything is read and written once"), fp_line(kernel)]
     return moved, lines
 
 
@@ -186,20 +186,24 @@ def _line(step: Any, kernel: Kernel) -> str:
     return f"{WHAT[step.role]} {extent}; {walks}{threads}"
 
 
-def _interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
+def _interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
     from fusec.dispatch.interpret_launches import run_scan
 
     run_scan(kernel, bound, arrays, values)
 
 
-SCAN = AxisKind(
+SCAN = Kind(
     name="scan",
+    along_axes=True,
     keeps_shape=True,
+    overlap="stage outputs",
     bind=bind,
     generate=pipeline.generate,
     program=pipeline.program_of,
     interpret=_interpret,
     describe=_describe,
+    canonical=canonical,
+    check=check,
     grain=_grain,
     machine=lambda threads: machine_of(threads),  # looked up at each call: tests put other machines there
     fitted=_fitted,

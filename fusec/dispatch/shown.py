@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from fusec.arguments.layouts import Shape
+from fusec.arguments.signature import types_named
 from fusec.base.records import dataclass, field, replace
 from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
 from fusec.compiler import pipeline, texts
-from fusec.compiler.pipeline import Source, Specialisation
+from fusec.errors.arguments import UnknownScalar
+from fusec.kinds.launch import MANY_THREADS, ONE_THREAD, Launch, Machine
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Fp, Kernel
+    from fusec.dispatch.spec import Bound, KernelSpec
+    from fusec.ir.loops import Program
 
 
 @dataclass(frozen=True)
@@ -46,24 +51,70 @@ class ShownKernels(Protocol):
         """The same in another floating-point mode; None for its own."""
 
 
-@dataclass(frozen=True)
-class Elements:
-    """An element-wise kernel for certain types and memory."""
+def canonical(kernel: KernelSpec, asked: Showing) -> Bound:
+    """A call of contiguous arrays of a shape; raw ones have one axis.
 
-    definition: Source
-    spec: Specialisation
+    A scan for a CPU is one kernel, whatever its threads. Raises TypesIncomplete, UnknownScalar, and what a call raises
+    for its axes.
+    """
+    names = [param.name for param in kernel.in_params]
+    for name in asked.scalars:
+        if name not in names:
+            raise UnknownScalar(kernel.name, name, ", ".join(names)).at()
+    types = kernel.signature.bind_names(types_named(asked.types))
+    return pipeline.by_value(names, asked.scalars, partial(kernel.kind.canonical, kernel, asked, types))
+
+
+def machine_of(target: str) -> Machine:
+    """What the kernels that are shown for a target keep busy."""
+    return MANY_THREADS if target_of(target).threads else ONE_THREAD
+
+
+@dataclass(frozen=True)
+class CallKernels:
+    """The kernels of a call."""
+
+    kernel: KernelSpec
+    bound: Bound
 
     def kernels(self, target: str) -> list[Kernel]:
-        """The one that it is."""
-        return [pipeline.generate(self.definition, self.spec, target)]
+        """Those of all launches in order, equal ones once, each with its own name."""
+        kind, bound, threads = self.kernel.kind, self.bound, target_of(target).threads
+        counts: dict[str, int] = {}
+        found = []
+        for launch in _distinct(bound.launches if threads else bound.chain or bound.launches, threads):
+            made = kind.generate(self.kernel.definition, bound.request, launch, target, 1)
+            counts[made.name] = counts.get(made.name, 0) + 1
+            if (number := counts[made.name]) > 1:
+                made = kind.generate(self.kernel.definition, bound.request, launch, target, number)
+            found.append(made)
+        return found
 
     def text(self, target: str) -> str:
-        """Its text."""
-        return pipeline.text_of(self.definition, self.spec, target)
+        """The text of all of them; those for many threads, whatever the call ran on."""
+        kernel, bound, threads = self.kernel, self.bound, target_of(target).threads
+        if threads:
+            bound = kernel.kind.on_device(kernel, bound)
 
-    def in_mode(self, fp: Fp | None) -> Elements:
+        def programs() -> list[Program]:
+            distinct = _distinct(bound.launches, threads)
+            return [kernel.kind.program(kernel.definition, bound.request, each) for each in distinct]
+
+        return texts.joined(target, lambda: CallKernels(kernel, bound).kernels(target), programs)
+
+    def in_mode(self, fp: Fp | None) -> CallKernels:
         """The same in another floating-point mode; None for its own."""
-        return self if fp is None else replace(self, spec=replace(self.spec, fp=fp))
+        if fp is None:
+            return self
+        return replace(self, bound=replace(self.bound, request=replace(self.bound.request, fp=fp)))
+
+
+def _distinct(launches: Sequence[Launch], threads: bool) -> list[Launch]:
+    """Launches with different code, in order. threads: code for targets with many threads."""
+    found: dict[str, Launch] = {}
+    for launch in launches:
+        found.setdefault(launch.code(threads), launch)
+    return list(found.values())
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ import numpy as np
 
 from fusec.arguments.operands import is_number, outputs_of
 from fusec.base.records import dataclass, field
-from fusec.dispatch import host_axis
 from fusec.dispatch.interception import intercepted
-from fusec.dispatch.interpret import completed
-from fusec.dispatch.notes import NotedAxisCall, NotedElementwiseCall, Notes
+from fusec.dispatch.notes import Notes
 from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
@@ -29,7 +28,6 @@ from fusec.fusion.tables import FUNCTIONS
 from fusec.fusion.trace import here, recorded_by
 from fusec.fusion.trace_values import ArrayValue, LibraryCall, outermost_first
 from fusec.fusion.tracer import Tracer
-from fusec.kinds.scan import MANY_THREADS
 from fusec.library.graph_sources import ReducingSource
 
 OUTSIDE = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
@@ -45,13 +43,9 @@ class OutputNotes(Notes):
 
     made: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def _noted(self, call: NotedElementwiseCall | NotedAxisCall) -> tuple[Any, ...]:
-        if isinstance(call, NotedElementwiseCall):
-            completed(call.kernel, call.args, call.size)  # refuses given outputs of other shapes
-        else:
-            read = host_axis.read(call.kernel, call.args, call.out, call.along)
-            call.kernel.kind.bind(call.kernel, host_axis.given_of(call.kernel, read), MANY_THREADS, None)
-        self.made.append(super()._noted(call))
+    def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[Any, ...]:
+        """Note a call of a kernel, and its outputs."""
+        self.made.append(super().call(kernel, args, out, options))
         return self.made[-1]
 
 
@@ -133,10 +127,8 @@ class _Composed:
         """The traced arrays that the call writes."""
         stored: list[Any] = []
         for call in self.notes.calls:
-            if isinstance(call, NotedAxisCall):
-                stored += call.args[call.kernel.nin :] if call.out is None else outputs_of(call.out)
-            else:
-                stored += [each for each, is_out in zip(call.args, call.kernel.is_written, strict=False) if is_out]
+            given = (*call.args, *outputs_of(call.out))
+            stored += [each for each, is_out in zip(given, call.kernel.is_written, strict=False) if is_out]
         arrays = [each for each in stored if isinstance(each, np.ndarray)]
         outside = list(_arrays_in(self.given))
         if any(np.may_share_memory(each, other) for each in arrays for other in outside):
@@ -171,13 +163,13 @@ class _Composed:
         inputs = call.args[: call.kernel.nin]
         try:
             values = [self._value(each) for each in inputs]
-            if isinstance(call, NotedElementwiseCall):
-                if call.size != -1:
+            if not call.kernel.kind.along_axes:
+                if call.options.size != -1:
                     return None
                 outputs = outputs_of_call(self.trace, call.kernel, inputs, values)
-            elif isinstance(call.kernel.definition, ReducingSource) and call.along.where is True:
+            elif isinstance(call.kernel.definition, ReducingSource) and call.options.where is True:
                 graph = call.kernel.definition.graph
-                outputs = outputs_of_graph(self.trace, graph, values, list(map(is_number, inputs)), call.along)
+                outputs = outputs_of_graph(self.trace, graph, values, list(map(is_number, inputs)), call.options)
             else:
                 return None
         except NotPureError:

@@ -10,8 +10,8 @@ import numpy as np
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
-from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import CallOptions
 from fusec.errors import targets
 from fusec.fusion import device_calls
 from fusec.fusion.results import Returned
@@ -149,17 +149,17 @@ class DeviceMemory:
     def run(self, step: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Enqueue a kernel."""
         if step.group.axes is None:
-            step.kernel.run((*inputs, *outputs), stream=self.stream)
+            step.kernel.run((*inputs, *outputs), None, CallOptions(stream=self.stream))
             return
-        along = Along(step.axis, keepdims=True)
+        options = CallOptions(step.axis, keepdims=True, stream=self.stream)
         if 0 not in step.group.shape:
-            step.kernel.run(inputs, outputs, along, self.stream)
+            step.kernel.run(inputs, outputs, options)
             return
-        for source, target in zip(step.kernel.run(inputs, None, along, self.stream), outputs, strict=True):
+        for source, target in zip(step.kernel.run(inputs, None, options), outputs, strict=True):
             self._copy(source, target)  # totals of nothing are stored in whole arrays
 
     def _copy(self, source: object, target: object) -> None:
-        Planned.copier().run((source, target), stream=self.stream)
+        Planned.copier().run((source, target), None, CallOptions(stream=self.stream))
 
     def check(self, step: Any) -> None:
         """Raise CallOnDevice for a call of a library that cannot run here."""

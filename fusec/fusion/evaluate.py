@@ -18,7 +18,7 @@ from fusec.base import dtypes
 from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.base.dtypes import DType
 from fusec.dispatch import checked
-from fusec.dispatch.explain_axis import SHOWN
+from fusec.dispatch.axes import SHOWN
 from fusec.dispatch.planned import brief, composed, hide_internal_frames
 from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import NoKernel, unknown_keyword

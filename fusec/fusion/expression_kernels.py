@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -20,13 +20,13 @@ from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch import checked
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.call import KernelCall
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
-from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.plan import ElementwiseCall, Plan
+from fusec.dispatch.fast_path_host import FastPath
 from fusec.dispatch.planned import Planned
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.reductions import REDUCTION
+from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors.base import FusecError
 from fusec.errors.fusing import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
@@ -42,7 +42,7 @@ MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
 ORDERS: tuple[Order, ...] = get_args(Order)
 CASTINGS: tuple[Casting, ...] = get_args(Casting)
 dtype_of_array = attrgetter("dtype")
-Variant = TypeVar("Variant", bound=Planned | AxisKernel)
+Variant = TypeVar("Variant", bound=Planned)
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,9 @@ class ExpressionVariant(Planned):
         """The same with the checks of its owner."""
         return checked.checked(self, self.owner.source.checks)
 
-    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
-        """Install a native entry once a kind of call has come twice."""
-        call.key = (id(self), call.key)
-        if self.in_params:
-            self.owner.fast = self.owner.entries.after(self, plan, call, again) or self.owner.fast
+    def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
+        """That of its owner."""
+        return self.owner.path if self.in_params and call.is_on_host else None
 
     def takes(self, param: Parameter) -> Takes:
         """Numbers of the kind that made this variant: NumPy's have dtypes."""
@@ -150,7 +148,7 @@ class ElementPart(TextPart[ExpressionVariant]):
     def __init__(self, source: PartSource) -> None:
         super().__init__(source)
         self.fast: Callable[..., object] = self.from_python
-        self.entries = Entries(self.from_python)
+        self.path = FastPath(self.from_python, partial(setattr, self, "fast"))
         self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
 
     def made(self, definition: ExpressionDefinition, signature: PartSignature) -> ExpressionVariant:
@@ -178,7 +176,7 @@ class ElementPart(TextPart[ExpressionVariant]):
                 outputs = (np.empty((), self.result(()).numpy),)
         given, variant = (*inputs, *outputs), self.variant(inputs)
         if self.source.checks:
-            return checked.run(variant.checked, given, -1)
+            return checked.run(variant.checked, given, PLAIN)
         return variant.run(given)
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
@@ -202,7 +200,7 @@ class ElementPart(TextPart[ExpressionVariant]):
         return self.fast(*inputs, out)
 
 
-class ReductionPart(TextPart[AxisKernel]):
+class ReductionPart(TextPart[Planned]):
     """A part that combines elements."""
 
     def __init__(self, source: PartSource) -> None:
@@ -245,7 +243,7 @@ class ReductionPart(TextPart[AxisKernel]):
             check_cast("the result", self.result(inputs), out, casting)
         if self.elements is not None:
             self._check(self.elements, inputs)
-        (found,) = kernel.run(inputs, out, Along(self.axis))
+        (found,) = kernel.run(inputs, out, CallOptions(self.axis))
         if self.elements is None and all(isinstance(each, np.ndarray) for each in inputs):
             self._quick = kernel.quick
         if out is not None or not isinstance(found, np.ndarray):
@@ -271,10 +269,10 @@ class ReductionPart(TextPart[AxisKernel]):
                 raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
         return 0 if axes is None else ndim - len(axes)
 
-    def made(self, definition: ExpressionDefinition, signature: PartSignature) -> AxisKernel:
+    def made(self, definition: ExpressionDefinition, signature: PartSignature) -> Planned:
         """The kernel of a definition."""
         assert isinstance(definition, TotalDefinition), "this part combines"
-        return AxisKernel(definition, signature)
+        return Planned(definition, signature, REDUCTION)
 
 
 # An expression, how it was called, and a weak reference to the output if one was given.

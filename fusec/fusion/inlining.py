@@ -8,7 +8,8 @@ from typing import Any
 
 from fusec.base.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
 from fusec.compiler.lowering import lower_program
-from fusec.dispatch import host
+from fusec.dispatch.engine import read_call
+from fusec.dispatch.spec import PLAIN
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.reducing import normalised, totals, without_axes
 from fusec.fusion.trace import Trace, common_phantom, widened
@@ -30,12 +31,12 @@ def outputs_of_call(trace: Trace, kernel: Any, args: Sequence[Any], values: Sequ
     is_plain = kernel.fp == "strict" and not (kernel.checks or kernel.uses_index)
     if not is_plain or any(param.raw or param.non_const for param in kernel.params):
         raise NotPureError
-    call = host.read(kernel, tuple(args), -1)
-    types = kernel.signature.bind(call.dtypes)
-    program = lower_program(kernel.definition, types, {}, call.numbers)
+    backend, call = read_call(kernel, tuple(args), None, PLAIN)
+    types = call.given(backend).types(kernel)
+    program = lower_program(kernel.definition, types, {}, frozenset(call.values))
     adapted = []
     for param, value in zip(kernel.in_params, values, strict=True):
-        if param.name in call.numbers:
+        if param.name in call.values:
             value = trace.adapted(value, types[param.name])
         if value.dtype != types[param.name]:
             raise NotPureError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ from fusec.arguments import layouts
 from fusec.arguments.operands import memory_order
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
-from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.plan import ElementwiseCall
-from fusec.dispatch.plan import Plan as KernelPlan
+from fusec.dispatch.call import KernelCall
+from fusec.dispatch.fast_path_host import FastPath
 from fusec.dispatch.planned import Planned
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
@@ -46,8 +44,8 @@ class MapKernel(Planned):
         moves = asks_position(source.graph)
         super().__init__(source, signature_of(source), uses_index=moves, reduce_dims=not moves)
         self.source_graph = source
-        self._entries = Entries(self._from_python)
         self._fast: Callable[..., Any] = self._from_python
+        self._path = FastPath(self._from_python, partial(setattr, self, "_fast"))
 
     def __call__(self, *args: object) -> Any:
         """The output, or a tuple of several."""
@@ -57,16 +55,16 @@ class MapKernel(Planned):
         found = self.run(args)
         return found[0] if self.nout == 1 else found
 
-    def hasten(self, plan: KernelPlan, call: ElementwiseCall, again: bool) -> None:
-        """Install a native entry once a kind of call has come twice."""
-        self._fast = self._entries.after(self, plan, call, again) or self._fast
+    def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
+        """Its own, on the host."""
+        return self._path if call.is_on_host else None
 
 
 _map_kernel = lru_cache(maxsize=512)(MapKernel)
 
 
 @lru_cache(maxsize=512)
-def _reducing(source: ReducingSource, scalars: frozenset[str]) -> AxisKernel:
+def _reducing(source: ReducingSource, scalars: frozenset[str]) -> Planned:
     return GraphKernel(source.graph).whole(scalars)
 
 
@@ -75,7 +73,7 @@ class KernelStep:
     """One kernel with its operands, which are slots of a call."""
 
     group: Group
-    kernel: MapKernel | AxisKernel
+    kernel: Planned
     leaves: list[Leaf]
     stored: list[Computation]
     inputs: tuple[int, ...] = ()
@@ -145,8 +143,9 @@ class KernelStep:
         """The kernels of a reduction in order; none for an element-wise step."""
         if isinstance(self.kernel, MapKernel):
             return ()
-        bound, _ = self.kernel.planned(tuple(map(self._example, self.leaves)), Along(self.group.axes, keepdims=True))
-        return tuple(each for each in bound.launches if isinstance(each, Phase))
+        options = CallOptions(self.group.axes, keepdims=True)
+        plan = self.kernel.planned(tuple(map(self._example, self.leaves)), options)
+        return tuple(each for each in plan.bound.launches if isinstance(each, Phase))
 
     def _example(self, leaf: Leaf) -> Any:
         """What a kernel reads, but for its content."""
@@ -274,7 +273,7 @@ class PlanBuilder:
         outputs = tuple((f"z{number}", counted(replaced(expr, known), axes)) for number, expr in enumerate(exprs))
         graph = KernelGraph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
         text = print_graph(graph)
-        kernel: MapKernel | AxisKernel
+        kernel: Planned
         if group.axes is None:
             kernel = _map_kernel(ElementwiseSource(text, graph))
         else:

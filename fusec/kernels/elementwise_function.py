@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, dtype_of, form_of, is_contained, outputs_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
 from fusec.arguments.signature import Parameter, Takes, types_named
@@ -23,13 +22,13 @@ from fusec.base.public import CallSignature, Public, signature_of
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import checked
+from fusec.dispatch.call import KernelCall
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.plan import ElementwiseCall, Plan
+from fusec.dispatch.fast_path_host import FastPath, ShortWays
 from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames, kernel_name
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.dispatch.spec import PLAIN, Bound, CallOptions
 from fusec.errors.arguments import WITHOUT
 from fusec.errors.python import ArgumentMissing, BadParameter, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, frozen_globals
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     import inspect
 
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device import CachedCall
 
 RESERVED = ("out", "stream", "block_size")
 NAMES = ("__module__", "__qualname__")  # which a copy has too
@@ -102,16 +100,11 @@ class Variant(Planned):
         """Whether positional arguments reach it: no parameter with its default precedes a given one."""
         return [param.name for param in self.in_params] == list(self.owner.params[: self.nin])
 
-    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
-        """Install a native entry once a kind of call has come twice."""
-        call.key = (id(self), call.key)
-        if self.is_positional:
-            self.owner.hasten_calls(self, plan, call, again)
-
-    def repeat(self, args: Sequence[object], ready: CachedCall) -> None:
-        """Take the fast path in later calls on a device, unless positional arguments would mean something else."""
-        if self.is_positional and (self.takes_outputs or len(args) == self.nin):
-            self.owner.repeat_calls(args, ready)
+    def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
+        """That of its owner, unless positional arguments would mean something else."""
+        if self.is_positional and (self.takes_outputs or call.is_on_host or not call.is_given):
+            return self.owner.path
+        return None
 
     def takes(self, param: Parameter) -> Takes:
         """Numbers of the kind that made this variant, unless the dtype was declared."""
@@ -120,10 +113,10 @@ class Variant(Planned):
             return "NumPy"
         return dict(self.definition.numbers).get(param.name, "any")  # type: ignore[return-value]
 
-    def remember(self, spec: Specialisation) -> None:
+    def remember(self, bound: Bound) -> None:
         """Record the last call: source() without types shows it."""
         self.owner.last = self
-        super().remember(spec)
+        super().remember(bound)
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
         """Whether a float would serve as well as the given integer: it meets floats of one dtype only."""
@@ -200,12 +193,12 @@ class Elementwise(Public, ShowsElements, ShortWays):
         if named:
             self.check_named(named)
         outputs, args = self._given_outputs(args, out), args[: len(self.params)]
-        threads = block_size_of(block_size)
+        options = CallOptions(stream=stream, block_size=block_size_of(block_size))
         given = (*args, *named.values())
 
         def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
             rest = dict(zip(named, inputs[len(args) :], strict=True))
-            return self._results(inputs[: len(args)], rest, outputs, stream, threads)
+            return self._results(inputs[: len(args)], rest, outputs, options)
 
         if any(map(is_contained, given)):
             names = (*self.params[: len(args)], *named)
@@ -220,27 +213,24 @@ class Elementwise(Public, ShowsElements, ShortWays):
         args: tuple[object, ...],
         named: Mapping[str, object],
         outputs: tuple[object, ...],
-        stream: object,
-        threads: int | None,
+        options: CallOptions,
     ) -> tuple[object, ...]:
         """All results of a call whose arguments need no reading before."""
         variant, inputs, _ = self.bound(args, named)
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             return self._of_numbers(inputs, variant)
-        return self.launch(variant, (*inputs, *outputs), -1, stream, threads)
+        return self.launch(variant, (*inputs, *outputs), options)
 
-    def launch(
-        self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
-    ) -> tuple[object, ...]:
+    def launch(self, variant: Variant, args: tuple[object, ...], options: CallOptions) -> tuple[object, ...]:
         """Run a variant, with checks if they are on."""
         self.last = variant
         if self.checks:
-            return checked.run(variant.checked, args, size, stream, threads)
-        return variant.run(args, size, stream, threads)
+            return checked.run(variant.checked, args, options)
+        return variant.run(args, None, options)
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> tuple[object, ...]:
         """The function of numbers alone, as NumPy scalars."""
-        found = self.launch(*self._with_arrays(inputs, variant), -1, None, None)
+        found = self.launch(*self._with_arrays(inputs, variant), PLAIN)
         return tuple(each[()] for each in found)  # type: ignore[index]
 
     def _with_arrays(self, inputs: tuple[object, ...], variant: Variant) -> tuple[Variant, tuple[object, ...]]:
@@ -418,7 +408,7 @@ class Elementwise(Public, ShowsElements, ShortWays):
         variant, inputs, _ = self.bound(args[: len(self.params)], named)
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             variant, inputs = self._with_arrays(inputs, variant)
-        return variant.explained((*inputs, *outputs), -1, threads)
+        return variant.explained((*inputs, *outputs), CallOptions(block_size=threads))
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -19,11 +19,12 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.dispatch import checked
+from fusec.dispatch.call import KernelCall
 from fusec.dispatch.checked import Bounds, Checks
-from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.plan import ElementwiseCall, Plan
-from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
+from fusec.dispatch.fast_path_host import FastPath, ShortWays
+from fusec.dispatch.planned import Planned, ShowsElements, block_size_of, hide_internal_frames
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors.arguments import (
     POSITIONAL,
     WITHOUT,
@@ -32,7 +33,6 @@ from fusec.errors.arguments import (
     InvalidKernelName,
     OutGivenTwice,
     ReservedParameterName,
-    WrongNumberOfArguments,
     WrongNumberOfOutputs,
     unknown_keyword,
 )
@@ -41,7 +41,6 @@ from fusec.frontends.c.params import parse_params
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device import CachedCall
 
 OPTIONS = ("size", "out", "stream", "block_size")  # of calls
 MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
@@ -57,7 +56,7 @@ KEYWORDS = frozenset(
 )
 
 
-class ElementwiseKernel(Public, ShortWays, Planned):
+class ElementwiseKernel(Public, ShortWays, Planned, ShowsElements):
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
@@ -143,7 +142,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
             return self._run(*self._from_keywords(args, **kwargs))
-        return self._run(args, -1, None, None)
+        return self._run(args, PLAIN)
 
     def _from_keywords(
         self,
@@ -153,8 +152,8 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         block_size: object = None,
         out: object = None,
         **unknown: object,
-    ) -> tuple[tuple[object, ...], int, object, int | None]:
-        """Inputs with the outputs, if any are given; size, stream, and threads of a block."""
+    ) -> tuple[tuple[object, ...], CallOptions]:
+        """Inputs with the outputs, if any are given, and size, stream and threads of a block."""
         for keyword in unknown:
             raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT, POSITIONAL).at()
         threads = block_size_of(block_size)
@@ -169,50 +168,39 @@ class ElementwiseKernel(Public, ShortWays, Planned):
             if len(outputs) != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
             args = (*args, *outputs)
-        return args, int(size), stream, threads
+        return args, CallOptions(size=int(size), stream=stream, block_size=threads)
 
-    def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
+    def _run(self, args: tuple[object, ...], options: CallOptions) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self.wrong_number(len(args)).at()
         if any(map(is_contained, args)):
             names = [param.name for param in self.in_params]
             door = Door(
                 self.name, names, 0 if self.no_return else self.nout,
-                lambda inputs, outputs: self._results((*inputs, *outputs), size, stream, block_size),
-                elementwise=not (self.uses_index or size != -1 or any(param.raw for param in self.params)),
+                lambda inputs, outputs: self._results((*inputs, *outputs), options),
+                elementwise=not (self.uses_index or options.size != -1 or any(param.raw for param in self.params)),
             )  # fmt: skip
             results = adopted(door, args[: self.nin], args[self.nin :])
         else:
-            results = self._results(args, size, stream, block_size)
+            results = self._results(args, options)
         if self.no_return:
             return None
         return results[0] if self.nout == 1 and not self.return_tuple else results
 
-    def _results(
-        self, args: tuple[object, ...], size: int, stream: object, block_size: int | None
-    ) -> tuple[object, ...]:
+    def _results(self, args: tuple[object, ...], options: CallOptions) -> tuple[object, ...]:
         """All outputs of a call whose arguments need no reading before."""
         if self.checks:
-            return checked.run(self._checked, args, size, stream, block_size)
-        return self.run(args, size, stream, block_size)
+            return checked.run(self._checked, args, options)
+        return self.run(args, None, options)
 
     @cached_property
     def _checked(self) -> Planned:
         return checked.checked(self, self.checks)
 
-    def wrong_number(self, given: int) -> WrongNumberOfArguments:
-        """The error for a wrong number of arguments."""
-        return WrongNumberOfArguments(
-            self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
-        )
-
-    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
-        """Install a native entry once a kind of call has come twice."""
-        self.hasten_calls(self, plan, call, again)
-
-    def repeat(self, args: Sequence[object], ready: CachedCall) -> None:
-        """Install the fast path of calls on devices before everything else."""
-        self.repeat_calls(args, ready)
+    def fast_path(self, call: KernelCall[Any]) -> FastPath:
+        """Its own."""
+        del call
+        return self.path
 
     def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
@@ -223,10 +211,10 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     @hide_internal_frames
     def explain(self, *args: object, out: object = None, **options: Unpack[ElementwiseOptions]) -> Explanation:
         """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
-        args, size, _, threads = self._from_keywords(args, out=out, **options)
+        args, asked = self._from_keywords(args, out=out, **options)
         if len(args) not in (self.nin, self.nargs):
             raise self.wrong_number(len(args)).at()
-        return self.explained(args, size, threads)
+        return self.explained(args, asked._replace(stream=None))
 
     def __repr__(self) -> str:
         return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"

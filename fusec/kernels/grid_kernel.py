@@ -15,8 +15,8 @@ from fusec.arguments.signature import types_named
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import MAX_BLOCK
 from fusec.base.records import replace
-from fusec.dispatch.plan import ElementwiseCall, Plan
 from fusec.dispatch.planned import block_size_of, hide_internal_frames
+from fusec.dispatch.spec import CallOptions
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.checks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
@@ -46,15 +46,9 @@ class ExplicitVariant(Variant):
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
         return Extents(self.definition)
 
-    def deciding(self, call: ElementwiseCall) -> dict[str, object]:
+    def deciding(self, numbers: Mapping[str, object]) -> dict[str, object]:
         """The numbers that the grid depends on."""
-        given = zip(self.in_params, call.values, strict=False)
-        return {param.name: value for param, value in given if not param.raw and param.name in self.grid.reads}
-
-    def hasten(self, plan: Plan, call: ElementwiseCall, again: bool) -> None:
-        """Install a native entry, for numbers that make this grid."""
-        call.key = (call.key, *self.deciding(call).items())
-        super().hasten(plan, call, again)
+        return {name: value for name, value in numbers.items() if name in self.grid.reads}
 
 
 class Explicit(Elementwise):
@@ -96,7 +90,7 @@ class Explicit(Elementwise):
     @hide_internal_frames
     def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
         variant, inputs, grid = self.prepared(args, named)
-        self.launch(variant, inputs, grid, stream, self._threads(block_size))
+        self.launch(variant, inputs, CallOptions(size=grid, stream=stream, block_size=self._threads(block_size)))
         return None
 
     def _threads(self, block_size: object) -> int | None:
@@ -168,7 +162,7 @@ class Explicit(Elementwise):
         """Report how a call with these arguments runs: the grid, lanes, types, bytes moved. Nothing is run."""
         del stream
         variant, inputs, grid = self.prepared(args, named)
-        return variant.explained(inputs, grid, self._threads(block_size))
+        return variant.explained(inputs, CallOptions(size=grid, block_size=self._threads(block_size)))
 
     # --- variants ------------------------------------------------------------------------------------------------
 

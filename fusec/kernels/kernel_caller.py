@@ -121,7 +121,7 @@ class KernelCaller(Public):
 
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call with arguments of certain types."""
-        from fusec.dispatch.explain_axis import axes_within
+        from fusec.dispatch.axes import axes_within
 
         options = {} if options is None else options
         if asked.axis is not None:
@@ -133,7 +133,7 @@ class KernelCaller(Public):
 
     def samples(self, asked: Showing) -> dict[str, Any]:
         """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
-        from fusec.dispatch.explain_axis import SHOWN
+        from fusec.dispatch.axes import SHOWN
         from fusec.kernels.function_signature import dtype_named
 
         types, found = types_named(asked.types, next(iter(self.params), "x")), dict[str, Any]()

@@ -8,26 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.arguments.layouts import Shape, View, broadcast_strides
-from fusec.arguments.operands import memory_order, view_of
-from fusec.base.kernel_abi import Fp, Kernel, strides_in_order
+from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import view_of
+from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.records import dataclass, field, replace
 from fusec.codegen import target_of
-from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Specialisation
-from fusec.compiler.reduction_pipeline import MASK
-from fusec.dispatch import host_axis
-from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.explain_axis import machine_of
-from fusec.dispatch.interpret import completed
-from fusec.dispatch.notes import NotedAxisCall, NotedElementwiseCall, Notes
+from fusec.dispatch.engine import needs_staging, protect, read_call
+from fusec.dispatch.notes import NotedCall, Notes
 from fusec.dispatch.planned import Planned
-from fusec.ir.reductions import AXIS
-from fusec.kinds.elementwise import make_space
-from fusec.kinds.launch import Launch
+from fusec.dispatch.shown import machine_of
+from fusec.dispatch.spec import PLAIN, CallOptions
+from fusec.kinds.launch import MASK, Launch
 
 if TYPE_CHECKING:
-    from fusec.dispatch.planned_axis import AxisKernel
     from fusec.dispatch.spec import KernelSpec
     from fusec.ir.loops import Program
 
@@ -49,50 +42,32 @@ class KeptNotes(Notes):
     """
 
     marks: dict[tuple[str, bytes], Any] = field(default_factory=dict)
-    order: list[NotedAxisCall | NotedElementwiseCall | NotedLibraryCall] = field(default_factory=list)
+    order: list[NotedCall | NotedLibraryCall] = field(default_factory=list)
     moved: dict[int, Any] = field(default_factory=dict)  # what stands for arrays on a device, by their identity
 
-    def elementwise(self, kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
-        """Note a call of an element-wise kernel; outputs without meaning, in the memory order of those of a call."""
-        call, types, shape = completed(kernel, args, size)
-        inputs, outputs = list(map(self.known, args[: kernel.nin])), tuple(call.arrays[kernel.nin :])
-        for at, (given, read) in enumerate(zip(args[: kernel.nin], call.arrays, strict=False)):
-            if (
-                isinstance(given, np.ndarray)
-                and read is not None
-                and given.size
-                and not np.may_share_memory(given, read)
-            ):
-                (inputs[at],) = self.elementwise(Planned.copier(), (given,), -1)  # an output overlaps it
-        if not call.given:
-            pairs = list(zip(kernel.in_params, call.arrays, strict=False))
-            views = [view_of(each, types[param.name]) for param, each in pairs if each is not None and not param.raw]
-            order = memory_order(shape, [broadcast_strides(each, shape) for each in views])
-            named = list(zip(kernel.out_params, outputs, strict=True))
-            outputs = tuple(each if param.raw else _in_order(each, order) for param, each in named)
-        self._add(NotedElementwiseCall(kernel, (*inputs, *outputs), size))
-        return outputs if call.given else tuple(map(self.fresh, outputs))
-
-    def along_axes(self, kernel: AxisKernel, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
-        """Note a call of a kernel along axes; outputs without meaning."""
-        call = NotedAxisCall(kernel, args, out, along)
-        outputs = call.outputs()
-        inputs = tuple(map(self.known, args[: kernel.nin]))
-        if out is None and len(args) == kernel.nin:
-            self._add(replace(call, args=inputs, out=outputs))
-            return tuple(map(self.fresh, outputs))
-        if host_axis.is_disturbed(kernel, host_axis.read(kernel, args, out, along)):
-            for each, given in zip(self.along_axes(kernel, inputs, None, along), outputs, strict=True):
-                self.elementwise(Planned.copier(), (each, given), -1)
-        else:
-            self._add(replace(call, args=inputs, out=outputs))
-        return outputs
+    def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[object, ...]:
+        """Note a call of a kernel; outputs without meaning, in the memory order of those of a call."""
+        backend, call = read_call(kernel, args, out, options)
+        inputs, before = list(map(self.known, args[: kernel.nin])), dict(call.inputs)
+        if call.is_given or kernel.writes_inputs:
+            protect(backend, call)
+        for at, param in enumerate(kernel.in_params):
+            if param.name in before and call.inputs[param.name] is not before[param.name]:
+                (inputs[at],) = self.call(Planned.copier(), (args[at],), None, PLAIN)  # an output overlaps it
+        noted = NotedCall(kernel, args, out, options)
+        outputs = noted.outputs()
+        if call.is_given and needs_staging(backend, call):
+            for each, given in zip(self.call(kernel, tuple(inputs), None, options), outputs, strict=True):
+                self.call(Planned.copier(), (each, given), None, PLAIN)
+            return outputs
+        self._add(replace(noted, args=tuple(inputs), out=outputs))
+        return outputs if call.is_given else tuple(map(self.fresh, outputs))
 
     def library_call(self, name: str, operands: Sequence[Any], results: Sequence[Any]) -> None:
         """Note a call of a library; results are what later calls read."""
         self.order.append(NotedLibraryCall(name, tuple(map(self.known, operands)), tuple(map(self.fresh, results))))
 
-    def _add(self, call: NotedAxisCall | NotedElementwiseCall) -> None:
+    def _add(self, call: NotedCall) -> None:
         self.calls.append(call)
         self.order.append(call)
 
@@ -113,11 +88,6 @@ class KeptNotes(Notes):
         if not isinstance(value, np.ndarray | np.generic) or value.size != 1:
             return value
         return self.marks.get((value.dtype.str, value.tobytes()), value)
-
-
-def _in_order(array: Any, order: Sequence[int]) -> Any:
-    """An array like another one, whose axes lie in some order from outermost to innermost."""
-    return np.lib.stride_tricks.as_strided(array, strides=strides_in_order(array.shape, order, array.itemsize))
 
 
 @dataclass(eq=False)
@@ -149,41 +119,12 @@ def title_of(kernel: Kernel | Program) -> str:
 Listed = ListedLaunch | NotedLibraryCall
 
 
-def launches_of(call: NotedElementwiseCall | NotedAxisCall, target: str, fp: Fp | None) -> list[ListedLaunch]:
+def launches_of(noted: NotedCall, target: str, fp: Fp | None) -> list[ListedLaunch]:
     """The launches of a noted call, whose outputs are given."""
-    if isinstance(call, NotedElementwiseCall):
-        return _of_elements(call, target, fp)
-    return _along_axes(call, target, fp)
-
-
-def _of_elements(noted: NotedElementwiseCall, target: str, fp: Fp | None) -> list[ListedLaunch]:
-    kernel, row = noted.kernel, target_of(target)
-    call, types, shape = completed(kernel, noted.args, noted.size)
-    if 0 in shape:
-        return []
-    pairs = zip(kernel.params, call.arrays, strict=True)
-    views = [(param, view_of(each, types[param.name])) for param, each in pairs if each is not None]
-    space = make_space(
-        shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=row.threads
-    )  # fmt: skip
-    spec = Specialisation(tuple(types.items()), call.numbers, space.layout, fp or kernel.fp)
-    definition = kernel.definition
-    made: Kernel | Program
-    if row.shows == "program":
-        made = pipeline.program_of(definition, spec)
-    else:
-        made = pipeline.generate(definition, spec, target)
-    named = zip(kernel.params, noted.args, strict=False)
-    numbers = {param.name: each for param, each in named if param.name in call.numbers}
-    arrays = {param.name: view for param, view in views}
-    return [ListedLaunch(made, space, space.extents, space.raw, {}, arrays, numbers, _outputs(kernel), space.size)]
-
-
-def _along_axes(noted: NotedAxisCall, target: str, fp: Fp | None) -> list[ListedLaunch]:
     kernel, row = noted.kernel, target_of(target)
     kind = kernel.kind
-    call = host_axis.read(kernel, noted.args, noted.out, noted.along)
-    given = host_axis.given_of(kernel, call)
+    backend, call = read_call(kernel, noted.args, noted.out, noted.options)
+    given = call.given(backend)
     bound = kind.bind(kernel, given, machine_of(target), None)
     if fp is not None:
         bound = replace(bound, request=replace(bound.request, fp=fp))
@@ -196,14 +137,15 @@ def _along_axes(noted: NotedAxisCall, target: str, fp: Fp | None) -> list[Listed
     arrays |= {name: view_of(array, dtype) for name, (array, dtype) in made_between.items()}
     found = []
     for launch in launches:
+        if not launch.positions:
+            continue
         made: Kernel | Program
         if row.shows == "program":
             made = kind.program(kernel.definition, bound.request, launch)
         else:
             made = kind.generate(kernel.definition, bound.request, launch, target, 1)
         extents = launch.threads if row.threads else launch.extents
-        known = {AXIS: launch.extent, **bound.sizes}
-        held = list(made_between.values())
+        held, known = list(made_between.values()), {**launch.known, **bound.sizes}
         outputs, size = _outputs(kernel), prod(extents) if row.threads else launch.positions
         found.append(ListedLaunch(made, launch, extents, bound.raw, known, arrays, call.values, outputs, size, held))
     return found

@@ -20,12 +20,13 @@ from fusec.base.public import CallSignature, Public, signature_of
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
-from fusec.dispatch.axis_paths import Paths
-from fusec.dispatch.axis_spec import Along, Axis
+from fusec.dispatch.call import KernelCall
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.planned import hide_internal_frames, kernel_name
-from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
+from fusec.dispatch.fast_path_host import FastPath, Paths
+from fusec.dispatch.planned import Planned, ShowsTotals, hide_internal_frames, kernel_name
+from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.dispatch.spec import Axis, CallOptions
 from fusec.errors import FusecError
 from fusec.errors.arguments import WITHOUT_OF_TOTALS
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
@@ -38,9 +39,7 @@ from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 if TYPE_CHECKING:
     import inspect
 
-    from fusec.dispatch.axis_plan import AxisPlan
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.host_axis import AxisCall
     from fusec.frontends.python import syntax as s
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
@@ -49,7 +48,7 @@ OPTIONS: Mapping[str, object] = {"axis": None, "keepdims": False, "out": None, "
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
-class ReductionVariant(AxisKernel):
+class ReductionVariant(Planned):
     """A reduction for arguments of certain dtypes, some of them numbers, others with their defaults.
 
     is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
@@ -64,7 +63,7 @@ class ReductionVariant(AxisKernel):
         is_tuple: bool,
         forms: Mapping[str, Form],
     ) -> None:
-        super().__init__(definition, signature, uses_index=owner.uses_index, fp=owner.fp)
+        super().__init__(definition, signature, REDUCTION, uses_index=owner.uses_index, fp=owner.fp)
         self.owner, self.is_tuple, self.forms, self.checks = owner, is_tuple, forms, owner.checks
         types = {param.name: param.dtype for param in signature.inputs if param.dtype is not None}
         self.native = _is_plain(forms, types) and (self.nout == 1) == (not is_tuple)
@@ -83,13 +82,13 @@ class ReductionVariant(AxisKernel):
         sort, _, kind = self.forms.get(param.name, "").partition(" ")
         return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
-    def _hasten(self, plan: AxisPlan, call: AxisCall, key: object) -> None:
-        if self.native:
-            super()._hasten(plan, call, key)
+    def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
+        """None if the arguments need Python."""
+        return super().fast_path(call) if self.native else None
 
-    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, along: Along) -> object:
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, options: CallOptions) -> object:
         """The result of a call that has arrived here, but may belong to another variant."""
-        return self.owner.run(args, {}, out, along)
+        return self.owner.run(args, {}, out, options)
 
 
 @dataclass(frozen=True)
@@ -172,27 +171,26 @@ class Reduction(Public, ShowsTotals):
     @hide_internal_frames
     def _from_python(self, args: tuple[object, ...], named: dict[str, Any]) -> object:
         named = {**named}
-        along = self._along(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
+        options = self._options(named.pop("axis", None), named.pop("keepdims", False), named.pop("where", True))
         out, stream = named.pop("out", None), named.pop("stream", None)
-        return self.run(args, named, out, along, stream)
+        return self.run(args, named, out, options._replace(stream=stream))
 
-    def _along(self, axis: Axis, keepdims: object, where: object) -> Along:
-        return Along(axis, flag(keepdims, "keepdims", self.name), where)
+    def _options(self, axis: Axis, keepdims: object, where: object) -> CallOptions:
+        return CallOptions(axis, flag(keepdims, "keepdims", self.name), where)
 
     def run(
         self,
         args: tuple[object, ...],
         named: Mapping[str, object],
         out: object,
-        along: Along,
-        stream: object = None,
+        options: CallOptions,
     ) -> object:
         """Run a call in its variant."""
         variant, inputs = self.bound(args, named, out)
         self._last = variant
         if out is not None:
             variant.check_counts(inputs, out)
-        results = variant.run(inputs, out, along, stream)
+        results = variant.run(inputs, out, options)
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 
@@ -330,7 +328,7 @@ class Reduction(Public, ShowsTotals):
 
     def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows: the kernels of the last call, or of one with contiguous arrays."""
-        from fusec.dispatch import explain_axis
+        from fusec.dispatch.axes import SHOWN
 
         if asked.of_last and self._last is not None and self._last.last is not None:
             return self._last.shown(asked)
@@ -345,7 +343,7 @@ class Reduction(Public, ShowsTotals):
             forms[name] = "default" if dtype is None else f"array {dtype}"
             if name in scalars:
                 forms[name] = "Python float" if dtype is None else f"number {dtype}"
-        variant = self._variant(forms, len(explain_axis.SHOWN if asked.shape is None else asked.shape))
+        variant = self._variant(forms, len(SHOWN if asked.shape is None else asked.shape))
         return variant.shown(replace(asked, types={}))
 
     @hide_internal_frames
@@ -364,7 +362,7 @@ class Reduction(Public, ShowsTotals):
         variant, inputs = self.bound(args, named, out)
         if out is not None:
             variant.check_counts(inputs, out)
-        return variant.explained((*inputs, *outputs_of(out)), self._along(axis, keepdims, where))
+        return variant.explained((*inputs, *outputs_of(out)), self._options(axis, keepdims, where))
 
     def simulated(
         self,
@@ -376,12 +374,12 @@ class Reduction(Public, ShowsTotals):
         **named: object,
     ) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
-        from fusec.dispatch.interpret_axis import interpreted
+        from fusec.dispatch.interpret import interpreted
 
         variant, inputs = self.bound(args, named, out)
         if out is not None:
             variant.check_counts(inputs, out)
-        results = interpreted(variant, inputs, out, self._along(axis, keepdims, where))
+        results = interpreted(variant, inputs, out, self._options(axis, keepdims, where))
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 

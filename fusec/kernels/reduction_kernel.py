@@ -17,10 +17,10 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.dispatch.axes import plain_axis
-from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
-from fusec.dispatch.planned import hide_internal_frames
-from fusec.dispatch.planned_axis import AxisKernel, ShowsTotals
+from fusec.dispatch.planned import Planned, ShowsTotals, hide_internal_frames
+from fusec.dispatch.reductions import REDUCTION
+from fusec.dispatch.spec import Axis, CallOptions
 from fusec.errors.arguments import POSITIONAL, WITHOUT_OF_TOTALS, unknown_keyword
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
@@ -32,7 +32,7 @@ OPTIONS = ("axis", "keepdims", "out", "where", "stream")  # of calls
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
-class ReductionKernel(Public, AxisKernel, ShowsTotals):
+class ReductionKernel(Public, Planned, ShowsTotals):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -86,7 +86,8 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         check_names(signature)
         words = re.findall(r"[A-Za-z_]\w*", f"{map_expr} {post_map_expr} {preamble}")
         asked = INDEX_NAMES - {param.name for param in signature.params}
-        super().__init__(definition, signature, uses_index=not asked.isdisjoint(words), fp=pipeline.check_fp(fp))
+        uses_index, fp = not asked.isdisjoint(words), pipeline.check_fp(fp)
+        super().__init__(definition, signature, REDUCTION, uses_index=uses_index, fp=fp)
         definition.read()
         self.texts, self.checks = definition, wanted(bounds, check)
         self.__name__ = name
@@ -121,8 +122,7 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         return self._from_keywords(args, **kwargs)
 
     def _from_keywords(self, args: tuple[object, ...], out: object = None, **options: Any) -> object:
-        along, stream = self._options(args, out, **options)
-        results = self.run(args, out, along, stream)
+        results = self.run(args, out, self._options(args, out, **options))
         return results[0] if self.nout == 1 else results
 
     def _options(
@@ -134,24 +134,24 @@ class ReductionKernel(Public, AxisKernel, ShowsTotals):
         stream: object = None,
         where: object = True,
         **unknown: object,
-    ) -> tuple[Along, object]:
-        """How a call reduces, and its stream. Raises for arguments and outputs of a wrong number."""
+    ) -> CallOptions:
+        """How a call reduces. Raises for arguments and outputs of a wrong number."""
         for keyword in unknown:
             raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT_OF_TOTALS, POSITIONAL).at()
         self.check_counts(args, out)
-        return Along(axis, flag(keepdims, "keepdims", self.name), where), stream
+        return CallOptions(axis, flag(keepdims, "keepdims", self.name), where, stream=stream)
 
     @hide_internal_frames
     def explain(self, *args: object, out: object = None, **options: Unpack[ReductionOptions]) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
-        along, _ = self._options(args, out, **options)
-        return self.explained((*args, *outputs_of(out)), along)
+        asked = self._options(args, out, **options)._replace(stream=None)
+        return self.explained((*args, *outputs_of(out)), asked)
 
     def simulated(self, *args: object, out: object = None, **options: Unpack[ReductionOptions]) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
-        from fusec.dispatch.interpret_axis import interpreted
+        from fusec.dispatch.interpret import interpreted
 
-        results = interpreted(self, args, out, self._options(args, out, **options)[0])
+        results = interpreted(self, args, out, self._options(args, out, **options))
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:

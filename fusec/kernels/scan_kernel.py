@@ -21,13 +21,12 @@ from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.interception import present
-from fusec.dispatch.planned import hide_internal_frames
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.planned import Planned, hide_internal_frames
 from fusec.dispatch.scans import SCAN
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.dispatch.spec import CallOptions
 from fusec.errors.arguments import POSITIONAL, WITHOUT_OF_TOTALS, unknown_keyword
 from fusec.errors.reductions import (
     ExclusiveWithoutIdentity,
@@ -49,7 +48,7 @@ OPTIONS = ("axis", "out", "reverse", "where", "stream")  # of calls
 LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
 
 
-class ScanKernel(Public, AxisKernel):
+class ScanKernel(Public, Planned):
     """A kernel that computes the running total along an axis, up to every element.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -173,7 +172,7 @@ class ScanKernel(Public, AxisKernel):
             quick = self.quick.get((axis, reverse, given))
             if quick is not None:
                 return quick(*args, *outputs_of(out)) if given else quick(*args)
-        results = self.run(args, out, Along(axis, reverse=reverse), stream)
+        results = self.run(args, out, CallOptions(axis, reverse=reverse, stream=stream))
         return results[0] if self.nout == 1 else results
 
     def _looked_into(
@@ -185,14 +184,14 @@ class ScanKernel(Public, AxisKernel):
         where: object = True,
         stream: object = None,
         **unknown: object,
-    ) -> tuple[ScanKernel, tuple[object, ...], Along]:
+    ) -> tuple[ScanKernel, tuple[object, ...], CallOptions]:
         """The kernel that a call takes, its inputs, with outputs that are given, and how it scans."""
         del stream
         for keyword in unknown:
             raise unknown_keyword(self.name, keyword, OPTIONS, WITHOUT_OF_TOTALS, POSITIONAL).at()
         self.check_counts(args, out)
         kernel, args = self._masked((*args, *outputs_of(out)), where)
-        return kernel, args, Along(axis, reverse=flag(reverse, "reverse", self.name))
+        return kernel, args, CallOptions(axis, reverse=flag(reverse, "reverse", self.name))
 
     def _masked(self, args: tuple[Any, ...], where: object) -> tuple[ScanKernel, tuple[Any, ...]]:
         """The kernel that reads a mask after its inputs, and its arguments. Raises WhereNotBool."""
@@ -255,7 +254,7 @@ class ScanKernel(Public, AxisKernel):
 
     def simulated(self, *args: object, out: object = None, **options: Unpack[ScanOptions]) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
-        from fusec.dispatch.interpret_axis import interpreted
+        from fusec.dispatch.interpret import interpreted
 
         kernel, args, along = self._looked_into(args, out, **options)
         results = interpreted(kernel, args, None, along)

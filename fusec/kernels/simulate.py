@@ -12,6 +12,7 @@ from fusec.arguments.operands import is_number
 from fusec.dispatch import checked
 from fusec.dispatch.interpret import interpreted
 from fusec.dispatch.planned import hide_internal_frames
+from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors.arguments import KERNELS, CannotSimulate
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
@@ -69,7 +70,8 @@ def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -
     args = (*args, *outputs)
     if len(args) not in (kernel.nin, kernel.nargs):
         raise kernel.wrong_number(len(args)).at()
-    results = interpreted(checked.checked(kernel, checked.with_bounds(kernel.checks)), args, size)
+    guarded = checked.checked(kernel, checked.with_bounds(kernel.checks))
+    results = checked.run(guarded, args, CallOptions(size=size), interpreted)
     if kernel.no_return:
         return None
     return results[0] if kernel.nout == 1 and not kernel.return_tuple else results
@@ -78,7 +80,7 @@ def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -
 @hide_internal_frames
 def _explicit(kernel: Explicit, args: tuple[object, ...], named: dict[str, object]) -> None:
     variant, inputs, grid = kernel.prepared(args, named)
-    interpreted(variant.guarded, inputs, grid)
+    checked.run(variant.guarded, inputs, CallOptions(size=grid), interpreted)
 
 
 @hide_internal_frames
@@ -89,7 +91,7 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
     variant, inputs, outputs = kernel.bound(args, named)
     if out is not None:
         outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    results = interpreted(variant.guarded, (*inputs, *outputs), -1)
+    results = checked.run(variant.guarded, (*inputs, *outputs), PLAIN, interpreted)
     if all(is_number(each) for each in given):
         results = tuple(each[()] for each in results)  # type: ignore[index]
     return results if kernel.returns_tuple else results[0]

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
-from fusec.arguments.signature import Parameter
 from fusec.base.records import dataclass
 from fusec.kinds.launch import Launch
 
 
 @dataclass(frozen=True)
-class Space(Launch):
-    """The iteration space of a call, whose axes may be merged, and how its operands lie in it, inputs first."""
+class Operands:
+    """The arrays of a call by name, inputs first."""
 
-    shape: Shape  # the broadcast shape
-    raw: Mapping[str, View]  # the arrays that the body addresses itself
-    views: Mapping[str, View]  # all arrays
-
-    @property
-    def size(self) -> int:
-        """The number of elements that the operation runs for."""
-        return self.positions
+    walked: tuple[tuple[str, View], ...]  # element by element
+    raw: tuple[tuple[str, View], ...]  # that the body addresses itself
 
 
-def make_space(
-    shape: Shape,
-    views: Sequence[tuple[Parameter, View]],
-    *,
-    uses_index: bool,
-    reduce_dims: bool,
-    vectors: bool = False,
-) -> Space:
+def launch_over(
+    shape: Shape, operands: Operands, *, uses_index: bool, reduce_dims: bool, vectors: bool = False
+) -> Launch:
     """Merge axes, choose the order of the walk, and classify the strides.
 
     uses_index: the body asks for its position, so the walk is in C order of `shape`. reduce_dims: axes may be merged.
+    vectors: see `Machine`.
     """
-    walked = [(param.name, view) for param, view in views if not param.raw]
-    raw = [(param.name, view) for param, view in views if param.raw]
-    strides = [layouts.broadcast_strides(view, shape) for _, view in walked]
+    strides = [layouts.broadcast_strides(view, shape) for _, view in operands.walked]
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
-    layout = layouts.make_layout(nest, walked, raw, c_order=uses_index, vectors=vectors)
-    operands = tuple(zip((name for name, _ in walked), nest.strides, nest.offsets, strict=True))
-    return Space(layout, nest.extents, operands, shape, dict(raw), dict([*walked, *raw]))
+    layout = layouts.make_layout(nest, operands.walked, operands.raw, c_order=uses_index, vectors=vectors)
+    names = (name for name, _ in operands.walked)
+    return Launch(layout, nest.extents, tuple(zip(names, nest.strides, nest.offsets, strict=True)))

@@ -1,18 +1,19 @@
-"""One kernel of a call; kinds of kernels have launches of classes of their own."""
+"""One kernel of a call, what its code is specialised for, and the machine that it keeps busy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from fusec.arguments.layouts import Shape
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Layout
+from fusec.base.kernel_abi import Fp, Layout
 from fusec.base.records import dataclass, field
 
 
 @dataclass(frozen=True)
 class Launch:
-    """The code of a kernel, where it runs, and how its operands lie."""
+    """The code of a kernel, where it runs, and how its operands lie. Some kinds have a class of their own."""
 
     layout: Layout  # what the code is specialised for
     extents: Shape  # the space of the kernel on a CPU
@@ -31,6 +32,11 @@ class Launch:
         return self.extents[-1]
 
     @property
+    def known(self) -> Mapping[str, int]:
+        """The numbers that its code may ask for."""
+        return {}
+
+    @property
     def positions(self) -> int:
         """How many times the kernel's work is done on a CPU."""
         return prod(self.extents)
@@ -44,3 +50,53 @@ class Launch:
     def threads_layout(self) -> Layout:
         """What the code is specialised for there."""
         return self.layout
+
+
+MASK = "_where"  # the input that says which elements take part
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the code of a call is specialised for, apart from the launch."""
+
+    types: tuple[tuple[str, DType], ...]  # of parameters
+    scalars: frozenset[str]  # inputs passed by value
+    fp: Fp
+    # Of kernels along axes:
+    ndim: int = 1  # axes of the walk as the texts see it
+    reduced: tuple[int, ...] = (0,)  # the axes that are reduced
+    ndims: tuple[tuple[str, int], ...] = ()  # axes of raw arrays
+    masked: bool = False  # some elements may be left out
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different requests."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
+        return f"{types};{','.join(sorted(self.scalars))};{rest}"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The size from which one kernel keeps a machine busy.
+
+    groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
+    which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
+    to do what is expensive twice, on all threads, takes less time than once on one. vectors: threads load several
+    elements at once where these lie at the right addresses.
+    """
+
+    groups: int
+    columns: int
+    least: int
+    chain: int = 0
+    twice: bool = True
+    vectors: bool = False
+
+
+MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True)
+"""Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
+
+
+ONE_THREAD = Machine(1, 1, 1)
+"""One kernel whatever comes, so the shortest texts."""

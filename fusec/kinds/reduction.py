@@ -12,31 +12,11 @@ from math import prod
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp, Layout
+from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import SHORT, Role, chunk_of
+from fusec.ir.reductions import AXIS, SHORT, Role, chunk_of
 from fusec.kinds.launch import Launch
-
-
-@dataclass(frozen=True)
-class Request:
-    """The specialisation of a reduction, apart from its phase."""
-
-    types: tuple[tuple[str, DType], ...]  # of parameters
-    scalars: frozenset[str]  # inputs passed by value
-    ndim: int  # axes of the walk as the texts see it
-    reduced: tuple[int, ...]  # the axes that are reduced
-    ndims: tuple[tuple[str, int], ...]  # axes of raw arrays
-    masked: bool  # some elements may be left out
-    fp: Fp
-
-    @property
-    def key(self) -> str:
-        """A text that differs for different requests."""
-        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
-        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
-        return f"{types};{','.join(sorted(self.scalars))};{rest}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +53,11 @@ class Phase(Launch):
     def extent(self) -> int:
         """Elements along the axis that is reduced."""
         return self.extents[self.axis]
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """The number that its code may ask for."""
+        return {AXIS: self.extent}
 
     @property
     def threads(self) -> Shape:

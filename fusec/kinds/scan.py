@@ -15,31 +15,10 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import GIVEN, PARTIAL
-from fusec.ir.scans import PREFIX, SHORT, STATE, Role, chunk_of, levels_of
-from fusec.kinds.launch import Launch
+from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
+from fusec.ir.scans import COUNT, NUMBER, PREFIX, SHORT, STATE, Role, chunk_of, levels_of
+from fusec.kinds.launch import Launch, Machine
 from fusec.kinds.reduction import Operand, dense
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The size from which one kernel keeps a machine busy.
-
-    groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
-    which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
-    to do what is expensive twice, on all threads, takes less time than once on one.
-    """
-
-    groups: int
-    columns: int
-    least: int
-    chain: int = 0
-    twice: bool = True
-
-
-MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13)
-"""Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
-
 
 MOST_BLOCK_BYTES = 1 << 21
 """Of what a block of a chain reads and writes: a second cache, about."""
@@ -69,6 +48,11 @@ class ScanLaunch(Launch):
     def extent(self) -> int:
         """Elements along the axis, or totals."""
         return self.length
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """The numbers that its code may ask for; a chain sets the last two."""
+        return {AXIS: self.length, NUMBER: 0, COUNT: 0}
 
     @property
     def threads_layout(self) -> Layout:

@@ -15,9 +15,9 @@ from fusec.base import dtypes
 from fusec.base.diagnostics import did_you_mean, instance_of
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
-from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.interception import present
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import Axis, CallOptions
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.language import ParameterType
 from fusec.errors.reductions import (
@@ -80,7 +80,7 @@ def masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     return (given,)
 
 
-def numbers(kernel: AxisKernel | Dated, array: Array, keyword: str, value: object) -> tuple[object, ...]:
+def numbers(kernel: Planned | Dated, array: Array, keyword: str, value: object) -> tuple[object, ...]:
     """The number as an argument, none if there is none; refused if it does not fit, where no kernel would look."""
     if value is None:
         return ()
@@ -119,7 +119,7 @@ def check_outputs(name: str, params: Sequence[Parameter], out: object) -> None:
         raise WrongNumberOfOutputs(name, len(params), count, join(params)).at()
 
 
-def totals(kernel: AxisKernel | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> Any:
+def totals(kernel: Planned | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> Any:
     """The output, or a tuple of several; new ones without axes as arrays. Raises WrongNumberOfOutputs."""
     if out is not None:
         check_outputs(kernel.name, kernel.out_params, out)
@@ -128,11 +128,11 @@ def totals(kernel: AxisKernel | Dated, args: tuple[object, ...], out: object, ax
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
     quick = kernel.quick.get((axis, keepdims, out is not None)) if present() is None else None
-    found: Any = kernel.run(args, out, Along(axis, keepdims)) if quick is None else quick(*args, *outputs_of(out))
+    found: Any = kernel.run(args, out, CallOptions(axis, keepdims)) if quick is None else quick(*args, *outputs_of(out))
     return found[0] if found.__class__ is tuple and kernel.nout == 1 else found
 
 
-def run(kernel: AxisKernel | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> Any:
+def run(kernel: Planned | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> Any:
     """The same with new outputs without axes as NumPy scalars."""
     found = totals(kernel, args, out, axis, keepdims)
     return scalars_of(found) if out is None else found

@@ -19,7 +19,7 @@ from fusec.base import locks
 from fusec.base.dtypes import BOOL, FLOAT64, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised, plain_axis
-from fusec.dispatch.planned import is_on_device
+from fusec.dispatch.engine import is_on_device
 from fusec.errors import FusecError
 from fusec.errors.reductions import AxisNeeded, AxisNotInteger
 from fusec.kernels.scan_kernel import ScanKernel
@@ -85,7 +85,7 @@ def _standard(
     if isinstance(kernel, Dated):
         return kernel.with_initial(array, along, out)
     _, start = RUNNING[name]
-    if is_on_device((given,), out, True):
+    if is_on_device((given, *outputs_of(out))):
         with locks.lock:
             from fusec.library import cumulative_on_device
 
@@ -153,7 +153,7 @@ def _along_one(given: object, array: Array) -> object:
     """The elements along one axis, of the same library if it has a way."""
     if given is array or hasattr(given, "reshape"):
         return given.reshape(-1)
-    if not is_on_device((given,), None, True):
+    if not is_on_device((given,)):
         wrap = wrapper_of((given,))
         return array.reshape(-1) if wrap is None else wrap(array.reshape(-1))
     with locks.lock:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fusec.dispatch import device as device_calls
-from fusec.dispatch.spec import KernelSpec
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import CallOptions
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kinds.reduction import dense
@@ -23,7 +23,7 @@ def flat(x: object) -> object:
     if isinstance(x, cuda.CudaArray) and found.strides == dense(found.shape, found.dtype).strides:
         return x.ravel()
     made = cuda.empty(found.shape, found.dtype, device=cuda.same_device([found]), stream=stream)
-    device_calls.run(KernelSpec.copier(), (x, made), -1, stream, None)
+    Planned.copier().run((x, made), None, CallOptions(stream=stream))
     return made.ravel()
 
 

@@ -15,7 +15,7 @@ from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Array, host_array, output_array, outputs_of
 from fusec.arguments.signature import Parameter
 from fusec.dispatch.axes import normalised
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.spec import CallOptions
 from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
 from fusec.errors.reductions import DatesRefused
 
@@ -46,17 +46,17 @@ class Dated:
         self.nout, self.in_params = len(names), ()
         self.out_params = tuple(Parameter(each, "T", None) for each in names)
 
-    def run(self, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
+    def run(self, args: tuple[object, ...], out: object, call: CallOptions) -> tuple[object, ...]:
         """All results, or the given outputs. Raises DatesRefused for what NumPy refuses."""
         x, rest, options = host_array(args[0], "x", self.name), list(args[1:]), dict[str, object]()
         if self.masked:
             options["where"] = rest.pop(0)
         if self.starts:
             options["initial"] = rest.pop(0)
-        axes: Any = normalised(self.name, along.axis, x.shape)
+        axes: Any = normalised(self.name, call.axis, x.shape)
         if self.name in ("argmin", "argmax"):
-            axes = along.axis
-        options |= {"axis": axes, "keepdims": along.keepdims}
+            axes = call.axis
+        options |= {"axis": axes, "keepdims": call.keepdims}
         found = self._computed(lambda: self.function(x, **options), str(x.dtype))
         results = found if self.nout > 1 else (found,)
         for target, result in zip(outputs_of(out), results, strict=False):

@@ -12,7 +12,8 @@ from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
 from fusec.dispatch.checked import wanted
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.reductions import REDUCTION
 from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.library.dates import Dated, is_dated
@@ -30,7 +31,7 @@ CACHE = 1024  # kernels that are remembered
 
 
 @lru_cache(CACHE)
-def total(name: str, given: Given, wanted: Wanted, *, starts: bool, masked: bool) -> AxisKernel | Dated:
+def total(name: str, given: Given, wanted: Wanted, *, starts: bool, masked: bool) -> Planned | Dated:
     """A sum or product."""
     if is_dated(given) and wanted[0] is None:
         return Dated(name, given, masked=masked, starts=starts)
@@ -42,7 +43,7 @@ def total(name: str, given: Given, wanted: Wanted, *, starts: bool, masked: bool
 
 
 @lru_cache(CACHE)
-def product(name: str, left: Given, right: Given, wanted: Wanted) -> AxisKernel:
+def product(name: str, left: Given, right: Given, wanted: Wanted) -> Planned:
     """A sum of products."""
     rows = (row_of(left, name), row_of(right, name))
     default = dtypes.promote(*rows)
@@ -55,7 +56,7 @@ def product(name: str, left: Given, right: Given, wanted: Wanted) -> AxisKernel:
 
 
 @lru_cache(CACHE)
-def truth(name: str, given: Given, out: Asked, *, masked: bool = False) -> AxisKernel | Dated:
+def truth(name: str, given: Given, out: Asked, *, masked: bool = False) -> Planned | Dated:
     """Whether any or all elements are not zero, or how many."""
     if is_dated(given):
         return Dated(name, given, masked=masked)
@@ -65,7 +66,7 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool = False) -> AxisK
 
 
 @lru_cache(CACHE)
-def extreme(name: str, given: Given, out: Asked, *, starts: bool = False, masked: bool = False) -> AxisKernel | Dated:
+def extreme(name: str, given: Given, out: Asked, *, starts: bool = False, masked: bool = False) -> Planned | Dated:
     """The minimum, the maximum, both, or their difference."""
     if is_dated(given):
         return Dated(name, given, masked=masked, starts=starts)
@@ -80,7 +81,7 @@ def extreme(name: str, given: Given, out: Asked, *, starts: bool = False, masked
 
 
 @lru_cache(CACHE)
-def place(name: str, given: Given, out: Asked = None, *, short: bool) -> AxisKernel | Dated:
+def place(name: str, given: Given, out: Asked = None, *, short: bool) -> Planned | Dated:
     """The position of an extreme element. short: int32 holds all positions."""
     if is_dated(given):
         return Dated(name, given)
@@ -91,7 +92,7 @@ def place(name: str, given: Given, out: Asked = None, *, short: bool) -> AxisKer
 
 
 @lru_cache(CACHE)
-def moments(name: str, given: Given, wanted: Wanted, *, masked: bool, about: Asked = None) -> AxisKernel | Dated:
+def moments(name: str, given: Given, wanted: Wanted, *, masked: bool, about: Asked = None) -> Planned | Dated:
     """Means and variances; about: the dtype of the means, if they are known."""
     if is_dated(given) and wanted[0] is None and about is None:
         return Dated(name, given, masked=masked)
@@ -108,7 +109,7 @@ def moments(name: str, given: Given, wanted: Wanted, *, masked: bool, about: Ask
 
 
 @lru_cache(CACHE)
-def norm(order: float, given: Given, wanted: Wanted) -> AxisKernel:
+def norm(order: float, given: Given, wanted: Wanted) -> Planned:
     """A norm; one whose order has no rule of its own takes the order as a number."""
     row = row_of(given, "norm")
     default = row if row.kind in ("float", "complex") else FLOAT64
@@ -118,7 +119,7 @@ def norm(order: float, given: Given, wanted: Wanted) -> AxisKernel:
 
 
 @lru_cache(CACHE)
-def logsumexp(name: str, given: Given, out: Asked = None) -> AxisKernel:
+def logsumexp(name: str, given: Given, out: Asked = None) -> Planned:
     """The logarithm of a sum of exponentials."""
     row = ordered(given, name)
     floating = row if row.is_float else FLOAT64
@@ -129,11 +130,11 @@ def logsumexp(name: str, given: Given, out: Asked = None) -> AxisKernel:
 # --- dtypes --------------------------------------------------------------------------------------------------------
 
 
-def _kernel(formula: Formula) -> AxisKernel:
-    return AxisKernel(formula, signature_of(formula), uses_index=formula.rule.name in ("argmin", "argmax"))
+def _kernel(formula: Formula) -> Planned:
+    return Planned(formula, signature_of(formula), REDUCTION, uses_index=formula.rule.name in ("argmin", "argmax"))
 
 
-def _watched(kernel: AxisKernel) -> AxisKernel:
+def _watched(kernel: Planned) -> Planned:
     """The kernel, which reports totals of integers that wrap if FUSEC_CHECK says so."""
     kernel.checks = "wrap" if "wrap" in wanted("trust") else ""
     return kernel

@@ -16,7 +16,7 @@ from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage
 from fusec.math.value import Term, unary, where
 
 if TYPE_CHECKING:
-    from fusec.kinds.reduction import Request
+    from fusec.kinds.launch import Request
 
 Outputs = Callable[[Mapping[str, Term]], Sequence[Term]]
 """From the totals of parts to the outputs."""

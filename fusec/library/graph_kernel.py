@@ -13,14 +13,12 @@ from fusec.arguments.signature import join
 from fusec.base import locks
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp
-from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
-from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.explain import Explanation
-from fusec.dispatch.planned import hide_internal_frames
-from fusec.dispatch.planned_axis import AxisKernel
-from fusec.dispatch.spec import MAX_PLANS
+from fusec.dispatch.planned import Planned, hide_internal_frames
+from fusec.dispatch.reductions import REDUCTION
+from fusec.dispatch.spec import MAX_PLANS, Axis, CallOptions
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments
 from fusec.errors.reductions import RowsTooLong
@@ -44,7 +42,7 @@ class GraphKernel:
         self.graph, self.fp, self.name = graph, fp, graph.name
         self._source = ReducingSource(print_graph(graph), graph)
         self.signature = signature_of(self._source)
-        self._whole: dict[frozenset[str], AxisKernel] = {}
+        self._whole: dict[frozenset[str], Planned] = {}
         self._apart: dict[frozenset[str], Apart] = {}
         self._long: set[object] = set()  # calls whose rows do not fit a chunk
 
@@ -92,12 +90,12 @@ class GraphKernel:
             raise WrongNumberOfArguments(self.name, count, count, len(args), join(inputs), join(outputs)).at()
         return frozenset(param.name for param, arg in zip(inputs, args, strict=True) if is_number(arg))
 
-    def whole(self, scalars: frozenset[str]) -> AxisKernel:
+    def whole(self, scalars: frozenset[str]) -> Planned:
         """The single kernel for calls that pass these inputs as numbers."""
         found = self._whole.get(scalars)
         if found is None:
-            found = AxisKernel(
-                self._source, self.signature, elements=elements_of(self.graph, scalars),
+            found = Planned(
+                self._source, self.signature, REDUCTION, elements=elements_of(self.graph, scalars),
                 in_place=in_place(lower_graph_reductions(self.graph, scalars)), fp=self.fp,
                 once=frozenset(each.name for each in self.graph.inputs if isinstance(each, TotalInput)),
             )  # fmt: skip
@@ -122,7 +120,7 @@ class GraphKernel:
         arrays = tuple(arg if is_number(arg) else array_of(arg, self.name)[1] for arg in args)
         moved = sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
         try:
-            plan = whole.plan(host_axis.read(whole, arrays, None, Along(axis)))
+            plan = whole.planned(arrays, CallOptions(axis))
         except FusecError as error:
             if not isinstance(error.error, RowsTooLong):
                 raise

@@ -12,12 +12,12 @@ from fusec.arguments.operands import is_number
 from fusec.base import locks
 from fusec.base.dtypes import INT64
 from fusec.base.kernel_abi import Fp
-from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
-from fusec.dispatch.axis_spec import Along, Axis
-from fusec.dispatch.planned import Planned, is_on_device
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.engine import is_on_device
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.reductions import REDUCTION
+from fusec.dispatch.spec import Axis, CallOptions
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Input, KernelGraph
 from fusec.ir.reductions import REDUCED
@@ -38,7 +38,7 @@ class Apart:
         self.graph = graph
         totals, rest = levels(graph)
         sources = [ReducingSource(print_graph(each), each) for each in totals]
-        self.reducing = tuple(AxisKernel(each, signature_of(each), fp=fp) for each in sources)
+        self.reducing = tuple(Planned(each, signature_of(each), REDUCTION, fp=fp) for each in sources)
         differ = elements_of(graph, scalars)
         own = tuple((name, value) for name, value in rest.outputs if name in differ)
         self.elements = _planned(rest, own, fp) if own else None
@@ -63,7 +63,7 @@ class GraphCall:
     def run(self, out: Sequence[object]) -> tuple[object, ...]:
         """All outputs in order: those given, or new ones."""
         for reducing in self.kernels.reducing:
-            found = reducing.run(self._arguments(reducing), None, Along(self.axes, keepdims=True))
+            found = reducing.run(self._arguments(reducing), None, CallOptions(self.axes, keepdims=True))
             self.values |= {param.name: each for param, each in zip(reducing.out_params, found, strict=True)}
         names = [name for name, _ in self.kernels.graph.outputs]
         given = dict(zip(names, out, strict=True)) if out else {}
@@ -81,9 +81,7 @@ class GraphCall:
         """The kernels of a call: their names and numbers. Compiles those of totals."""
         found = []
         for reducing in self.kernels.reducing:
-            plan = reducing.plan(
-                host_axis.read(reducing, self._arguments(reducing), None, Along(self.axes, keepdims=True))
-            )
+            plan = reducing.planned(self._arguments(reducing), CallOptions(self.axes, keepdims=True))
             found.append((reducing.name, len(plan.steps)))
             for param, shape in zip(reducing.out_params, plan.bound.shapes, strict=True):
                 self.values[param.name] = np.broadcast_to(np.empty((), plan.bound.types[param.name].numpy), shape)
@@ -96,7 +94,7 @@ class GraphCall:
         arrays = [self.values[name] for name in names if not is_number(self.values[name])]
         return np.broadcast_shapes(*(array_of(each, self.kernels.graph.name)[1].shape for each in arrays))
 
-    def _arguments(self, reducing: AxisKernel) -> tuple[object, ...]:
+    def _arguments(self, reducing: Planned) -> tuple[object, ...]:
         """The inputs of totals; repeated if all of them together are smaller than what is reduced."""
         names = [param.name for param in reducing.in_params]
         if self._shape(names) == self.shape:
@@ -107,7 +105,7 @@ class GraphCall:
         """A number as it is, an array in the shape of all, without a copy: where it lies is part of a total's order."""
         if is_number(value):
             return value
-        if is_on_device((value,), None, True):
+        if is_on_device((value,)):
             with locks.lock:
                 from fusec.runtime import cuda
 

@@ -13,7 +13,7 @@ from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
 from fusec.ir.graph import Input, KernelGraph, Reduce, elsewhere
 from fusec.ir.walk import expressions, inner_first, rewriter
-from fusec.kinds.reduction import Request
+from fusec.kinds.launch import Request
 from fusec.library.formula import typed_signature
 
 if TYPE_CHECKING:

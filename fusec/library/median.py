@@ -13,7 +13,7 @@ from fusec.arguments.scalars import flag
 from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.spec import CallOptions
 from fusec.errors.arguments import TypeMismatch
 from fusec.library.dates import Dated, is_dated, output_of
 from fusec.library.documentation import built_in
@@ -33,7 +33,7 @@ def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     array = host_array(given, "x", "median")  # refuses arrays on a device
     if is_dated(array.dtype):
         return scalars_of(
-            Dated("median", array.dtype).run((array,), out, Along(axis, flag(keepdims, "keepdims", "median")))[0]
+            Dated("median", array.dtype).run((array,), out, CallOptions(axis, flag(keepdims, "keepdims", "median")))[0]
         )
     row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64

@@ -37,7 +37,7 @@ LIBRARIES = [own, pytest.param(torch, marks=pytest.mark.hardware), pytest.param(
 def is_repeated(kernel, *args):
     """Whether a call with these arguments takes the short way."""
     gone_on = []
-    repeated = kernel._repeated
+    repeated = kernel.path.repeated
     if repeated is None:
         return False
     way, repeated.fallback = repeated.fallback, lambda *args, **kwargs: gone_on.append(args)
@@ -222,7 +222,7 @@ def test_kernels_used_on_both_sides_keep_their_native_entries():
     for _ in range(4):
         np.testing.assert_array_equal(kernel(x), x + 1)
         np.testing.assert_array_equal(kernel(cuda.from_numpy(x)).numpy(), x + 1)
-    assert kernel._repeated.fallback is not kernel._from_python
+    assert kernel.path.repeated.fallback is not kernel._from_python
 
 
 def test_calls_of_other_kinds_take_the_long_way():
@@ -246,12 +246,12 @@ RUNNING = ("T x", "T y", "x", "a + b", "y = a", 0, "running")
 
 def goes_on(kernel, choice, *args):
     """Whether a call with these arguments is none of those that the kernel has a short way for."""
-    gone_on, repeated = [], kernel.paths.repeated[choice]
-    way, repeated.following = repeated.following, lambda *args: gone_on.append(args)
+    gone_on, repeated = [], kernel.paths.of[choice].repeated
+    way, repeated.fallback = repeated.fallback, lambda *args: gone_on.append(args)
     try:
-        repeated(*args)
+        repeated.call(*args)
     finally:
-        repeated.following = way
+        repeated.fallback = way
     return bool(gone_on)
 
 

@@ -26,7 +26,8 @@ from programs import Case
 import fusec
 from fusec import passes
 from fusec.compiler.pipeline import lower
-from fusec.dispatch.host import read
+from fusec.dispatch.engine import read_call
+from fusec.dispatch.spec import CallOptions
 from fusec.kernels.grid_kernel import Explicit
 
 TILE = 4
@@ -216,11 +217,11 @@ def block_cases() -> list[Case]:
 def case(kernel: Explicit, **given: object) -> Case:
     """A kernel lowered for a call with these arguments."""
     variant, inputs, blocks = kernel.prepared((), given)
-    call = read(variant, inputs, blocks)
-    types = variant.signature.bind(call.dtypes)
+    backend, call = read_call(variant, inputs, None, CallOptions(size=blocks))
+    types = call.given(backend).types(variant)
     arrays: Mapping[str, np.ndarray] = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
     ndims = {"": len(blocks), **{name: array.ndim for name, array in arrays.items()}}
-    program = passes.run(lower(variant.definition, types, ndims, call.numbers), check=True)
+    program = passes.run(lower(variant.definition, types, ndims, frozenset(call.values)), check=True)
     scalars = {name: value for name, value in given.items() if name not in arrays}
     title = " ".join([kernel.name, *(f"{name}={value}" for name, value in scalars.items() if name == "n")])
     return Case(title, program, arrays, blocks, scalars)

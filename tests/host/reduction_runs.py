@@ -17,15 +17,15 @@ from fusec.base.dtypes import from_numpy
 from fusec.base.kernel_abi import Kernel, Layout, Slot
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
-from fusec.dispatch import host_axis
-from fusec.dispatch.axis_spec import Along, Given
+from fusec.dispatch.engine import read_call
 from fusec.dispatch.reductions import bind
+from fusec.dispatch.spec import CallOptions
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
+from fusec.kinds.launch import MANY_THREADS
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, phases
-from fusec.kinds.scan import MANY_THREADS
 from fusec.kinds.slots import arrange
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
@@ -221,12 +221,12 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
 
 def called(kernel: ReductionKernel, *args: object, axis: object = None, where: np.ndarray | None = None) -> Reduced:
     """A call of a kernel, with what the CPU gives."""
-    along = Along(axis, where=True if where is None else where)
-    call = host_axis.read(kernel, args, None, along)
-    views = {name: view_of(array) for name, array in call.inputs.items()}
-    mask = None if call.mask is None else view_of(call.mask)
-    bound = bind(kernel, Given(views, frozenset(call.values), None, mask, call.along), MANY_THREADS, None)
-    found = kernel.run(args, None, along)
+    options = CallOptions(axis, where=True if where is None else where)
+    backend, call = read_call(kernel, args, None, options)
+    given = call.given(backend)
+    inputs = {name: each._replace(pointer=0) for name, each in given.inputs.items()}  # taken to be aligned
+    bound = bind(kernel, given._replace(inputs=inputs), MANY_THREADS, None)
+    found = kernel.run(args, None, options)
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
     programs = [

@@ -16,8 +16,9 @@ from fusec.compiler.scan_pipeline import BATCH_ON_DEVICE
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.reductions import AXIS, OneAxis
 from fusec.ir.scans import between
+from fusec.kinds.launch import Machine
 from fusec.kinds.reduction import Operand
-from fusec.kinds.scan import Machine, steps_of, walk_of
+from fusec.kinds.scan import steps_of, walk_of
 from fusec.kinds.slots import arrange
 from fusec.passes.expand import expand
 from fusec.passes.scans import write_loops

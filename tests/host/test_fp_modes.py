@@ -23,6 +23,7 @@ from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.passes import expand
+from tests.support.specialised import specialisation
 
 SIZE = 515
 BODIES = {
@@ -51,7 +52,7 @@ def arrays_of(dtype: str) -> dict[str, np.ndarray]:
 
 def program_of(body: str, dtype: str, fp: Fp, native: frozenset = frozenset()) -> Program:
     kernel = definition(body)
-    spec = replace(kernel.specialisation({"T": dtype}), fp=fp)
+    spec = replace(specialisation(kernel, {"T": dtype}), fp=fp)
     return pipeline.program_of(kernel.definition, spec, native)
 
 

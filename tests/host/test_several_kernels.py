@@ -10,6 +10,7 @@ from metal_on_host import CLANG, FLAGS, HERE, STRICT
 from fusec import ElementwiseKernel
 from fusec.codegen.c_family.file import join_kernels
 from fusec.compiler import pipeline
+from tests.support.specialised import specialisation
 
 PREAMBLE = """
 struct P { float f; %s };
@@ -35,7 +36,7 @@ def kernels() -> list[ElementwiseKernel]:
 
 
 def text_for(target: str) -> str:
-    return join_kernels([pipeline.generate(each.definition, each.specialisation(), target) for each in kernels()])
+    return join_kernels([pipeline.generate(each.definition, specialisation(each), target) for each in kernels()])
 
 
 def entry(text: str, name: str, target: str) -> str:
@@ -62,7 +63,7 @@ def test_what_differs_under_one_name_gets_the_name_of_its_kernel(target: str) ->
 @pytest.mark.parametrize("target", ["cuda", "metal"])
 def test_a_file_of_one_kernel_is_its_source(target: str) -> None:
     for each in kernels():
-        kernel = pipeline.generate(each.definition, each.specialisation(), target)
+        kernel = pipeline.generate(each.definition, specialisation(each), target)
         assert join_kernels([kernel]) == kernel.source == each.source(target)
 
 

@@ -14,28 +14,27 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.records import replace
 from fusec.compiler import pipeline
-from fusec.dispatch.axes import normalised
-from fusec.dispatch.axis_spec import AxisKind, AxisSpec, Bound, Given, Lines
-from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.axes import canonical, normalised
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.frontends.c.definition import Definition
-from fusec.kinds.launch import Launch
-from fusec.kinds.reduction import Request, dense
-from fusec.kinds.scan import Machine
+from fusec.kinds.launch import Launch, Machine, Request
+from fusec.kinds.reduction import dense
 
 
-def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
+def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
     """Bind types and lay out the walk over the differences; each operand is where it begins in its array."""
     del machine  # one launch keeps any machine as busy as it can be
     x, outputs = given.inputs["x"], given.outputs or ()
-    types = kernel.signature.bind([x.dtype, outputs[0].dtype if outputs else None]) if known is None else known
-    (axis,) = normalised(kernel.name, given.along.axis, x.shape)
+    types = given.types(kernel) if known is None else known
+    (axis,) = normalised(kernel.name, given.options.axis, x.shape)
     shape = (*x.shape[:axis], max(x.shape[axis] - 1, 0), *x.shape[axis + 1 :])
     y = outputs[0] if outputs else dense(shape, types["y"])
     if y.shape != shape:
         raise OutShapeMismatch(kernel.name, "y", y.shape, shape).at()
-    request = Request(tuple(types.items()), given.numbers, 1, (0,), (), False, kernel.fp)
-    bound = Bound(types, x.shape, (shape,), (), {}, request, frozenset(), shape)
+    request = Request(tuple(types.items()), given.numbers, kernel.fp)
+    bound = Bound(types, x.shape, (shape,), (), {}, request, kept=shape)
     if 0 in shape:
         return bound
     step = x.strides[axis]
@@ -60,7 +59,7 @@ def generate(definition: Any, request: Request, launch: Launch, target: str, num
     return pipeline.generate(definition, specialisation(request, launch), target)
 
 
-def interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
+def interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
     """What NumPy makes of it."""
     del kernel, values
     if not bound.launches:
@@ -69,24 +68,29 @@ def interpret(kernel: AxisSpec, bound: Bound, arrays: dict[str, Array], values: 
     arrays["y"][...] = np.diff(arrays["x"], axis=axis)  # type: ignore[arg-type]
 
 
-def describe(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
+def describe(kernel: KernelSpec, bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
     """Every element is read and written once."""
     moved = sum(int(np.prod(shape)) * bound.types["y"].nbytes for shape in (bound.shape, bound.kept))
-    return moved, [(f"kernel {at}", "differences of neighbours") for at, _ in enumerate(compiled, 1)]
+    return moved, [(f"kernel {at}", "differences of neighbours") for at, _ in enumerate(compiled, 1)] + [
+        fp_line(kernel)
+    ]
 
 
-DIFFERENCES = AxisKind(
+DIFFERENCES = Kind(
     name="differences",
+    along_axes=True,
     keeps_shape=False,
+    overlap="stage outputs",
     bind=bind,
     generate=generate,
     program=lambda definition, request, launch: pipeline.program_of(definition, specialisation(request, launch)),
     interpret=interpret,
     describe=describe,
+    canonical=canonical,
 )
 
 
-def differences() -> AxisKernel:
+def differences() -> Planned:
     """A kernel of this kind."""
     signature = Signature("differences", (Parameter("x", "T", None),), (Parameter("y", "T", None),))
-    return AxisKernel(Definition("T x, T before", "T y", "y = x - before", "differences"), signature, DIFFERENCES)
+    return Planned(Definition("T x, T before", "T y", "y = x - before", "differences"), signature, DIFFERENCES)

@@ -11,7 +11,7 @@ from fusec.compiler import disk_cache
 from fusec.dispatch import scans
 from fusec.ir import scans as order
 from fusec.ir.interpret_scans import scanned
-from fusec.kinds.scan import Machine
+from fusec.kinds.launch import Machine
 from fusec.passes import scan_rows
 
 CHAINED, PARTED = Machine(1 << 62, 1 << 62, 1, chain=1), Machine(1 << 62, 1 << 62, 1)

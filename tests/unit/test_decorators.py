@@ -216,7 +216,7 @@ def test_repeated_calls_do_not_come_to_python():
     calls = []
     python = f._from_python
     f._fast = lambda *args, **kwargs: (calls.append(args), python(*args, **kwargs))[1]
-    f._entries.chain.last = f._entries.chain.front = f._fast
+    f.path.entries.chain.last = f.path.entries.chain.front = f._fast
     for _ in range(5):
         f(x, 2.0), f(x, x), f(x, 3)
     before = len(calls)

@@ -13,6 +13,7 @@ from fusec.codegen import llvm
 from fusec.compiler import pipeline
 from fusec.runtime.cpu import engine
 from fusec.runtime.cpu.processor import processor
+from tests.support.specialised import specialisation
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 LEVELS = ["native", "avx2"] if X86 else ["native"]
@@ -41,7 +42,7 @@ def definition(body: str) -> fusec.ElementwiseKernel:
 def kernels(body: str, dtype: str, fp: str) -> list[Kernel]:
     """Vectors with tails; strided; one lane, which goes through all of LLVM's passes; a scalar beside arrays."""
     kernel = definition(body)
-    spec = kernel.specialisation({"T": dtype})
+    spec = specialisation(kernel, {"T": dtype})
     host = processor()
     made = []
     for step in (Step.UNIT, Step.ANY):

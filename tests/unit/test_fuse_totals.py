@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.interpret_axis import interpreted
+from fusec.dispatch.interpret import interpreted
+from fusec.dispatch.spec import CallOptions
 from tests.support.parse_ir import parse_graph
 
 
@@ -104,7 +104,7 @@ def test_the_interpreter_gives_the_same_bits():
     ((plan,),) = fast._plans.values()
     (step,) = plan.steps
     args = (x, beside[:, None], *([beside[:, None]] * (step.kernel.nin - 2)))
-    along = Along(1, keepdims=True)
+    along = CallOptions(1, keepdims=True)
     for ours, theirs in zip(
         step.kernel.run(args, None, along), interpreted(step.kernel, args, None, along), strict=True
     ):
@@ -210,7 +210,7 @@ def test_spreads_of_rows_in_cache_and_their_texts():
     one(x)
     ((plan,),) = one._plans.values()
     (step,) = plan.steps
-    along = Along(1, keepdims=True)
+    along = CallOptions(1, keepdims=True)
     for given in (x, x.repeat(100, 1)):
         args = tuple(80.0 if param.name == "s0" else given for param in step.kernel.in_params)
         found, same = (run(args, None, along) for run in (step.kernel.run, partial(interpreted, step.kernel)))

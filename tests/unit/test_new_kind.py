@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.interpret_axis import interpreted
+from fusec.dispatch.interpret import interpreted
 from fusec.dispatch.shown import Showing
+from fusec.dispatch.spec import CallOptions
 from tests.support.differences import differences
 
 X = np.random.default_rng(5).normal(size=(40, 30)).astype(np.float32)
@@ -17,16 +17,16 @@ X = np.random.default_rng(5).normal(size=(40, 30)).astype(np.float32)
 def test_calls_of_a_new_kind_compute_what_numpy_does(x: np.ndarray, axis: int) -> None:
     kernel, wanted = differences(), np.diff(x, axis=axis)
     for _ in range(4):  # the first makes a plan, later ones take the fast path
-        (found,) = kernel.run((x,), None, Along(axis))
+        (found,) = kernel.run((x,), None, CallOptions(axis))
         assert np.asarray(found).tobytes() == wanted.tobytes()
-    (shown,) = interpreted(kernel, (x,), None, Along(axis))
+    (shown,) = interpreted(kernel, (x,), None, CallOptions(axis))
     assert np.asarray(shown).tobytes() == wanted.tobytes()
 
 
 def test_repeated_calls_of_a_new_kind_have_a_native_entry() -> None:
     kernel = differences()
     for _ in range(3):
-        kernel.run((X,), None, Along(0))
+        kernel.run((X,), None, CallOptions(0))
     (quick,) = kernel.quick.values()
     assert not hasattr(quick, "__code__")
     assert quick(X).tobytes() == np.diff(X, axis=0).tobytes()
@@ -35,10 +35,10 @@ def test_repeated_calls_of_a_new_kind_have_a_native_entry() -> None:
 
 def test_outputs_of_a_new_kind_may_lie_where_inputs_do() -> None:
     kernel, x = differences(), X.copy()
-    (found,) = kernel.run((x,), x[:-1], Along(0))
+    (found,) = kernel.run((x,), x[:-1], CallOptions(0))
     assert found.tobytes() == np.diff(X, axis=0).tobytes()
     with pytest.raises(fusec.errors.FusecError, match="shape"):
-        kernel.run((x,), x, Along(0))
+        kernel.run((x,), x, CallOptions(0))
 
 
 def test_texts_and_reports_of_a_new_kind_are_those_of_every_other() -> None:
@@ -47,7 +47,7 @@ def test_texts_and_reports_of_a_new_kind_are_those_of_every_other() -> None:
     assert "differences(" in kernel.shown(asked).text("cuda")
     assert "= x - before;" in kernel.shown(asked).text("cuda")
     assert "kernel differences(" in kernel.shown(asked).text("ir")
-    report = kernel.explained((X,), Along(1))
+    report = kernel.explained((X,), CallOptions(1))
     assert report.launches == 1
     assert report.bytes_moved == 4 * (40 * 30 + 40 * 29)
     assert "differences of neighbours" in str(report)

@@ -9,7 +9,8 @@ import pytest
 import fusec
 from fusec.base.recent import Recent
 from fusec.compiler import disk_cache as cache_module
-from fusec.dispatch import planned
+from fusec.dispatch.host import HOST, Host
+from fusec.dispatch.spec import MAX_PLANS
 from fusec.runtime.cpu import jit
 
 
@@ -62,18 +63,16 @@ def test_threads_share_a_table() -> None:
 
 def test_a_plan_that_is_used_outlives_many_shapes(monkeypatch) -> None:
     made = []
-    monkeypatch.setattr(
-        planned.host, "make_plan", lambda *args, real=planned.host.make_plan: made.append(1) or real(*args)
-    )
+    monkeypatch.setattr(Host, "plan", lambda *args, real=Host.plan: made.append(1) or real(*args))
     kernel = fusec.ElementwiseKernel("T x", "T y", "y = -x", "recently_negated")
     used = np.ones((4, 4))[:, ::2]
     kernel(used)
     assert len(made) == 1
-    for number in range(1, planned.MAX_PLANS + 50):
+    for number in range(1, MAX_PLANS + 50):
         kernel(np.ones((2, 2 * number))[:, ::2])
-        kernel.plan(fusec.dispatch.host.read(kernel, (used,), -1))
-    assert len(made) == planned.MAX_PLANS + 50
-    assert len(kernel._plans) == planned.MAX_PLANS
+        kernel.planned((used,))
+    assert len(made) == MAX_PLANS + 50
+    assert len(kernel.plans[HOST]) == MAX_PLANS
 
 
 @fusec.stencil

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.dispatch import composites
+from fusec.dispatch import native_entries
 
 FLIPS = [np.s_[..., ::-1], np.s_[::-1], np.s_[:, ::-1, ::-1], np.s_[::-1, ::2, ::-1]]
 
@@ -90,10 +90,10 @@ def test_addresses_are_what_numpy_says():
         assert fastcall.address_reader()(x) == x.ctypes.data == fastcall._slow_address(x)
 
 
-@pytest.mark.parametrize("most", [0, composites.MOST_BYTES])
+@pytest.mark.parametrize("most", [0, native_entries.MOST_BYTES])
 def test_several_kernels_as_one_give_the_bits_of_kernels_one_after_the_other(most, monkeypatch):
     """With several outputs and parts, a number, given outputs; areas are used again by later calls of other sizes."""
-    monkeypatch.setattr(composites, "MOST_BYTES", most)  # 0: none are joined
+    monkeypatch.setattr(native_entries, "MOST_BYTES", most)  # 0: none are joined
     texts = (
         "T x, T k", "T y, int64 n", "Two{x * k, 1}", "Two{a.s + b.s, a.n + b.n}", "y = a.s; n = a.n", "Two{0, 0}",
         "two", "Two", True, "struct Two { float s; long long n; };",

@@ -7,7 +7,7 @@ import fusec
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64
 from fusec.compiler import reduction_pipeline
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.spec import CallOptions
 from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import GROUP
@@ -202,9 +202,9 @@ def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyP
     made = []
 
     def run(kernel, args, out, axis, keepdims):
-        along = Along(axis, keepdims)
-        made.append(kernel.planned(args, along)[0])
-        found = kernel.run(args, out, along)
+        options = CallOptions(axis, keepdims)
+        made.append(kernel.planned(args, options).bound)
+        found = kernel.run(args, out, options)
         for phase in made[-1].launches:
             verify(
                 reduction_pipeline.threaded(

@@ -7,12 +7,13 @@ import fusec
 from fusec.compiler import pipeline
 from fusec.ir.loops import Call
 from fusec.ir.walk import expressions, operands, statements
+from tests.support.specialised import specialisation
 
 
 def calls(operation, **kwargs):
     """How often the text of each function stands in the program that is generated."""
     kernel = fusec.ElementwiseKernel("float32 x, float32 y, int32 n", "float32 z, float32 w", operation, **kwargs)
-    program = pipeline.program_of(kernel.definition, kernel.specialisation())
+    program = pipeline.program_of(kernel.definition, specialisation(kernel))
     seen = [
         expr.function
         for stmt in statements(program.body)

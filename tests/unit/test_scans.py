@@ -16,7 +16,7 @@ import fusec
 from fusec.dispatch import scans
 from fusec.errors.base import FusecError
 from fusec.ir.interpret_scans import scanned
-from fusec.kinds.scan import Machine
+from fusec.kinds.launch import Machine
 
 SIZES = (1, 2, 31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 4127, 8192)
 ADD = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
@@ -441,7 +441,7 @@ def test_identities_given_as_numbers_are_values_of_the_totals():
 
 def test_scans_by_several_kernels_keep_little_memory_for_their_next_call():
     """What lies between kernels may be as large as the array; then no entry keeps it."""
-    from fusec.dispatch.composites import MOST_BYTES
+    from fusec.dispatch.native_entries import MOST_BYTES
 
     kernel = fusec.ScanKernel("int8 x", "int8 y", "x", "a + b", "y = a", 0, "wide", "double")
     x = np.ones((MOST_BYTES, 8), np.int8)

@@ -13,7 +13,7 @@ from stub import emitted_twin
 
 import fusec
 from fusec.base.kernel_abi import Kernel, Layout
-from fusec.dispatch.axis_spec import Along
+from fusec.dispatch.spec import CallOptions
 from fusec.runtime import cuda
 from fusec.runtime.cuda import launching, nvrtc
 from tests.support.differences import differences
@@ -64,9 +64,9 @@ def test_a_kind_of_kernels_made_outside_runs_on_devices() -> None:
     kernel, wanted = differences(), np.diff(X.reshape(100, 200), axis=0)
     x, out = cuda.from_numpy(X.reshape(100, 200)), cuda.from_numpy(np.zeros_like(wanted))
     for _ in range(3):  # later calls take the fast path
-        (found,) = kernel.run((x,), None, Along(0))
+        (found,) = kernel.run((x,), None, CallOptions(0))
         assert found.numpy().tobytes() == wanted.tobytes()
-        kernel.run((x,), out, Along(0))
+        kernel.run((x,), out, CallOptions(0))
         assert out.numpy().tobytes() == wanted.tobytes()
     assert kernel.quick[0, False, False](x).numpy().tobytes() == wanted.tobytes()
 
@@ -102,7 +102,7 @@ def test_repeated_calls_follow_their_arguments():
                 given = cuda.from_numpy(x)
                 for got, expected in zip(kernel(given, there, axis=axis), kernel(x, second, axis=axis), strict=True):
                     assert got.numpy().tobytes() == np.asarray(expected).tobytes()
-    assert len(kernel.paths.repeated) == 3
+    assert len([path for path in kernel.paths.of.values() if path.repeated]) == 3
     double = kernel(cuda.from_numpy(x.astype("f8")), 2.0)[0]
     assert double.numpy() == kernel(x.astype("f8"), 2.0)[0]
     with pytest.raises(ValueError, match="broadcast"):
