@@ -21,6 +21,8 @@ from pathlib import Path
 
 from fusec.base.kernel_abi import Kernel
 from fusec.compiler import pipeline
+from fusec.dispatch import elementwise
+from fusec.dispatch.shown import Showing
 from fusec.errors import FusecError
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 
@@ -147,7 +149,8 @@ def attempt(site: Site, by_value: Sequence[str] = ()) -> Outcome:
     first = ""
     for types in assignments(kernel):
         try:
-            spec = kernel.specialisation(types, by_value)
+            bound = kernel.shown(Showing(types=types, scalars=by_value)).bound
+            spec = elementwise.specialisation(bound.request, *bound.launches)
             pipeline.program_of(kernel.definition, spec)
         except FusecError as error:
             first = first or str(error)
