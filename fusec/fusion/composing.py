@@ -56,6 +56,11 @@ def compose(function: Callable[..., Any], args: tuple[Any, ...], options: dict[s
     return (_Composed(function, args, options).result(),)
 
 
+def called(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The result of a function of fusec that is a step of its own between kernels, for traced arguments."""
+    return _Composed(function, args, options).called()
+
+
 class _Composed:
     """One call. It is run on small arrays, with kernels that only note what they are asked for."""
 
@@ -77,7 +82,7 @@ class _Composed:
         """The result, of traced arrays."""
         values = self._twin() or self._inlined()
         if values is None:
-            return self._called()
+            return self.called()
         results = [
             None if value is None else tracer.made(self.trace, value, isinstance(part, np.generic))
             for part, value in zip(self.parts, values, strict=True)
@@ -190,7 +195,7 @@ class _Composed:
 
     # --- as a step of the plan -----------------------------------------------------------------------------------
 
-    def _called(self) -> Any:
+    def called(self) -> Any:
         """The results of a step that calls the function."""
         operands = libraries._Operands(self.trace)
         places = [operands.taken(each) for each in self.tracers]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from fusec.base.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
@@ -13,7 +12,7 @@ from fusec.dispatch.spec import PLAIN
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.reducing import normalised, totals, without_axes
 from fusec.fusion.trace import Trace, common_phantom, widened
-from fusec.fusion.trace_values import ArrayValue, depth_of, phantom
+from fusec.fusion.trace_values import ArrayValue, depth_of, leaves_of, phantom
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, apply, const, convert, scalar_type
 from fusec.ir.graph import Count, KernelGraph, Reduce
@@ -160,6 +159,9 @@ def outputs_of_graph(
         raise NotPureError
     shape = common_phantom(values, values[0].dtype).shape
     axes = normalised(along.axis, len(shape))
+    walked = next((each for each in values if each.shape == shape), values[0])
+    if walked.shape != shape:
+        raise NotPureError
     known: dict[Expr, Expr] = {name: as_stored(value) for name, value in zip(graph.inputs, values, strict=True)}
     differs: dict[Expr, bool] = {name: not number for name, number in zip(graph.inputs, numbers, strict=True)}
     for expr in inner_first([value for _, value in graph.outputs]):
@@ -167,9 +169,10 @@ def outputs_of_graph(
             continue
         differs[expr] = any(differs[child] for child in expr.children) and not isinstance(expr, Reduce)
         if isinstance(expr, Count):
-            count = trace.number(("known", prod(shape[axis] for axis in axes)), INT64)
-            known[expr] = count.expr
+            known[expr] = trace.count(walked, axes, INT64).expr
         elif isinstance(expr, Reduce):
+            if all(trace.leaves[each].phantom.shape != shape for each in leaves_of(known[expr.value])):
+                raise NotPureError  # what is combined is smaller than what is walked
             value = ArrayValue(Scalar(expr.type, known[expr.value]), phantom(shape, expr.type.numpy))
             known[expr] = totals(trace, expr.op, value, axes, expr.type).expr
         else:

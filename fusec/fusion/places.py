@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fusec.fusion.reducing import REDUCTIONS
+from fusec.fusion.composing import called
+from fusec.fusion.reducing import REDUCTIONS, normalised
 from fusec.fusion.routines import traced, where
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace
+from fusec.library import reductions as library
 
 SHORT = 1 << 31  # elements whose positions int32 holds
+LONG = 1 << 12  # elements of a total from which on fusec's own function finds a place in one pass over memory
 
 
 def _place(upwards: bool) -> Callable[..., Any]:
@@ -26,20 +29,29 @@ def _place(upwards: bool) -> Callable[..., Any]:
         if out is not None and out.dtype != np.intp:
             rule = "according to the rule 'safe'"
             raise TypeError(f"Cannot cast array data from {out.dtype!r} to {np.dtype(np.intp)!r} {rule}")
+        count = x.size if axis is None or not x.ndim else x.shape[normalised(axis, x.ndim)[0]]
+        if count > LONG and x.dtype.kind != "c":
+            keeps = keepdims is not np._NoValue and bool(keepdims)
+            found = called(library.argmax if upwards else library.argmin, (x, axis), {"keepdims": keeps})
+            return _given(found, out)
         is_found = x == REDUCTIONS["max" if upwards else "min"](x, axis, keepdims=True)
         if x.dtype.kind in "fc":
             is_found |= np.isnan(x)  # the extreme, wherever it is
         kind: Any = np.int32 if x.size < SHORT else np.int64
         positions = where(is_found, _positions(x._trace, x.shape, axis, kind), kind(np.iinfo(kind).max))
-        found = REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp)
-        if out is None:
-            return found
-        if out.shape != found.shape:
-            raise ValueError("output array does not match result of np.argmax.")
-        out[...] = found
-        return out
+        return _given(REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp), out)
 
     return place
+
+
+def _given(found: Any, out: Any) -> Any:
+    """Positions, in the array given for them if there is one. Raises NumPy's error for its shape."""
+    if out is None:
+        return found
+    if out.shape != found.shape:
+        raise ValueError("output array does not match result of np.argmax.")
+    out[...] = found
+    return out
 
 
 def _positions(trace: Trace, shape: tuple[int, ...], axis: int | None, kind: Any) -> Any:

@@ -192,6 +192,15 @@ def test_errors_are_those_of_the_kernel():
         assert ours.value.code == theirs.value.code
 
 
+@pytest.mark.parametrize("name", ["layer_norm", "softmax", "mean", "var", "argmax", "kernel", "evaluate", "cumsum"])
+def test_calls_of_other_extents_are_not_those_of_the_first(name):
+    function = (FUSED | STEPS)[name]
+    fast = fusec.fuse(function)
+    for shape in ((4, 6), (4, 8), (5, 6), (6, 6), (6, 4), (4, 6)):
+        x = integers(*shape) / 4.0
+        assert_same(fast(x), function(x))
+
+
 def test_fused_functions_that_are_refused_run_once():
     runs = []
 

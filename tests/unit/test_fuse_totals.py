@@ -159,6 +159,19 @@ def test_a_place_shares_the_kernel_of_what_is_searched():
     assert kernels(fast, x, scale) == 1
 
 
+def test_places_in_long_arrays_are_found_in_one_pass():
+    x = integers(3, 6000)
+    for function in (lambda x: x.argmax(), lambda x: np.argmin(x * 2, 1, keepdims=True)):
+        fast = fusec.fuse(function)
+        np.testing.assert_array_equal(fast(x), function(x))
+    assert fusec.fuse(lambda x: x.argmax())(x).dtype == np.intp
+    np.testing.assert_array_equal(fusec.fuse(lambda x: x.argmax(1))(x), x.argmax(1))
+    report = str(fast.explain(x))
+    assert "fusec.argmin of int64 (3, 6000): int64 (3, 1)" in report
+    several = x + 1j * x[:, ::-1]
+    assert fusec.fuse(lambda x: x.argmax())(several) == several.argmax()
+
+
 def test_places_go_where_out_says_and_fail_as_numpys_do():
     x, out = integers(4, 6), np.zeros(6, np.intp)
     assert fusec.fuse(lambda x, out: np.argmin(x, 0, out))(x, out) is out
