@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -186,3 +187,37 @@ def test_an_exception_in_a_number_that_nothing_reads() -> None:
         np.testing.assert_array_equal(fused(x, n), x * n)
     with pytest.raises(ZeroDivisionError):
         fused(x, 0)
+
+
+def test_calls_at_the_same_time_have_arenas_of_their_own() -> None:
+    fused, shape = fusec.fuse(parts), (7, 6)
+    given = [np.random.default_rng(seed).random(shape) for seed in range(4)]
+    wanted = [flattened(fused(x)) for x in given]
+    wrong: list[int] = []
+
+    def call(seed: int) -> None:
+        for _ in range(60):
+            found = flattened(fused(given[seed]))
+            if not all(map(np.array_equal, found, wanted[seed])):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+    assert len(plan_of(fused).memory._spare) <= host_memory.MOST_KEPT
+
+
+def test_a_call_that_fails_leaves_nothing_behind() -> None:
+    def function(x: Any, y: Any) -> Any:
+        power = np.exp(x)[::-1] + 1
+        return np.linalg.inv(power @ y) + power[::-1]
+
+    fused, x, rng = fusec.fuse(function), np.ones((3, 3)), np.random.default_rng(3)
+    for _ in range(3):
+        with pytest.raises(np.linalg.LinAlgError):
+            fused(x, np.zeros((3, 3)))
+        given = rng.random((2, 3, 3))
+        np.testing.assert_allclose(fused(*given), function(*given), rtol=1e-9)
