@@ -201,23 +201,35 @@ class DeviceMemory:
         held = frame[asked.slot]
         if not is_described(held):
             return held
-        if asked.view is None:
-            if asked.slot not in self._new:
-                return held.given
-            if asked.slot not in self._delivered:
-                self._delivered[asked.slot] = cuda.deliver(self.like, held.given)
+        is_new, is_whole = asked.slot in self._new, asked.view is None
+        if is_whole and not is_new:
+            return held.given
+        if is_whole and asked.slot in self._delivered:
             return self._delivered[asked.slot]
-        part = self.view(frame, asked.view)
-        found = cuda.seen_as(held.given, part, asked.view.offset) if self._is_shown(part) else None
-        if found is None:
-            order = sorted(range(len(part.shape)), key=lambda axis: -abs(part.strides[axis]))
-            found = cuda.allocate(self.like, part.shape, part.dtype, order, cuda.StreamOn(self.stream, self.device))
-            self._copy(part, found)
-        elif asked.slot not in self._new:
+        part = held if asked.view is None else self.view(frame, asked.view)
+        found = None
+        if self._is_shown(part):
+            found = held.given if asked.view is None else cuda.seen_as(held.given, part, asked.view.offset)
+        if found is not None and not is_new:
             return found
-        return cuda.deliver(self.like, found)
+        found = cuda.deliver(self.like, self._apart(part) if found is None else found)
+        if is_whole:
+            self._delivered[asked.slot] = found
+        return found
+
+    def _apart(self, part: DeviceArray) -> object:
+        """A copy in memory of its own."""
+        order = None if self._is_jax else sorted(range(len(part.shape)), key=lambda axis: -abs(part.strides[axis]))
+        on = cuda.StreamOn(self.stream, self.device)
+        found = cuda.allocate(self.like, part.shape, part.dtype, order, on)
+        self._copy(part, found)
+        return found
+
+    @property
+    def _is_jax(self) -> bool:
+        return cuda.library_of(self.like) == "jax"
 
     def _is_shown(self, part: DeviceArray) -> bool:
-        """Whether the library of the call has such views; JAX has arrays that are dense."""
+        """Whether the library of the call may have such views; JAX has arrays that are dense in C order."""
         dense = strides_in_order(part.shape, range(len(part.shape)), part.dtype.nbytes)
-        return cuda.library_of(self.like) != "jax" or part.strides == dense
+        return not self._is_jax or part.strides == dense

@@ -2,11 +2,13 @@
 
 import sys
 from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import cupy_over_stub
 import numpy as np
 import pytest
 from stub import emitted_twin
+from under_stub_scans import Tensor, tensor  # noqa: F401 - a fixture
 
 import fusec
 from fusec.base.kernel_abi import Kernel, Layout
@@ -84,3 +86,71 @@ def test_what_cupy_does_not_do_is_refused(cupy, monkeypatch):
 def test_results_of_calls_may_be_views_of_operands(cupy):
     fused = fusec.fuse(lambda x: np.linalg.matrix_transpose(x) @ np.eye(5) + 0)
     np.testing.assert_array_equal(fused(cupy.asarray(X)).get(), X.T)
+
+
+class Immutable:
+    """An array of a library with JAX's name, which are dense in C order."""
+
+    def __init__(self, own):
+        self.own, self.shape, self.dtype = own, own.shape, own.dtype
+        assert 0 in own.shape or own.strides == np.empty(own.shape, own.dtype).strides
+
+    def __dlpack_device__(self):
+        return self.own.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.own.__dlpack__(**options)
+
+
+Immutable.__module__ = "jaxlib.xla_extension"
+
+
+@pytest.fixture
+def jax(monkeypatch):
+    made = ModuleType("jax")
+    made.dlpack = SimpleNamespace(from_dlpack=Immutable)
+    monkeypatch.setitem(sys.modules, "jax", made)
+    return lambda values: Immutable(cuda.from_numpy(values))
+
+
+def viewed(x, y):
+    z = np.exp(x) + y
+    return (
+        z,
+        z[1:, 0],
+        z.T,
+        z[::-1],
+        x[1:],
+        x.T,
+        x[:, ::-1],
+        x,
+        z.sum(axis=1),
+        x[2:2],
+        z.sum(),
+        np.broadcast_to(y, x.shape),
+    )
+
+
+@pytest.mark.parametrize(("library", "kind"), [("tensor", Tensor), ("jax", Immutable)])
+def test_results_and_views_are_of_the_library_of_the_first_array(library, kind, request):
+    asarray, fused = request.getfixturevalue(library), fusec.fuse(viewed)
+    wanted = fusec.fuse(viewed)(X, X[0])
+    for second in (asarray, cuda.from_numpy):
+        x = asarray(X)
+        found = fused(x, second(X[0]))
+        for at, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            assert type(one) is kind or (at == 11 and second is not asarray)
+            np.testing.assert_array_equal(getattr(one, "own", one).numpy(), other)
+        assert found[7] is x
+        if library == "tensor":
+            assert [found[at].own.pointer - x.own.pointer for at in (4, 5)] == [32, 0]
+            assert found[0].own.pointer == found[2].own.pointer
+
+
+def test_arrays_that_never_change_are_not_written(jax):
+    def function(x):
+        x += 1
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        fusec.fuse(function)(jax(X))
