@@ -7,10 +7,10 @@ import itertools
 import linecache
 import os
 import sys
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion import views
 from fusec.fusion.numbers import Computed, Source
+from fusec.fusion.sizes import Sizes
 from fusec.fusion.trace_values import (
     Array,
     ArrayValue,
@@ -38,13 +39,13 @@ from fusec.fusion.trace_values import (
     Step,
     Write,
     geometry,
-    is_expensive,
     laid_out,
     leaves_of,
     outermost_first,
     parts_of,
     phantom,
 )
+from fusec.fusion.unstored import Unstored
 from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
 from fusec.ir.graph import Input, Position, Taken
 
@@ -63,6 +64,7 @@ def recorded_by(recording: Any) -> Iterator[None]:
 
 
 HERE = str(Path(__file__).parents[1]) + os.sep
+LIBRARIES = (HERE, str(Path(np.__file__).parent) + os.sep)  # whose lines are not the user's
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
 MAX_DECORATORS = 20  # lines of them above a function
 MAX_DEPTH = 150  # of one value's expression
@@ -99,14 +101,14 @@ class Trace:
         self.numbers: dict[int, Computed] = {}  # by place
         self.statements: list[Statement] = []
         self.leaves: dict[Input, Leaf] = {}
-        self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
+        self._unstored: Unstored[Storage] = Unstored(self._groups_read)
         self.written: list[Storage] = []
         self.versions: dict[int, int] = {}
         self._by_geometry: dict[object, Leaf] = {}
         self._of_constants: dict[int, tuple[Array, Array, Storage]] = {}  # the array, a copy, the memory
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
-        self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
+        self._sizes = Sizes()
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes: list[str] = []
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
@@ -119,7 +121,7 @@ class Trace:
         """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
         found = copy.copy(self)
         found.flat, found._of_constants, found.written = (), {}, []
-        found.storages = weakref.WeakSet()
+        found._unstored, found._sizes = Unstored(found._groups_read), Sizes()
         return found
 
     # --- memory --------------------------------------------------------------------------------------------------
@@ -127,7 +129,7 @@ class Trace:
     def storage(self, base: Array, buffer: Buffer | None = None, value: ArrayValue | None = None) -> Storage:
         """New memory."""
         made = Storage(base, buffer, value)
-        self.storages.add(made)
+        self._unstored.add(made)
         return made
 
     def argument(self, place: int, array: Array, dtype: DType, group: int) -> Storage:
@@ -258,14 +260,14 @@ class Trace:
 
     def is_read(self, value: ArrayValue) -> bool:
         """Whether a value is nothing but what some memory holds, or made of numbers alone."""
-        if any(self.leaves[name].buffer is not None for name in leaves_of(value.expr)):
+        if any(self.leaves[name].buffer is not None for name in self._sizes.of(value.expr).leaves):
             return self.is_leaf(value)
         return not any(isinstance(part, Position) for part in parts_of(value.expr))
 
     def hold(self, memory: Storage) -> None:
         """Have a buffer hold a value of which views are read, or elements elsewhere."""
         assert memory.value is not None, "a value"
-        is_dear = is_expensive(memory.value.expr)
+        is_dear = self._sizes.of(memory.value.expr).is_expensive
         if is_dear:
             self.notes.append("a value that is costly to compute is stored, since only parts of it are read")
         if memory.is_argument and not is_dear and not self.is_read(memory.value):
@@ -300,8 +302,8 @@ class Trace:
 
     def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Write a view of a buffer; values computed from its old contents and not stored yet are stored before."""
-        for each in list(self.storages):
-            if each.value is not None and each.value is not value and self._reads(each.value, buffer):
+        for each in self._unstored.reading(buffer.group):
+            if each.value is not value:
                 self.settle_apart(each)
         self.versions[buffer.group] = self.version(buffer) + 1
         self.statements.append(Write(buffer, steps, seen, value, self.versions[buffer.group]))
@@ -310,10 +312,14 @@ class Trace:
         """Make a buffer of the plan hold a value that memory will have."""
         assert memory.value is not None, "asked of values"
         memory.value = self.settled(memory.value)
+        self._unstored.add(memory)
 
-    def _reads(self, value: ArrayValue, buffer: Buffer) -> bool:
-        found = (self.leaves[each].buffer for each in leaves_of(value.expr))
-        return any(each is not None and each.group == buffer.group for each in found)
+    def _groups_read(self, memory: Storage) -> set[int]:
+        """The groups of memory that the value of some memory reads."""
+        if memory.value is None:
+            return set()
+        found = (self.leaves[each].buffer for each in self._sizes.of(memory.value.expr).leaves)
+        return {each.group for each in found if each is not None}
 
     def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Make a view of some memory hold a value of its dtype, which broadcasts to it."""
@@ -328,6 +334,7 @@ class Trace:
         is_alone = memory.buffer is None or memory.buffer.group not in self.shared
         if is_alone and geometry(seen) == geometry(memory.base):
             memory.value = ArrayValue(value.scalar, memory.base)
+            self._unstored.add(memory)
         else:
             self.store(self.settle(memory), steps, seen, value)
 
@@ -352,20 +359,14 @@ class Trace:
         shape = common_shape(values)
         found = []
         for each in values:
-            if each.shape != shape and each.phantom.size != int(np.prod(shape)) and is_expensive(each.expr):
+            size = self._sizes.of(each.expr)
+            if each.shape != shape and size.is_expensive and each.phantom.size != int(np.prod(shape)):
                 self.notes.append(f"a value of shape {each.shape} is stored, since it is repeated to shape {shape}")
                 each = self.settled(each)
-            elif self._depth(each.expr) > MAX_DEPTH or len(leaves_of(each.expr)) > MAX_LEAVES:
+            elif size.depth > MAX_DEPTH or len(size.leaves) > MAX_LEAVES:
                 self.notes.append("a value is stored, since it is computed from very many others")
                 each = self.settled(each)
             found.append(each)
-        return found
-
-    def _depth(self, expr: Expr) -> int:
-        found = self._depths.get(expr)
-        if found is None:
-            found = 1 + max((self._depth(child) for child in expr.children), default=0)
-            self._depths[expr] = found
         return found
 
     def adapted(self, value: ArrayValue, kind: Kind) -> ArrayValue:
@@ -469,8 +470,7 @@ def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
 def here() -> Span:
     """The user's line that is being run."""
     frame = sys._getframe(1)
-    libraries = (HERE, str(Path(np.__file__).parent) + os.sep)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         frame = frame.f_back
     return _line(frame.f_code.co_filename, frame.f_lineno)
 
@@ -487,7 +487,11 @@ def defined(function: Any) -> Span | None:
 
 def _line(name: str, number: int) -> Span:
     """A line of a file, without what it is indented by."""
-    text = linecache.getline(name, number).rstrip("\n")
+    return _span(name, number, linecache.getline(name, number).rstrip("\n"))
+
+
+@lru_cache(maxsize=1024)
+def _span(name: str, number: int, text: str) -> Span:
     lines = "\n" * (number - 1)
     start = len(lines) + len(text) - len(text.lstrip())
     return Span(SourceFile(name, lines + text, is_lost=not text), start, len(lines) + len(text))

@@ -9,6 +9,7 @@ import pytest
 import fusec
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.groups import Group
+from fusec.fusion.trace import Trace
 
 X = np.linspace(0, 1, 16).reshape(4, 4)
 
@@ -97,3 +98,22 @@ def test_a_value_in_a_stored_value_is_stored_if_others_need_it_too() -> None:
         found, (outer.sum(axis=0), outer.max(axis=1), inner.sum(axis=0), inner.min(axis=1)), strict=True
     ):
         np.testing.assert_allclose(mine, wanted, rtol=1e-14)
+
+
+def test_a_write_looks_at_the_values_that_read_its_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, look = [0], Trace._groups_read
+
+    def counted(self: Trace, memory: Any) -> set[int]:
+        looked[0] += 1
+        return look(self, memory)
+
+    def notes(x: Any, y: Any) -> list[Any]:
+        found = []
+        for at in range(80):
+            found.append(y * 2 + at)
+            x[at % 3] += 1.0
+        return found
+
+    monkeypatch.setattr(Trace, "_groups_read", counted)
+    steps_of(notes, np.ones(4), np.ones(4))
+    assert looked[0] < 80 * 12
