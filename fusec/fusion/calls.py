@@ -29,6 +29,8 @@ class CallStep:
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Call the function on the slots of a call. Raises what the function raises."""
+        if not (self.outputs or memory.is_host):
+            return  # devices do not wait for checks
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
         operands = [frame[slot] for slot in self.inputs]

@@ -8,9 +8,10 @@ import numpy as np
 
 from fusec.errors.fusing import NotFusable
 from fusec.fusion import elementwise, tracer
+from fusec.fusion.indices import is_mask
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import here
-from fusec.fusion.tracer import Tracer, is_mask, made
+from fusec.fusion.tracer import Tracer, made
 
 ELEMENTWISE = frozenset("where clip round around nan_to_num isclose real imag angle fix astype conj conjugate".split())
 TOTALS = frozenset("sum prod mean var std any all count_nonzero nansum nanprod nanmean nanvar nanstd".split())

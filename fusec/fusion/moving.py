@@ -28,7 +28,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll."""
     x = traced(x, trace_of(x, shift))
     if axis is None:
-        return reshaped(roll(reshaped(x, -1), shift, 0), x.shape)
+        return reshaped(roll(reshaped(x, -1), shift, 0), x._seen.shape)
     pairs = np.broadcast(_integers(shift), _integers(axis))
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
@@ -36,12 +36,12 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     for by, along in pairs:
         (at,) = normalised(along, x.ndim)
         shifts[at] = shifts.get(at, 0) + int(by)
-    shifts = {at: by for at, by in shifts.items() if x.shape[at] and by % x.shape[at]}
+    shifts = {at: by for at, by in shifts.items() if x._seen.shape[at] and by % x._seen.shape[at]}
     moves = {}
     for at, by in shifts.items():
-        offset = _offset(by, x.shape[at])
+        offset = _offset(by, x._seen.shape[at])
         if abs(offset) > NEAR:
-            x = _rolled(x, at, x.shape[at] - by % x.shape[at])
+            x = _rolled(x, at, x._seen.shape[at] - by % x._seen.shape[at])
         else:
             moves[at] = Neighbour(at - x.ndim, offset, "wrap", 0, INT64)
     if not x.size or not moves:
@@ -83,7 +83,7 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     widths = _widths(pad_width, x.ndim)
     if not any(map(any, widths)) or not x.size or max(map(max, widths)) > NEAR:
         return _pad(x, pad_width, mode, **options)
-    shape = tuple(extent + low + high for extent, (low, high) in zip(x.shape, widths, strict=True))
+    shape = tuple(extent + low + high for extent, (low, high) in zip(x._seen.shape, widths, strict=True))
     seen = laid_out(x._seen, x.dtype, "F" if x._seen.flags.fnc else "C", shape)
     if mode == "constant":
         return _with_constant(x, _moves(widths, mode), number, seen)

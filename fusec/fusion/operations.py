@@ -8,6 +8,7 @@ from fusec.fusion import (
     composing,
     contractions,
     creation,
+    gathering,
     known,
     linear,
     masked,
@@ -26,6 +27,6 @@ from fusec.fusion import (
 )
 
 LOADED = (
-    *(arranging, comparing, composing, contractions, creation, known, linear, masked, moving),
+    *(arranging, comparing, composing, contractions, creation, gathering, known, linear, masked, moving),
     *(numpy_source, operators, parts, places, products, reducing, routines, scans, sorting, transforms, ufuncs),
 )

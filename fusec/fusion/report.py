@@ -29,7 +29,7 @@ def report(name: str, plan: Any) -> Explanation:
         number += 1
         topic = f"kernel {number}"
         lines.append((topic, _described(step)))
-        if step.group.reason:
+        if step.group.reason and number > 1:
             lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         phases = step.phases()
         for before, _ in itertools.pairwise(phases):

@@ -48,7 +48,6 @@ _CURES = {
     "unravel_index": "write np.divmod(i, columns)",
     "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
-    "take take_along_axis": "index with slices, or use fusec.kernel",
     "eig eigvals": "its dtype depends on values: np.linalg.eigh suits symmetric matrices",
 }  # fmt: skip
 INSTEAD = {name: cure for names, cure in _CURES.items() for name in names.split()}

@@ -109,6 +109,7 @@ class Trace:
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
         self._sizes = Sizes()
+        self.checked: set[tuple[Input, int]] = set()  # indices, and extents of axes that they are known to be inside of
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes: list[str] = []
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of

@@ -7,7 +7,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, N
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
+from fusec.fusion.indices import basic, has_mask, is_chosen
 from fusec.fusion.numbers import ExtentInt, ExtentNumber, plain
 from fusec.fusion.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
@@ -167,9 +167,14 @@ class Tracer:
             raise NotFusable(f"{what} of {with_article(name)}", cure).at(here())
 
     def __getitem__(self, index: Any) -> Any:
-        if _has_mask(index):
+        if has_mask(index):
             return METHODS["_picked"](self, index)
-        index = _basic(index)
+        items = index if isinstance(index, tuple) else (index,)
+        if any(map(is_chosen, items)):
+            self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
+            self._trace.has_looked = True
+            return METHODS["_chosen"](self, items)
+        index = basic(index)
         if index != (...,):
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
@@ -180,11 +185,11 @@ class Tracer:
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
-        if _has_mask(index):
+        if has_mask(index):
             METHODS["_store_picked"](self, index, given)
             return
         value = _operand(self._trace, given)
-        found = _basic(index)
+        found = basic(index)
         if len(found) == self.ndim and value.shape and all(isinstance(each, int) for each in found):
             raise ValueError("setting an array element with a sequence.")
         self[found if ... in found else (*found, ...)]._write(value)
@@ -383,36 +388,6 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of a function's parameters, "**" for any."""
     found = inspect.signature(function).parameters.values()
     return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
-
-
-def is_mask(index: Any) -> bool:
-    """Whether an index is an array of truth values that belongs to the trace."""
-    return isinstance(index, Tracer) and index.dtype == np.bool_ and index.ndim > 0
-
-
-def _has_mask(index: Any) -> bool:
-    return any(map(is_mask, index)) if isinstance(index, tuple) else is_mask(index)
-
-
-def _basic(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
-    items = index if isinstance(index, tuple) else (index,)
-    found: list[Any] = []
-    for each in items:
-        if each is None or isinstance(each, (slice, EllipsisType)):
-            found.append(each)
-        elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (isinstance(each, Tracer) and each.ndim):
-            if getattr(each, "dtype", None) == np.bool_:
-                raise NotFusable("the part of an array that a mask picks", cure_for("nonzero")).at(here())
-            cure = "indices are integers, slices, None and ...; choose by a mask with xp.where"
-            raise NotFusable("indexing by an array or a list", cure).at(here())
-        else:
-            try:
-                found.append(operator.index(each))
-            except TypeError:
-                text = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer arrays"
-                raise IndexError(f"{text} are valid indices") from None
-    return tuple(found)
 
 
 def _operand(trace: Trace, given: Any) -> ArrayValue:

@@ -1,0 +1,52 @@
+"""The parts of an index of a traced array: what gives a view, and what chooses elements."""
+
+from __future__ import annotations
+
+import operator
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from fusec.errors.fusing import NotFusable
+from fusec.fusion.trace import here
+
+
+def _is_traced(each: Any) -> bool:
+    return bool(getattr(type(each), "__fusec_tracer__", False))
+
+
+def is_mask(index: Any) -> bool:
+    """Whether an index is an array of truth values that belongs to the trace."""
+    return _is_traced(index) and index.dtype == np.bool_ and index.ndim > 0
+
+
+def has_mask(index: Any) -> bool:
+    """Whether an index is a mask, or has one."""
+    return any(map(is_mask, index)) if isinstance(index, tuple) else is_mask(index)
+
+
+def is_chosen(each: Any) -> bool:
+    """Whether part of an index is an array, a list, or a number that an array holds."""
+    if _is_traced(each):
+        return each.ndim > 0 or each.dtype.kind == "b" or not each._read().is_weak
+    return isinstance(each, (list, np.ndarray, bool, np.bool_))
+
+
+def basic(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
+    items = index if isinstance(index, tuple) else (index,)
+    found: list[Any] = []
+    for each in items:
+        if each is None or isinstance(each, (slice, EllipsisType)):
+            found.append(each)
+        elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (_is_traced(each) and each.ndim):
+            cure = "write x[...] = xp.where(mask, value, x); places that an array says are for np.put outside"
+            raise NotFusable("a write to elements that an array or a list chooses", cure).at(here())
+        else:
+            try:
+                found.append(operator.index(each))
+            except TypeError:
+                text = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer arrays"
+                raise IndexError(f"{text} are valid indices") from None
+    return tuple(found)

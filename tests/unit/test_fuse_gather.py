@@ -1,0 +1,138 @@
+"""Fused functions that read elements chosen by arrays of integers."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fusec
+from fusec.fusion.gathering import check
+
+CUBE, LINE = np.arange(60.0).reshape(3, 4, 5), np.array([0, 2, -1])
+COLUMN, TABLE = np.array([[1], [3]]), np.arange(-12.0, 12).reshape(4, 6)
+
+
+def kernels(function, *args):
+    return int(dict(fusec.fuse(function).explain(*args).lines)["kernels"])
+
+
+def same(function, *args):
+    """Compare the result of a function, and what it writes, with those of the fused function."""
+    theirs, ours = ([np.copy(each) for each in args] for _ in range(2))
+    expected, found = function(*theirs), fusec.fuse(function)(*ours)
+    assert type(found) is type(expected)
+    assert (found.dtype, found.shape, found.strides) == (expected.dtype, expected.shape, expected.strides)
+    np.testing.assert_array_equal(found, expected)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+READS = {
+    "rows and a function": (lambda x, i: np.maximum(x[i], 0), (CUBE, LINE), 1),
+    "columns": (lambda x, i: x[:, i], (CUBE, LINE), 1),
+    "two arrays": (lambda x, i, j: x[i, j] + 1, (CUBE, LINE, COLUMN), 1),
+    "arrays apart": (lambda x, i: x[i, :, i], (CUBE, LINE), 1),
+    "an ellipsis between": (lambda x, i: x[i, ..., i, :], (CUBE, LINE), 1),
+    "slices beside": (lambda x, i: x[1:, ..., i] + 1, (CUBE, LINE), 1),
+    "an integer beside": (lambda x, i: x[0, :, i], (CUBE, LINE), 1),
+    "None beside": (lambda x, i: x[:, i, None, 0], (CUBE, LINE), 1),
+    "slices of the result": (lambda x, j: x[..., j][1:, ::2], (CUBE, COLUMN), 1),
+    "of a cheap value": (lambda x, i: (x * 2)[i], (CUBE, LINE), 1),
+    "of a value that is costly": (lambda x, i: np.sin(x)[i] * 0, (CUBE, LINE), 2),
+    "by a cheap value": (lambda x, i: x[(i + 1) % 3], (CUBE, LINE), 2),
+    "lists": (lambda x: x[[0, 2], [1, 1]], (CUBE,), 1),
+    "known masks": (lambda x: x[:, [True, False, True, True]], (CUBE,), 1),
+    "known grids": (lambda x: x[np.ix_([0, 2], [1, 3])], (CUBE,), 1),
+    "take": (lambda x, i: np.take(x, i), (CUBE, LINE), 1),
+    "take that wraps": (lambda x, i: np.take(x, i + 7, 1, mode="wrap"), (CUBE, LINE), 2),
+    "take that clips": (lambda x, i: x.take(i * 9, -1, mode="clip"), (CUBE, LINE), 2),
+    "along an axis": (lambda x: np.take_along_axis(x, np.argmax(x, 1, keepdims=True), 1), (CUBE,), 2),
+    "one place": (lambda x, i: x[i[0]], (CUBE, LINE), 1),
+    "one element": (lambda x, i: x[i[0], i[1], i[0]], (CUBE, LINE), 1),
+    "unsigned": (lambda x, i: x[i.astype("u1") % 2], (CUBE, LINE), 2),
+    "of chosen elements": (lambda x, i: x[i[i]], (CUBE, LINE), 2),
+    "beside neighbours": (lambda x, i: np.roll(x[i], 1, 0) + x[i], (CUBE, LINE), 2),
+    "nothing": (lambda x, i: x[i[:0]], (CUBE, LINE), 1),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_elements_are_read_where_an_index_says(name):
+    function, args, count = READS[name]
+    same(function, *args)
+    assert kernels(function, *args) <= count
+
+
+def test_an_index_out_of_bounds_is_numpys_error_at_every_call():
+    fast = fusec.fuse(lambda x, i: x[:, i] * 2)
+    for index in (LINE, np.array([1, 4, 0]), LINE, np.array([1, -5, 7])):
+        if np.abs(index).max() < 4:
+            np.testing.assert_array_equal(fast(CUBE, index), CUBE[:, index] * 2)
+            continue
+        with pytest.raises(IndexError) as theirs:
+            CUBE[:, index]
+        with pytest.raises(IndexError) as ours:
+            fast(CUBE, index)
+        assert str(ours.value) == str(theirs.value)
+
+
+def test_what_was_written_before_an_error_stays():
+    def step(x, i):
+        x += 1
+        return x[i]
+
+    for call in (step, fusec.fuse(step)):
+        x = np.zeros(3)
+        with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 3"):
+            call(x, np.array([0, 5]))
+        assert (x == 1).all()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, i: x[i, i, i, i], lambda x, i: x[[0, 1], [0, 1, 2]], lambda x, i: x[[7]], lambda x, i: x[i * 1.0],
+    lambda x, i: np.take(x, i, 3), lambda x, i: np.take(x, i, mode="wide"), lambda x, i: np.take_along_axis(x, i, 0),
+    lambda x, i: x[i, 9], lambda x, i: x[[True, False]],
+])  # fmt: skip
+def test_errors_are_those_of_numpy(call):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011
+        call(CUBE, LINE)
+    with pytest.raises(type(theirs.value)):
+        fusec.fuse(call)(CUBE, LINE)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
+def test_any_index_gives_what_numpy_gives(data, shape):
+    x = np.arange(np.prod(shape)).reshape(shape)
+    x = x.T if data.draw(st.booleans()) else x
+    lengths = data.draw(st.sampled_from([(), (1,), (3,), (2, 3), (0,)]))
+    index = []
+    for extent in x.shape:
+        kind = data.draw(st.sampled_from("aasin"))
+        places = st.integers(-extent, extent - 1)
+        array = data.draw(st.lists(places, min_size=int(np.prod(lengths)), max_size=int(np.prod(lengths))))
+        index.append({"a": np.reshape(array, lengths).astype("i8"), "s": slice(None, None, -1), "i": -1,
+                      "n": slice(0, 2)}[kind])  # fmt: skip
+    arrays = [each for each in index if isinstance(each, np.ndarray)]
+
+    def read(x, *arrays):
+        rest = iter(arrays)
+        found = x[tuple(next(rest) if isinstance(each, np.ndarray) else each for each in index)]
+        return found + found
+
+    expected, found = read(x, *arrays), fusec.fuse(read)(x, *arrays)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_bounds_of_an_index():
+    for bad in ([3], [0, -4]):
+        with pytest.raises(IndexError, match=f"index {bad[-1]} is out of bounds for axis 1 with size 3"):
+            check(3, 1, np.array(bad))
+    assert check(3, 0, np.array([0, -3, 2])) == ()
+
+
+def test_writes_to_chosen_elements_name_a_replacement():
+    with pytest.raises(fusec.FusecError, match=r"xp\.where") as raised:
+        fusec.fuse(lambda x: x.__setitem__(np.array([1, 0]), 2))(TABLE)
+    assert raised.value.code == "F281"
