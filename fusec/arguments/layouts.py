@@ -127,11 +127,6 @@ def is_c_contiguous(view: View) -> bool:
     return True
 
 
-def order_in_memory(view: View) -> Shape:
-    """The axes of a dense array from outermost to innermost."""
-    return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(view.strides[axis])))
-
-
 def bounds(view: View) -> tuple[int, int]:
     """The lowest address of the elements and one past the highest; equal for an empty array."""
     low = high = view.pointer

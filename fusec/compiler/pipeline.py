@@ -22,8 +22,8 @@ from fusec.base.locks import fork_safe
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
-from fusec.codegen import ON_HOST, target_of
-from fusec.compiler import disk_cache, texts
+from fusec.codegen import target_of
+from fusec.compiler import disk_cache
 from fusec.compiler.lowering import lower_program
 from fusec.environment import debug
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp
@@ -202,17 +202,6 @@ def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[t
             if error.code not in NO_NUMBER or name not in inputs or name in taken:
                 raise first from None
             taken = (*taken, name)
-
-
-@fork_safe
-def text_of(definition: Source, spec: Specialisation, target: str) -> str:
-    """The text of a target."""
-    return texts.joined(target, lambda: [generate(definition, spec, target)], lambda: [program_of(definition, spec)])
-
-
-def executable(definition: Source, spec: Specialisation) -> Executable:
-    """The machine code of one specialisation."""
-    return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, ON_HOST))
 
 
 @fork_safe
