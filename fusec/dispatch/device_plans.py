@@ -126,7 +126,7 @@ def cached_call(plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> Cached
     if kernel.kind.overlap == "stage outputs":  # results are stored before all elements are read
         given = [None if each is None else each._replace(raw=True) for each in given]
     return CachedCall(
-        launches=tuple(_cached_launch(kernel.signature, step, plan.offsets) for step in plan.steps),
+        launches=tuple(cached_launch(kernel.signature, step, plan.offsets) for step in plan.steps),
         makers=tuple(makers),
         pairs=_pairs_of(given, kernel.is_written),
         source=source,
@@ -138,7 +138,7 @@ def cached_call(plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> Cached
     )
 
 
-def _cached_launch(signature: Signature, step: CompiledLaunch[DeviceCode], between: Mapping[str, int]) -> CachedLaunch:
+def cached_launch(signature: Signature, step: CompiledLaunch[DeviceCode], between: Mapping[str, int]) -> CachedLaunch:
     """A launch with positions of arguments for their names. between: where arrays lie that are no arguments."""
     places = {param.name: number for number, param in enumerate(signature.params)}
     pointers = step.arguments.pointers
