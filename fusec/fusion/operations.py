@@ -21,12 +21,13 @@ from fusec.fusion import (
     reducing,
     routines,
     scans,
+    scattering,
     sorting,
     transforms,
     ufuncs,
 )
 
 LOADED = (
-    *(arranging, comparing, composing, contractions, creation, gathering, known, linear, masked, moving),
-    *(numpy_source, operators, parts, places, products, reducing, routines, scans, sorting, transforms, ufuncs),
+    *(arranging, comparing, composing, contractions, creation, gathering, known, linear, masked, moving, numpy_source),
+    *(operators, parts, places, products, reducing, routines, scans, scattering, sorting, transforms, ufuncs),
 )

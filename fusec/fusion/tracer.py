@@ -188,6 +188,9 @@ class Tracer:
         if has_mask(index):
             METHODS["_store_picked"](self, index, given)
             return
+        if METHODS["_is_scatter"](index):
+            METHODS["_scatter"](self, index, given)
+            return
         value = _operand(self._trace, given)
         found = basic(index)
         if len(found) == self.ndim and value.shape and all(isinstance(each, int) for each in found):

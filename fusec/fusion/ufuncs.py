@@ -35,6 +35,10 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if method == "outer":
         first, second = (tracer.made(trace, tracer._operand(trace, each)) for each in args)
         return call(trace, ufunc, "__call__", (first[(..., *(None,) * second.ndim)], second), options)
+    if method == "at":
+        return METHODS["_at"](ufunc, *args)
+    if method == "reduceat":
+        return METHODS["_reduced_at"](ufunc, *args, **options)
     if method == "accumulate":
         return METHODS["_accumulated"](ufunc, *args, **options)
     if method != "__call__":

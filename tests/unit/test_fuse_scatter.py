@@ -1,0 +1,86 @@
+"""Writes to elements that integer arrays choose: NumPy's results, also for repeated indices, and its errors."""
+
+import numpy as np
+import pytest
+
+import fusec
+
+X = np.arange(12.0).reshape(4, 3)
+I, J = np.array([0, 2, 0, -1]), np.array([1, 1, 1, 0])  # noqa: E741 - as in formulas
+
+
+def set_rows(x, i, j):
+    x[i, j] = [1, 2, 3, 4]
+    x[i] = j[:, None] * 2.5
+    x[1:, [0, 2]] = 7
+    return x[::-1]
+
+
+def add(x, i, j):
+    np.add.at(x, i, 1)
+    np.add.at(x, (i, j), j)
+    np.multiply.at(x, (slice(None), [0, 0]), 3)
+    np.negative.at(x, (1, 0))
+
+
+def put(x, i, j):
+    np.put(x, i, j)
+    x.put([5, 7], -1.5)
+    np.put_along_axis(x, j[:, None], 9, axis=1)
+
+
+def of_a_value(x, i, j):
+    y = x * 2
+    np.subtract.at(y, i, j[:, None])
+    y[j] = 3
+    return y + x
+
+
+def of_a_view(x, i, j):
+    x.T[j, i] = 1
+    x[::2, 1:][[0, 1], [1, 0]] = -1
+    np.maximum.at(x[:, 1], i, 50)
+
+
+def totals(x, i, j):
+    return np.add.reduceat(x, [0, 2, 1]), np.multiply.reduceat(x, [0, 1], axis=1), np.add.outer(j, i)
+
+
+@pytest.mark.parametrize("function", [set_rows, add, put, of_a_value, of_a_view, totals])
+def test_elements_that_arrays_choose_are_written(function):
+    fused = fusec.fuse(function)
+    for x, i, j in ((X, I, J), (X.astype("f4"), I[::-1], J), (np.asfortranarray(X), I, J % 3)):
+        theirs, ours = x.copy(order="K"), x.copy(order="K")
+        expected, found = function(theirs, i, j), fused(ours, i, j)
+        np.testing.assert_array_equal(ours, theirs)
+        for our, their in zip(found or (), expected or (), strict=True) if isinstance(found, tuple) else ():
+            np.testing.assert_array_equal(our, their)
+        if isinstance(found, np.ndarray):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_an_index_out_of_bounds_leaves_all_as_it_was():
+    def function(x, i):
+        x += 1
+        np.add.at(x, i, 5)
+        x *= 2
+
+    fused = fusec.fuse(function)
+    for i in (I, np.array([1, 4]), np.array([3, 3])):
+        theirs, ours = X.copy(), X.copy()
+        if i.max() < 4:
+            function(theirs, i)
+            fused(ours, i)
+        else:
+            with pytest.raises(IndexError, match="out of bounds"):
+                function(theirs, i)
+            with pytest.raises(IndexError, match="out of bounds"):
+                fused(ours, i)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_cannot_be_written_is_refused_as_numpy_does():
+    with pytest.raises(ValueError, match="read-only"):
+        fusec.fuse(lambda x, i: np.add.at(np.broadcast_to(x, (2, 4, 3)), i, 1))(X, I)
+    with pytest.raises(ValueError, match="shape mismatch"):
+        fusec.fuse(lambda x, i: x.__setitem__(i, np.ones(2)))(X.copy(), I)
