@@ -28,6 +28,8 @@ from fusec.fusion.tables import FUNCTIONS
 from fusec.fusion.trace import here, recorded_by
 from fusec.fusion.trace_values import ArrayValue, LibraryCall, outermost_first
 from fusec.fusion.tracer import Tracer
+from fusec.kernels.reduction_kernel import ReductionKernel
+from fusec.kernels.vectorize import vectorize
 from fusec.library.graph_sources import ReducingSource
 
 OUTSIDE = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
@@ -53,6 +55,11 @@ def compose(function: Callable[..., Any], args: tuple[Any, ...], options: dict[s
     """The result of a function of fusec for traced arguments, in a tuple; None for fused ones, which are traced."""
     if getattr(function, "__module__", "") == "fusec.fusion.fuse":
         return None
+    owner = args[0] if args else None
+    if isinstance(owner, ReductionKernel):  # its fast paths would note nothing
+        function, args = ReductionKernel._from_keywords, (owner, args[1:])
+    elif isinstance(owner, vectorize):
+        function, args, options = vectorize._called, (owner, owner._function._from_python, args[1:], options), {}
     return (_Composed(function, args, options).result(),)
 
 
@@ -74,7 +81,12 @@ class _Composed:
         self.notes = OutputNotes()
         small = libraries._Sizes(self.asked)
         self.values = [small.stand_in(each) for each in examples]
+        before = [each.tobytes() if isinstance(each, np.ndarray) else b"" for each in self.values]
         self.found = self._noted()
+        self.changed = [
+            isinstance(each, np.ndarray) and each.tobytes() != held
+            for each, held in zip(self.values, before, strict=True)
+        ]
         self.parts = parts_of_result(self.found)
         self.written = self._written()
 
@@ -83,11 +95,14 @@ class _Composed:
         values = self._twin() or self._inlined()
         if values is None:
             return self.called()
-        results = [
-            None if value is None else tracer.made(self.trace, value, isinstance(part, np.generic))
-            for part, value in zip(self.parts, values, strict=True)
-        ]
-        return rebuilt(self.found, results)
+        return rebuilt(self.found, [self._made(*pair) for pair in zip(self.parts, values, strict=True)])
+
+    def _made(self, part: Any, value: ArrayValue | None) -> Any:
+        """A result: the array given for it, or a new one."""
+        given = _same(part, self.values) if isinstance(part, np.ndarray) else None
+        if given is not None:
+            return self.tracers[given]
+        return None if value is None else tracer.made(self.trace, value, isinstance(part, np.generic))
 
     # --- what it would do ----------------------------------------------------------------------------------------
 
@@ -135,13 +150,19 @@ class _Composed:
             given = (*call.args, *outputs_of(call.out))
             stored += [each for each, is_out in zip(given, call.kernel.is_written, strict=False) if is_out]
         arrays = [each for each in stored if isinstance(each, np.ndarray)]
-        outside = list(_arrays_in(self.given))
+        outside = [each for each in _parts(self.given) if isinstance(each, np.ndarray) and not isinstance(each, Tracer)]
         if any(np.may_share_memory(each, other) for each in arrays for other in outside):
             raise NotFusable("writing into an array that the function made outside of the trace", OUTSIDE).at(here())
         return [
             at for at, each in enumerate(self.values)
-            if isinstance(each, np.ndarray) and any(np.may_share_memory(each, other) for other in arrays)
+            if self.changed[at]
+            or (isinstance(each, np.ndarray) and any(np.may_share_memory(each, other) for other in arrays))
         ]  # fmt: skip
+
+    @property
+    def _is_library(self) -> bool:
+        """Whether it is one of fusec's built-in functions."""
+        return str(getattr(self.function, "__module__", "")).startswith("fusec.library.")
 
     # --- as a part of the trace ----------------------------------------------------------------------------------
 
@@ -149,8 +170,9 @@ class _Composed:
         """The value of NumPy's function of the same name; None if there is none."""
         name = getattr(self.function, "__name__", "")
         (args, options) = self.given
-        is_library = getattr(self.function, "__module__", "").startswith("fusec.library.")
-        if name not in TWINS or not is_library or {"out", "mean"} & options.keys() or self.written:
+        if not (args and isinstance(args[0], Tracer)):
+            return None
+        if name not in TWINS or not self._is_library or {"out", "mean"} & options.keys() or self.written:
             return None
         (found,) = [FUNCTIONS[name](*args, **options)]
         if isinstance(self.found, tuple) or found.dtype != self.found.dtype or found.ndim != np.ndim(self.found):
@@ -189,9 +211,12 @@ class _Composed:
     def _value(self, given: Any) -> ArrayValue:
         """What stands behind an argument of a kernel."""
         found = next((at for at, each in enumerate(self.values) if each is given), None)
-        if found is None and isinstance(given, np.ndarray) and any(np.may_share_memory(given, x) for x in self.values):
-            raise NotPureError  # a view
-        return tracer._operand(self.trace, given) if found is None else self.tracers[found]._read()
+        if found is not None:
+            return self.tracers[found]._read()
+        is_default = is_number(given) and self._is_library and not any(each._is_scalar for each in self.tracers)
+        if not is_default and not any(each is given for each in _parts(self.given)):
+            raise NotPureError  # what the function has made of its arguments
+        return tracer._operand(self.trace, given)
 
     # --- as a step of the plan -----------------------------------------------------------------------------------
 
@@ -254,13 +279,12 @@ def _run(
     return (*results, *(values[at] for at in written))
 
 
-def _arrays_in(given: Any) -> Iterator[Any]:
-    """The arrays among arguments that are not traced."""
-    if isinstance(given, np.ndarray) and not isinstance(given, Tracer):
-        yield given
-    elif isinstance(given, (list, tuple, dict)):
+def _parts(given: Any) -> Iterator[Any]:
+    """What stands in some arguments."""
+    yield given
+    if isinstance(given, (list, tuple, dict)):
         for each in given.values() if isinstance(given, dict) else given:
-            yield from _arrays_in(each)
+            yield from _parts(each)
 
 
 def _large(example: Any) -> Any:

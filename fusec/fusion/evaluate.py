@@ -114,9 +114,11 @@ def evaluate(
         check_options(order, casting)
         return expression.run(values, out, order, casting)
     except (FusecError, ImportError) as error:
-        found = composed(expression.run, (values, out, order, casting), {}) if values else None
-        if found is not None:
-            return found[0]
+        if values:  # of which some may be traced
+            run = _compiled(ex, kwargs, ExpressionKernel).run  # without fast paths, which note nothing
+            found = composed(run, (values, out, order, casting), {})
+            if found is not None:
+                return found[0]
         raise brief(error) from error.__cause__
 
 
@@ -236,7 +238,7 @@ class NumExpr(KernelCaller):
             return self._expression.run(values, out, order, casting)
         except (FusecError, ImportError) as error:
             options |= {"out": out, "order": order, "casting": casting}
-            found = composed(type(self).__call__, (self, *args), options)
+            found = composed(type(self).called, (self, args, options), {})
             if found is not None:
                 return found[0]
             raise brief(error) from error.__cause__

@@ -146,6 +146,38 @@ def test_outputs_of_kernels_are_written():
             assert_same(ours, theirs)
 
 
+def test_kernels_with_fast_paths_are_noted_all_the_same():
+    def work(x, out, row):
+        fusec.evaluate("x * 2", {"x": x}, out=out)
+        total = fusec.evaluate("sum(x, axis=1)", {"x": x})
+        SQUARES(x, row, axis=1)
+        return SQUARED(x) + logistic(x) + TRIPLE(x, x), total, fusec.NumExpr("x + 1")(x)
+
+    for _ in range(3):  # they get native entries meanwhile
+        expected = work(X, out := np.zeros(X.shape), row := np.zeros(6))
+    for function in (work, lambda *xs: work(*xs)):
+        ours, mine = np.zeros(X.shape), np.zeros(6)
+        for found, wanted in zip(fusec.fuse(function)(X, ours, mine), expected, strict=True):
+            assert_same(found, wanted)
+        assert_same(ours, out)
+        assert_same(mine, row)
+
+
+def test_given_outputs_are_what_calls_return():
+    for function in (lambda x: TRIPLE(x, x, x), lambda x: fusec.evaluate("x * 2", out=x), lambda x: logistic(x, out=x)):
+        x = X.copy()
+        assert fusec.fuse(function)(x) is x
+        assert_same(x, function(X.copy()))
+
+
+def test_functions_of_numbers_alone():
+    def work(x):
+        return logistic(x.sum()) + logistic(2.0), TRIPLE(x, x.max()), fusec.sum([x.sum(), x.max(), 3.0])
+
+    for found, wanted in zip(fusec.fuse(work)(X), work(X), strict=True):
+        assert_same(found, wanted)
+
+
 def test_kernels_that_change_are_looked_up_again(monkeypatch):
     fast = fusec.fuse(lambda x: TRIPLE(x, x) + shifted(x))
     assert_same(fast(X), TRIPLE(X, X) + shifted(X))
