@@ -156,11 +156,26 @@ def broadcast(*given: Any) -> np.broadcast:
     return np.broadcast(*(np.broadcast_to(np.empty(()), np.shape(each)) for each in given))
 
 
+def eye(*args: Any, **options: Any) -> Any:
+    """np.eye."""
+    return _of_constants(np.eye(*args, **options))
+
+
+def identity(*args: Any, **options: Any) -> Any:
+    """np.identity."""
+    return _of_constants(np.identity(*args, **options))
+
+
+def _of_constants(found: np.ndarray[Any, Any]) -> Any:
+    """An array of NumPy's that the function may write."""
+    return tracer.made(_trace(), tracer._operand(_trace(), found))
+
+
 CREATION.update(
     {
-        np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full, np.array: array, np.asarray: asarray,
-        np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray, np.asfortranarray: asfortranarray,
-        np.broadcast: broadcast, UMATH._array_converter: Converter,
+        np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full, np.eye: eye, np.identity: identity,
+        np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
+        np.asfortranarray: asfortranarray, np.broadcast: broadcast, UMATH._array_converter: Converter,
     }
 )  # fmt: skip
 METHODS.update({"__array_namespace__": lambda _: NUMPY, "_array": array})

@@ -1,4 +1,4 @@
-"""Real and imaginary parts of traced arrays: views of complex ones, which are read and written through them."""
+"""Real and imaginary parts of traced arrays, and views of their bits: the arrays are written through them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from fusec.base.dtypes import real_type
+import numpy as np
+
+from fusec.base.dtypes import DType, real_type
+from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.values import Scalar
+from fusec.fusion import elementwise
 from fusec.fusion.routines import full_like, scalar_function
-from fusec.fusion.tables import FUNCTIONS
-from fusec.fusion.trace import constant
+from fusec.fusion.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace import constant, here, widened
 from fusec.fusion.trace_values import ArrayValue, Step
 from fusec.fusion.tracer import Tracer, made
-from fusec.ir.expr import apply
+from fusec.ir.expr import Expr, apply, scalar_type
 
 
 class Part(Tracer):
@@ -41,7 +45,49 @@ class Part(Tracer):
         return FUNCTIONS[self._name](self._whole._view(step, is_scalar))  # type: ignore[no-any-return]
 
 
-Part.__name__ = Part.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
+class Bits(Part):
+    """An array whose bits are read as numbers of another dtype of the same size."""
+
+    def __init__(self, whole: Tracer, dtype: np.dtype[Any]) -> None:
+        def step(array: Any) -> Any:
+            return array.view(dtype)
+
+        Tracer.__init__(self, whole._trace, whole._memory, (*whole._steps, step), step(whole._seen))
+        self._whole = whole
+
+    def _read(self) -> ArrayValue:
+        value, kind = self._whole._read(), elementwise.known_dtype(self.dtype)
+        return ArrayValue(Scalar(kind, _cast(value.expr, value.dtype, kind)), self._seen)
+
+    def _put(self, value: ArrayValue) -> None:
+        kind = elementwise.known_dtype(self._whole.dtype)
+        cast = ArrayValue(Scalar(kind, _cast(value.expr, value.dtype, kind)), value.phantom)
+        self._whole._put(self._trace.combined(cast.scalar, [cast]))
+
+    def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
+        return Bits(self._whole._view(step, is_scalar), self.dtype)
+
+
+def _cast(expr: Expr, given: DType, wanted: DType) -> Expr:
+    """The bits of a number as a number of another dtype, both in the types that compute them."""
+    stored = expr if scalar_type(expr) == given else apply("convert", expr, target=given)
+    return widened(apply("bitcast", stored, target=wanted), wanted)
+
+
+def _viewed(x: Tracer, dtype: Any = None, type: Any = None) -> Tracer:  # noqa: A002 - NumPy's name
+    """x.view; of another dtype, if its items have the same size."""
+    if dtype is None or dtype == x.dtype:
+        return x if x._is_scalar else x._view(lambda array: array.view())
+    given, wanted = (elementwise.known_dtype(np.dtype(each)) for each in (x.dtype, dtype))
+    if type is not None or given.nbytes != wanted.nbytes or {given.kind, wanted.kind} & {"bool", "complex"}:
+        raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
+    if x._is_scalar:
+        value = x._read()
+        return made(x._trace, ArrayValue(Scalar(wanted, _cast(value.expr, given, wanted)), value.phantom), True)
+    return Bits(x, wanted.numpy)
+
+
+Bits.__name__ = Bits.__qualname__ = Part.__name__ = Part.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
 
 
 def _part(name: str) -> Callable[..., Any]:
@@ -60,4 +106,5 @@ def _part(name: str) -> Callable[..., Any]:
     return part
 
 
+METHODS["view"] = _viewed
 FUNCTIONS.update({name: _part(name) for name in ("real", "imag")})

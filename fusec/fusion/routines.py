@@ -347,10 +347,6 @@ _VIEWS = (
 ).split()
 
 
-def _refused_view(*_: Any) -> Any:
-    raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
-
-
 def _conjugate(x: Any) -> Any:
     """The method, which unlike the function leaves all as it is that is not complex."""
     if x.dtype.kind != "c":
@@ -383,6 +379,6 @@ METHODS.update(
     "_reshaped": reshaped,
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
     "copy": lambda x, order="C": x if x._is_scalar else copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
-    "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
+    "fill": lambda x, value: x.__setitem__(..., value),
     }
 )  # fmt: skip

@@ -27,7 +27,7 @@ from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, chec
 from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, laid_out, leaves_of
 
 CURES = {
-    "making a NumPy array of it": "use functions that fuse knows: docs/fuse.md lists them; np.stack joins totals",
+    "making a NumPy array of it": "use functions that docs/fuse.md lists; np.zeros makes arrays that take it",
     "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
     "iteration": "iterate over range(len(x)) and index, or write it without a loop",
 }

@@ -1,0 +1,104 @@
+"""Arrays that fused functions make, which they write and may know, and views of the bits of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy import array, zeros
+
+import fusec
+
+
+def _given() -> list[Any]:
+    return [np.array([1.5, -2, 3]), np.array([3, 200, 7], "uint8"), np.array([1, 2, -3], "float16")]
+
+
+def filled(x, u, h):
+    found, ones, turn = zeros((2, 3)), np.ones(3, int), np.eye(3)
+    found[0], found[1, 1:] = x, h[:2]
+    ones[1] = u.max()
+    turn[0, 2] = x.sum()
+    full = np.full((2, 2), x[0])
+    full[1] = 7
+    return found, ones, turn, full, np.full(3, u), np.empty((0, 2)), np.identity(2, "float32")
+
+
+def of_lists(x, u, h):
+    turn = array([[np.cos(x[0]), -1], [1, x[1]]])
+    return (
+        turn,
+        np.array([x, x + 1]),
+        np.array([u.max(), 2.5], "float32"),
+        np.asarray(x) is x,
+        np.array([[u], [u]], ndmin=4),
+    )
+
+
+def known(x, u, h):
+    shape = np.ones(2, int)
+    shape[1] = 3
+    count, flags = np.zeros(3), np.array([True, False])
+    count[1:] += 2
+    if count[1] == 2 and not count[0] and bool(flags[0]):
+        x = x * float(count[2]) + len(count)
+    return np.reshape(x, shape), [int(each) for each in count], shape.tolist(), count
+
+
+def bits(x, u, h):
+    y, signed = x.copy(), u.view("int8")
+    y.view(np.int64)[1:] &= 0x7FFFFFFFFFFFFFFF
+    y.view(np.uint64)[0] ^= np.uint64(1 << 63)
+    signed[0] = -1
+    same = x.view()
+    same += 1
+    return (
+        y,
+        x.view("int64") >> 63,
+        h.view("uint16") + 1,
+        x[0].view("int64"),
+        (x * 2).view("u8"),
+        x.view("u8")[::2].view("f8"),
+    )
+
+
+@pytest.mark.parametrize("function", [filled, of_lists, known, bits])
+def test_arrays_are_those_of_numpy(function: Callable[..., Any]) -> None:
+    fused = fusec.fuse(function)
+    for shift in (0, 1):
+        theirs, ours = ([(each + shift).astype(each.dtype) for each in _given()] for _ in range(2))
+        expected, found = function(*theirs), fused(*ours)
+        for one, other in zip((*found, *ours), (*expected, *theirs), strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert getattr(one, "dtype", type(one)) == getattr(other, "dtype", type(other))
+
+
+def test_sizes_of_new_arrays_may_be_numbers_of_the_call() -> None:
+    fused = fusec.fuse(lambda x, n: (np.zeros((n, 2)), np.full(n, x.sum()), np.array([n, x[0]]), np.eye(n)))
+    for n in (2, 3, 2):
+        for one, other in zip(
+            fused(np.ones(3), n), (np.zeros((n, 2)), np.full(n, 3.0), [n, 1.0], np.eye(n)), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_each_call_makes_new_arrays() -> None:
+    fused = fusec.fuse(lambda x: (np.zeros(3), np.eye(2)))
+    fused(np.ones(2))[0][...] = 5
+    fused(np.ones(2))[1][...] = 5
+    zero, eye = fused(np.ones(2))
+    assert not zero.any()
+    np.testing.assert_array_equal(eye, np.eye(2))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "bool", "c16"])
+def test_views_of_other_sizes_are_refused(dtype: str) -> None:
+    with pytest.raises(fusec.FusecTypeError, match=r"x\.view"):
+        fusec.fuse(lambda x: x.view(dtype))(np.ones(2))
+
+
+def test_other_arrays_of_numpy_name_the_replacement() -> None:
+    with pytest.raises(fusec.FusecTypeError, match=r"np\.zeros makes arrays that take it"):
+        fusec.fuse(lambda x: np.arange(3.0).__setitem__(slice(1, 3), x))(np.ones(2))
