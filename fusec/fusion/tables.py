@@ -41,8 +41,6 @@ _CURES = {
     "poly": "multiply the factors with np.convolve",
     "polymul": "write np.convolve(a, b)",
     "polyfit": "write np.linalg.pinv(np.vander(x, n)) @ y",
-    "put": "write x.flat[i] = value",
-    "put_along_axis": "compare the indices: np.where(np.arange(n) == i, value, x)",
     "real_if_close": "its dtype depends on values: write z.real",
     "ravel_multi_index": "write i * columns + j",
     "unravel_index": "write np.divmod(i, columns)",
