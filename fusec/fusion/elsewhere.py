@@ -13,7 +13,7 @@ from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.trace import Trace, bare, widened
 from fusec.fusion.trace_values import ArrayValue, Leaf, leaves_of, phantom
-from fusec.ir.expr import Apply, Expr, const
+from fusec.ir.expr import Const, Expr, const
 from fusec.ir.graph import Input, Neighbour, Position, Taken
 from fusec.ir.walk import inner_first
 
@@ -63,10 +63,10 @@ def _composed(known: Taken, moves: Mapping[int, Neighbour]) -> tuple[Expr, ...] 
             if (each.mode, more.mode, each.more, more.more) != ("wrap", "wrap", 0, 0):
                 return None
             found.append(replace(each, offset=each.offset + more.offset))
-        elif isinstance(each, Input | Apply):
-            return None
-        else:
+        elif isinstance(each, Const):
             found.append(each)
+        else:
+            return None
     modes = {each.mode for each in found if isinstance(each, Neighbour)}
     return None if at or ("constant" in modes and len(modes) > 1) else tuple(found)
 

@@ -35,7 +35,7 @@ from fusec.fusion.trace_values import (
     replaced,
 )
 from fusec.ir.expr import Apply, Expr, const, scalar_type
-from fusec.ir.graph import Neighbour, Position, Taken
+from fusec.ir.graph import Neighbour, Position, Taken, Within
 from fusec.ir.walk import inner_first
 
 MAX_PARTS = 128  # of one value, which is as much as others cost to go through
@@ -124,7 +124,7 @@ class _Forwarding:
         whole = [each for each in reads if self._is_at_hand(reads[each])]
         if len(whole) == len(reads):
             return False
-        size = sum(prod(at.shape) if isinstance(at, Taken) else each.phantom.size for at, each in reads.items())
+        size = sum(map(_count, reads, reads.values()))
         size += buffer.phantom.size if buffer in self.needed and not whole else 0
         if size > MOST * buffer.phantom.size and not _is_free(value.expr):
             times = f"an element is read at {size // max(buffer.phantom.size, 1)} positions"
@@ -187,6 +187,12 @@ class _Forwarding:
             return Taken(whole.input, const(0, whole.input.type), index, whole.input.type, shape)
 
         return views.taken_of(value, trace, take)
+
+
+def _count(at: Expr, leaf: Leaf) -> int:
+    """How many elements are read: of part of a larger array, those that it has."""
+    is_all = isinstance(at, Taken) and not any(isinstance(each, Within) for each in at.index)
+    return prod(at.shape) if is_all and isinstance(at, Taken) else leaf.phantom.size
 
 
 def _is_free(root: Expr) -> bool:

@@ -15,7 +15,7 @@ from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import tracer
 from fusec.fusion.elsewhere import position, taken
-from fusec.fusion.moving import held
+from fusec.fusion.joining import held
 from fusec.fusion.operands import operand_of
 from fusec.fusion.reducing import normalised
 from fusec.fusion.routines import reshaped, trace_of, traced

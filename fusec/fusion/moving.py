@@ -10,7 +10,8 @@ import numpy as np
 from fusec.base.dtypes import INT64, STORAGE_FLOATS, DType
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import elementwise, tracer
-from fusec.fusion.elsewhere import composes, moved
+from fusec.fusion.elsewhere import moved
+from fusec.fusion.joining import held
 from fusec.fusion.numpy_source import on_traced
 from fusec.fusion.reducing import normalised
 from fusec.fusion.routines import copied, joined, reshaped, trace_of, traced
@@ -125,23 +126,6 @@ def _moved(x: Any, moves: Mapping[int, Neighbour], seen: Any, outside: Expr | No
     value = held(x, moves)
     dtype: DType = value.dtype
     return tracer.made(trace, ArrayValue(Scalar(dtype, moved(trace, value, moves, seen, outside)), seen))
-
-
-def held(x: Any, moves: Mapping[int, Neighbour] | None = None) -> ArrayValue:
-    """The contents of an array as what some memory holds, or as elements that are taken elsewhere and move on."""
-    trace: Trace = x._trace
-    memory, steps, seen = x._memory, x._steps, x._seen
-    if type(x) is not tracer.Tracer or x._is_scalar:
-        value = x._read()
-        seen = laid_out(value.phantom, value.dtype.numpy)
-        memory, steps = trace.storage(seen, None, value), ()
-    value = trace.read(memory, steps, seen)
-    if trace.is_leaf(value) or (moves is not None and composes(value, moves)):
-        return value
-    if memory.value is None or steps:  # a view of elements that are taken elsewhere
-        return trace.settled(value)
-    trace.hold(memory)
-    return trace.read(memory, (), seen)
 
 
 FUNCTIONS.update({"roll": roll, "pad": pad})

@@ -13,9 +13,12 @@ from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion import elementwise, tracer
+from fusec.fusion.joining import MOST, pieces
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
+
+NARROW, LARGE = 16, 1 << 14  # rows of so few elements are slow to choose from, in arrays of more than so many
 
 
 def trace_of(*given: Any) -> Trace:
@@ -293,7 +296,7 @@ def _filled(number: Any) -> Callable[..., Any]:
 
 
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """np.concatenate: every part is stored in its place."""
+    """np.concatenate."""
     if out is not None or casting != "same_kind":
         raise NotFusable("np.concatenate with out= or casting=", "assign to slices").at(here())
     trace = trace_of(*arrays)
@@ -325,10 +328,16 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
 
 
 def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
-    """A new array that holds arrays one after another along an axis."""
-    result, start = tracer.made(parts[0]._trace, new), 0
-    for each in parts:
-        stop = start + each.shape[axis]
+    """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
+    trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
+    is_slow = new.shape[-1] < NARROW and new.phantom.size > LARGE
+    if 0 not in new.shape and 1 < len(filled) <= MOST and not is_slow:
+        return pieces([each.astype(new.dtype.numpy, copy=False) for each in filled], axis, new)
+    buffer = trace.temporary(new.phantom, new.dtype)
+    memory = trace.storage(buffer.phantom, buffer) if filled else trace.storage(new.phantom, None, new)
+    result, start = tracer.Tracer(trace, memory, (), memory.base), 0
+    for each in filled:
+        stop = start + each._seen.shape[axis]
         result[(*((slice(None),) * axis), slice(start, stop))] = each
         start = stop
     return result

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import IRNode, Lookup
-from fusec.ir.graph import Count, Neighbour, Position, Reduce, Spread, Taken
+from fusec.ir.graph import Count, Neighbour, Position, Reduce, Spread, Taken, Within
 
 FORMS: dict[type[IRNode], str] = {
     ir.Declare: "let {name}: {type}| = {value}",
@@ -39,6 +39,7 @@ FORMS: dict[type[IRNode], str] = {
     Count: "count()",
     Position: "position({axis})",
     Neighbour: "neighbour({axis}, {offset}, {mode}, {more})",
+    Within: "within({index})",
     Taken: "taken({array}, {outside}, {index})",
 }
 WORDS = {

@@ -89,10 +89,18 @@ class Neighbour(Expr):
         return max(self.offset + self.more, 0)
 
 
+class Within(Expr):
+    """An index of a Taken that may lie outside of the array, where the Taken is `outside`."""
+
+    index: Expr
+    type: DType
+
+
 class Taken(Expr):
     """The element of an input at an index for every axis of it, each int64 and valid.
 
-    outside: what it is where a Neighbour of mode constant lies outside. shape: of the value, in a trace; () in graphs.
+    outside: what it is where a Within, or a Neighbour of mode constant, lies outside. shape: of the value, in a trace;
+    () in graphs.
     """
 
     array: Expr

@@ -9,12 +9,12 @@ from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
-from fusec.ir.graph import Count, Input, Neighbour, Position, Reduce, Taken
+from fusec.ir.graph import Count, Input, Neighbour, Position, Reduce, Taken, Within
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
     "shuffle barrier shared "
-    "call make field element offset load lookup convert bitcast position neighbour taken "
+    "call make field element offset load lookup convert bitcast position neighbour within taken "
     "true false const local raw read written _".split()
 )
 
@@ -68,7 +68,7 @@ def default_type(expr: Expr, names: NameTable) -> Type | None:
             return names.arrays.get(name)
         case Reduce(_, value):
             return type_of(value)
-        case Count() | Position() | Neighbour():
+        case Count() | Position() | Neighbour() | Within():
             return INT64
         case Taken(array):
             return type_of(array)

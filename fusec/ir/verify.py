@@ -10,7 +10,7 @@ from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
-from fusec.ir.graph import Count, Input, KernelGraph, Neighbour, Position, Reduce, Spread, Taken
+from fusec.ir.graph import Count, Input, KernelGraph, Neighbour, Position, Reduce, Spread, Taken, Within
 from fusec.ir.walk import inner_first, operands
 
 EXPRESSION_DEPTH = 200
@@ -76,7 +76,7 @@ def _check_graph_node(value: Expr, inputs: frozenset[Input]) -> None:
             _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")
         case Count():
             _require(value.type == INT64, "a count is int64")
-        case Position() | Neighbour():
+        case Position() | Neighbour() | Within():
             _require(value.type == INT64, "a position is int64")
         case Taken(array, outside, index, dtype):
             _require(array in inputs, "elements are taken from an input")

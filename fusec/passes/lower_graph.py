@@ -7,7 +7,7 @@ from collections.abc import Collection
 from fusec.base.dtypes import INT64, DType
 from fusec.ir import borders
 from fusec.ir.expr import Const, Expr, Pointer, apply, const, scalar_type
-from fusec.ir.graph import Input, KernelGraph, Neighbour, Position, Taken, elsewhere
+from fusec.ir.graph import Input, KernelGraph, Neighbour, Position, Taken, Within, elsewhere
 from fusec.ir.loops import (
     ArrayParam,
     Assign,
@@ -119,7 +119,8 @@ class _Lowerer:
             case Position(axis):
                 return query("coordinate", axis), 1
             case Taken():
-                return self._declare(expr, self._taken(expr), ""), 1
+                found = self._taken(expr)
+                return (self._declare(expr, found, "") if self.users[expr] > 1 else found), 2
         parts = [self.value(child) for child in expr.children]
         found = expr.rebuild(tuple(part for part, _ in parts))
         depth = 1 + max((depth for _, depth in parts), default=0)
@@ -132,16 +133,23 @@ class _Lowerer:
         assert isinstance(expr.array, Input), "elements are taken from inputs"
         name, guard = expr.array.name, None
         index: list[Expr] = []
-        for each in expr.index:
-            if not isinstance(each, Neighbour):
-                index.append(self.value(each)[0])
-                continue
-            place, inside = self._moved(each)
+        for axis, each in enumerate(expr.index):
+            place, inside = self._place(each, query("shape", axis, name))
             index.append(place)
             if inside is not None:
                 guard = inside if guard is None else apply("logical_and", guard, inside)
         found: Expr = Load(At(name, tuple(index), Pointer(expr.type, "global", True)), expr.type)
         return found if guard is None else apply("where", guard, found, self.value(expr.outside)[0])
+
+    def _place(self, each: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
+        """An index of an axis, and whether it is inside, where that matters."""
+        if isinstance(each, Neighbour):
+            return self._moved(each)
+        if not isinstance(each, Within):
+            return self.value(each)[0], None
+        place = self.value(each.index)[0]
+        is_behind = apply("greater_equal", place, borders.ZERO)
+        return place, apply("logical_and", is_behind, apply("less", place, extent))
 
     def _moved(self, each: Neighbour) -> tuple[Expr, Expr | None]:
         """The index of a neighbour; and whether it is one of the array, where that matters."""

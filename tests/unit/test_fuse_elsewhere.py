@@ -56,12 +56,31 @@ FEW = {
     "pad with a number": (lambda x, n: np.pad(x + 1, (1, 2), constant_values=n) * 2, (ROW, 3), 2),
     "window": (lambda x: sum(np.pad(x, 1, mode="edge")[i : i + 5, j : j + 6] for i in range(3) for j in range(3)),
                (GRID,), 1),
-    "roll by far": (lambda x: np.roll(x, 90) + 1, (np.arange(200),), 4),
+    "roll by far": (lambda x: np.roll(x, 90) + 1, (np.arange(200),), 1),
     "total of a roll": (lambda x: (np.roll(x, 1, 1) * x).sum(1), (GRID,), 2),
     "narrow floats": (lambda x: np.roll(x * 3, 1) / 7, (ROW.astype("float16"),), 1),
     "masks": (lambda x: np.roll(x > 3, 1) & ~np.pad(x > 4, 1)[:-2], (ROW,), 2),
     "complex": (lambda x: np.roll(x * 1j, 1).imag + 1, (GRID[0],), 1),
     "in place": (lambda x: np.add(np.roll(x, 1), np.roll(x, -1), out=np.empty_like(x)), (ROW,), 1),
+}  # fmt: skip
+
+
+FEW |= {
+    "concatenate": (lambda x, y: np.concatenate([x, y, x]) * 2, (ROW, ROW), 1),
+    "concatenate columns": (lambda x, y: np.concatenate([x, y[:, :2]], 1) + 1, (GRID, GRID), 1),
+    "concatenate cheap values": (lambda x, y: np.concatenate([x + 1, y * 2]) - 1, (ROW, ROW), 1),
+    "concatenate other dtypes": (lambda x, y: np.concatenate([x, y]) / 2, (ROW, GRID[0]), 1),
+    "concatenate nothing": (lambda x: np.concatenate([x, x[:0], x[:2]]), (ROW,), 1),
+    "slices of what is joined": (lambda x, y: np.concatenate([x, y])[2:-2] + 1, (ROW, ROW), 1),
+    "differences of what is joined": (lambda x: np.diff(x, prepend=0, append=x[:1]), (ROW,), 1),
+    "stack": (lambda x, y: np.stack([x, y, x + y], -1) * 2, (ROW, ROW), 1),
+    "vstack and hstack": (lambda x, y: np.vstack([x, y]) + np.hstack([x, y]).reshape(2, 7), (ROW, ROW), 2),
+    "stack of totals": (lambda x: np.stack([x.sum(0), x.max(0)]), (GRID.T.copy(),), 2),
+    "joined and reduced": (lambda x, y: np.concatenate([x, y * 2]).sum(), (ROW, ROW), 2),
+    "stacked and reduced": (lambda x, y: np.stack([x, y + 1]).max(0), (ROW, ROW), 2),
+    "many": (lambda *x: np.concatenate(x), (ROW,) * 12, 12),
+    "narrow and long": (lambda x: np.concatenate([x, x]), (np.ones((9000, 3)),), 2),
+    "a roll of what is joined": (lambda x: np.roll(np.concatenate([x, x]), 1), (ROW,), 2),
 }  # fmt: skip
 
 
