@@ -13,6 +13,7 @@ import numpy as np
 
 from fusec.arguments.operands import is_number, outputs_of
 from fusec.base.records import dataclass, field
+from fusec.dispatch.checked import FAULT
 from fusec.dispatch.interception import intercepted
 from fusec.dispatch.notes import Notes
 from fusec.dispatch.planned import Planned
@@ -231,8 +232,10 @@ class _Composed:
         numbers = [isinstance(each, np.generic) for each in self.values]
         run = partial(_run, self.asked, places, numbers, (self.written, kept))
         may_raise = any(leaf.buffer is None for leaf in operands.leaves) or any(
-            getattr(each.kernel, "checks", "") for each in self.notes.calls
+            each.kernel.checks or any(param.name == FAULT for param in each.kernel.params) for each in self.notes.calls
         )
+        if may_raise:
+            libraries.keep_written(self.trace)
         buffers = tuple(each._memory.buffer for each in (*results, *changed))
         self.trace.statements.append(
             LibraryCall(

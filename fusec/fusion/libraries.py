@@ -105,9 +105,8 @@ class LibraryFunction:
         asked = Asked(self.function, tuple(places), named, given.examples)
         wanted = self.outcome(asked)
         results = [_result_of(trace, each) for each in parts_of_result(wanted)]
-        if self.may_raise:  # what was written before stays
-            for memory in [each for each in trace.written if each.value is not None]:
-                trace.settle(memory)
+        if self.may_raise:
+            keep_written(trace)
         trace.statements.append(
             LibraryCall(
                 self.name, partial(_called, asked.function, asked.args, asked.options),
@@ -117,6 +116,12 @@ class LibraryFunction:
         )  # fmt: skip
         found = wanted._make(results) if hasattr(wanted, "_make") else rebuilt(wanted, results)
         return found if out is None else _stored(self.name, found, out)
+
+
+def keep_written(trace: Trace) -> None:
+    """Have arguments hold what was written to them so far: it stays if a call raises."""
+    for memory in [each for each in trace.written if each.value is not None]:
+        trace.settle(memory)
 
 
 def is_call(function: Callable[..., Any]) -> bool:

@@ -62,6 +62,7 @@ class least:
 SQUARED = fusec.vectorize(lambda t: t * t)
 TRIPLE = fusec.ElementwiseKernel("T x, T y", "T z", "T t = x * y; z = t > 3 ? t : 3 * t", "triple")
 WEIGHTED = fusec.ElementwiseKernel("raw T x, T y", "T z", "z = x[_ind.size() - 1 - i] + y", "weighted")
+CHECKED = fusec.ElementwiseKernel("raw T x, int64 at", "T z", "z = x[at]", "checked", bounds="check")
 SQUARES = fusec.ReductionKernel("T x", "T z", "x * x", "a + b", "z = a", "0", "squares")
 RUNNING = fusec.ScanKernel("T x", "T z", "x", "a + b", "z = a", name="running")
 X = np.random.default_rng(0).integers(-8, 8, (6, 7)) / 4.0
@@ -176,6 +177,24 @@ def test_functions_of_numbers_alone():
 
     for found, wanted in zip(fusec.fuse(work)(X), work(X), strict=True):
         assert_same(found, wanted)
+
+
+def test_what_was_written_before_a_kernel_raises_stays():
+    def pick(x, at, out):
+        out *= 2
+        found = CHECKED(x, at)
+        out += 1
+        return found
+
+    fast = fusec.fuse(pick)
+    x, out = np.arange(5.0), np.ones(3)
+    for at, left in ((2, 3.0), (7, 6.0), (1, 13.0)):
+        if at < 5:
+            assert fast(x, np.array([at]), out).tolist() == [at]
+        else:
+            with pytest.raises(IndexError, match="outside its 5 elements"):
+                fast(x, np.array([at]), out)
+        assert out.tolist() == [left] * 3
 
 
 def test_kernels_that_change_are_looked_up_again(monkeypatch):
