@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
-import linecache
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +15,12 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
 from fusec.base.records import dataclass
-from fusec.base.source import SourceFile, Span
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
-from fusec.fusion import views
+from fusec.fusion import lines, views
 from fusec.fusion.numbers import Computed, Source
 from fusec.fusion.sizes import Sizes
 from fusec.fusion.trace_values import (
@@ -63,10 +57,8 @@ def recorded_by(recording: Any) -> Iterator[None]:
         RECORDING.reset(token)
 
 
-HERE = str(Path(__file__).parents[1]) + os.sep
-LIBRARIES = (HERE, str(Path(np.__file__).parent) + os.sep)  # whose lines are not the user's
+HERE, defined, here = lines.HERE, lines.defined, lines.here
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
-MAX_DECORATORS = 20  # lines of them above a function
 MAX_DEPTH = 150  # of one value's expression
 
 
@@ -303,11 +295,19 @@ class Trace:
 
     def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Write a view of a buffer; values computed from its old contents and not stored yet are stored before."""
+        if self._is_there(buffer, seen, value):
+            return
         for each in self._unstored.reading(buffer.group):
             if each.value is not value:
                 self.settle_apart(each)
         self.versions[buffer.group] = self.version(buffer) + 1
         self.statements.append(Write(buffer, steps, seen, value, self.versions[buffer.group]))
+
+    def _is_there(self, buffer: Buffer, seen: Array, value: ArrayValue) -> bool:
+        """Whether a view holds a value already, as after `x[1:] += y`, which Python assigns to `x[1:]` once more."""
+        leaf = self.leaves.get(value.expr)  # type: ignore[call-overload]
+        is_now = leaf is not None and leaf.buffer is buffer and leaf.version == self.version(buffer)
+        return is_now and not leaf.is_whole and geometry(leaf.phantom) == geometry(seen)
 
     def settle_apart(self, memory: Storage) -> None:
         """Make a buffer of the plan hold a value that memory will have."""
@@ -466,33 +466,3 @@ def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
         order="K",
     ).operands[-1]
     return phantom(shape, dtype.numpy, outermost_first(order))
-
-
-def here() -> Span:
-    """The user's line that is being run."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
-        frame = frame.f_back
-    return _line(frame.f_code.co_filename, frame.f_lineno)
-
-
-def defined(function: Any) -> Span | None:
-    """The line in which a function is defined; None for a function without code."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None
-    name, first = code.co_filename, code.co_firstlineno
-    below = (at for at in range(first, first + MAX_DECORATORS) if linecache.getline(name, at).lstrip()[:4] == "def ")
-    return _line(name, next(below, first) if code.co_name != "<lambda>" else first)
-
-
-def _line(name: str, number: int) -> Span:
-    """A line of a file, without what it is indented by."""
-    return _span(name, number, linecache.getline(name, number).rstrip("\n"))
-
-
-@lru_cache(maxsize=1024)
-def _span(name: str, number: int, text: str) -> Span:
-    lines = "\n" * (number - 1)
-    start = len(lines) + len(text) - len(text.lstrip())
-    return Span(SourceFile(name, lines + text, is_lost=not text), start, len(lines) + len(text))

@@ -1,9 +1,8 @@
-// heat_step: 4 launches in this order
-//   u: float32 (100,), written by launches 3, 4
+// heat_step: 3 launches in this order
+//   u: float32 (100,), written by launch 3
 //   1. copy_1 over 98: size = 98, x = u + 8 bytes, y = t1
 //   2. copy_2 over 98: size = 98, x = u, y = t2
 //   3. heat_step_3 over 98: size = 98, a0 = u + 4 bytes, s0 = 0.25, a1 = t1, a2 = t2, z0 = u + 4 bytes
-//   4. heat_step_4 over 98: size = 98, a0 = u + 4 bytes, z0 = u + 4 bytes
 //   t1: float32 (98,), 392 bytes, written by launch 1, read by launch 3
 //   t2: float32 (98,), 392 bytes, written by launch 2, read by launch 3
 
@@ -79,25 +78,4 @@ kernel void heat_step_3(
     const float a1_in = a1_data[i];
     const float a2_in = a2_data[i];
     z0_data[i] = a0_in + s0 * (a1_in - a0_in * 2.0f + a2_in);
-}
-
-// heat_step_4(float32 a0) -> (float32 z0)
-// layout 1:a0=1,z0=1;;pa4
-// needs fewer than 2^31 elements, and bytes from end to end of an array
-
-struct heat_step_arguments_heat_step_4 {
-    long size;
-};
-
-kernel void heat_step_4(
-    device const float* a0_data [[buffer(0)]],
-    device float* z0_data [[buffer(1)]],
-    constant heat_step_arguments_heat_step_4& arguments [[buffer(2)]],
-    uint position [[thread_position_in_grid]])
-{
-    const long size = arguments.size;
-    const uint i = position;
-    if (i >= size) return;
-    const float a0_in = a0_data[i];
-    z0_data[i] = a0_in;
 }
