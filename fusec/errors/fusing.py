@@ -6,6 +6,7 @@ from fusec.errors.base import (
     Described,
     FusecAttributeError,
     FusecKeyError,
+    FusecMemoryError,
     FusecRuntimeError,
     FusecSyntaxError,
     FusecTypeError,
@@ -73,6 +74,16 @@ class DrawsNumbers(UserError, code="F701", exception=FusecTypeError):
     message = "{what} in a fused function would draw its numbers only once, when the function is traced"
     label = "random numbers"
     hint = "pass them as an argument, or use fusec.random, whose numbers depend on a key and a counter"
+    what: str
+
+
+class TooLittleMemory(UserError, code="F702", exception=FusecMemoryError):
+    """Results or temporaries of a fused function for which the memory does not suffice."""
+
+    message = "not enough memory in fused function '{name}': {what}"
+    label = "it needs more than there is"
+    hint = "work on parts of the arrays, or write to arguments (x += y, out[...] = y) in place of new arrays"
+    name: str
     what: str
 
 

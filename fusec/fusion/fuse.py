@@ -18,7 +18,8 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
-from fusec.errors.fusing import NotTraceable
+from fusec.errors.arguments import OutputTooLarge
+from fusec.errors.fusing import NotTraceable, TooLittleMemory
 from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
@@ -26,7 +27,7 @@ from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
-from fusec.fusion.trace import RECORDING, NeedsNumberError
+from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.launches import KeptNotes
 from fusec.kernels.public_types import FusedFunction
@@ -115,7 +116,9 @@ class Fused(KernelCaller, Traced):
         except OtherNumberError:
             return self._general(args, options)
         except FusecError as error:
-            raise plan.named(error) from error.__cause__
+            raise self._told(plan.named(error)) from error.__cause__
+        except MemoryError as problem:
+            raise self._told(problem) from problem.__cause__
 
     @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -126,7 +129,21 @@ class Fused(KernelCaller, Traced):
         found = self._arguments(args, options)
         plan, flat = self._plan(found)
         plan.used = self._time
-        return plan.run(flat, found.side)
+        try:
+            return plan.run(flat, found.side)
+        except MemoryError as problem:
+            if problem is plan.problem:
+                raise
+            raise self._told(problem) from problem.__cause__
+
+    def _told(self, problem: Exception) -> Exception:
+        """An error as the user sees it: of memory for a plan, with the function in place of a kernel."""
+        what = str(problem)
+        if isinstance(problem, FusecError) and isinstance(problem.error, OutputTooLarge):
+            what = f"a new array of shape {problem.error.shape} takes {problem.error.nbytes:,} bytes"
+        elif type(problem) is not MemoryError:  # others are those of libraries
+            return problem
+        return TooLittleMemory(self.name, what).at(defined(self._function))
 
     def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:
         """The arguments of a call, of which those on a device are used on its stream=. Raises NotTraceable."""
@@ -193,9 +210,6 @@ class Fused(KernelCaller, Traced):
             try:
                 with default_rounding():  # of constants, which the function may convert
                     plan = run.plan()
-            except FusecError:  # a call that is refused leaves nothing behind
-                run.recording.restore()
-                raise
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):
@@ -203,6 +217,9 @@ class Fused(KernelCaller, Traced):
                 else:
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
                 continue
+            except BaseException:  # a call that is refused or interrupted leaves nothing behind
+                run.recording.restore()
+                raise
             if plan.writes:
                 shared = pattern_of([*map(found.outline, run.flat)], plan.writes)
                 if shared != pattern:
