@@ -82,6 +82,21 @@ def _diagonal(found: Any) -> Any:
     return np.lib.stride_tricks.as_strided(found, (min(found.shape),), (sum(found.strides),))
 
 
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """np.compress; a condition that is not known picks elements as a mask does."""
+    if out is not None:
+        raise NotFusable("np.compress with out=", "assign to slices").at(here())
+    a = traced(a, trace_of(condition, a))
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    (axis,) = normalised(axis, a.ndim)
+    if isinstance(condition, Tracer):
+        if axis:
+            raise NotFusable("np.compress by an array", "its result has a size that depends on values").at(here())
+        return a[: condition.shape[0]][condition.astype(bool)]
+    return np.take(a, np.flatnonzero(condition), axis)
+
+
 # --- inserting -------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +240,13 @@ def linspace(
 FUNCTIONS.update(
     {
         "repeat": repeat, "delete": delete, "insert": insert, "diagflat": diagflat, "fill_diagonal": fill_diagonal,
-        "putmask": putmask, "place": place, "choose": choose, "piecewise": piecewise, "linspace": linspace,
+        "compress": compress, "putmask": putmask, "place": place, "choose": choose, "piecewise": piecewise,
+        "linspace": linspace,
     }
 )  # fmt: skip
-METHODS.update({"repeat": repeat, "trace": trace_method, "choose": choose})
+METHODS.update(
+    {
+        "repeat": repeat, "trace": trace_method, "choose": choose,
+        "compress": lambda x, condition, axis=None, out=None: compress(condition, x, axis, out),
+    }
+)  # fmt: skip

@@ -131,6 +131,10 @@ FUNCTIONS.update(
             np.interp, "np.interp", (0, 1, 2, 3, 4, 5), ("x", "xp", "fp", "left", "right", "period"), True
         ),
         "histogram": histogram,
+        "unravel_index": LibraryFunction(np.unravel_index, "np.unravel_index", (0,), ("indices",), True),
+        "ravel_multi_index": LibraryFunction(
+            np.ravel_multi_index, "np.ravel_multi_index", (0,), ("multi_index",), True
+        ),
         "convolve": LibraryFunction(np.convolve, "np.convolve", (0, 1), ("a", "v"), outcome=_joined),
         "correlate": LibraryFunction(np.correlate, "np.correlate", (0, 1), ("a", "v"), outcome=_joined),
         "packbits": _bits(np.packbits), "unpackbits": _bits(np.unpackbits),

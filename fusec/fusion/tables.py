@@ -24,7 +24,7 @@ ANY_EXTENTS = frozenset(
 """Functions and methods that do the same for arrays of all extents but 0 and 1; others look at extents."""
 
 _CURES = {
-    "nonzero flatnonzero argwhere compress":
+    "nonzero flatnonzero argwhere":
         "how many there are depends on values: keep the mask for np.where(mask, x, y), x.sum(where=mask), x[mask] = y",
     "unique unique_all unique_counts unique_inverse unique_values":
         "how many there are depends on values: sort, and compare neighbours: s = np.sort(x); s[1:] != s[:-1]",
@@ -42,8 +42,6 @@ _CURES = {
     "polymul": "write np.convolve(a, b)",
     "polyfit": "write np.linalg.pinv(np.vander(x, n)) @ y",
     "real_if_close": "its dtype depends on values: write z.real",
-    "ravel_multi_index": "write i * columns + j",
-    "unravel_index": "write np.divmod(i, columns)",
     "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
     "eig eigvals": "its dtype depends on values: np.linalg.eigh suits symmetric matrices",

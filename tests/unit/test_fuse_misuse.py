@@ -95,7 +95,7 @@ def test_functions_that_wrap_kernels_are_fused() -> None:
 OF_VALUES = {
     "np.where(mask, x, y), x.sum(where=mask)": (
         lambda x: np.nonzero(x), lambda x: x.nonzero(), lambda x: np.flatnonzero(x), lambda x: np.argwhere(x),
-        lambda x: np.extract(x > 0, x), lambda x: np.compress(x[0] > 0, x), lambda x: x[x > 0],
+        lambda x: np.extract(x > 0, x), lambda x: np.compress(x[:, 0] > 0, x, axis=0), lambda x: x[x > 0],
         lambda x: x[0, x[0] > 0],
     ),
     "s[1:] != s[:-1]": (lambda x: np.unique(x), lambda x: np.unique_counts(x), lambda x: np.unique_values(x)),
