@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec import graph
 from fusec.errors import FusecError
 from fusec.runtime import cuda
 
@@ -210,6 +211,19 @@ def test_kernels_called_between_kernels():
     for stream in (None, 2):
         for one, other in zip(fused(there(x), stream=stream), wanted, strict=True):
             np.testing.assert_array_equal(one.numpy(), other)
+
+
+def test_compiled_graphs():
+    made = graph.Graph("affine")
+    x, b = made.input("x", "float32", ("n", 3)), made.input("b", "float32", (3,), donated=True)
+    made.output((x * 2 + b).sum(axis=1), "total")
+    made.output(b * 2, "twice")
+    function, one, two = made.compile(), np.arange(6, dtype="f4").reshape(2, 3), np.arange(3, dtype="f4")
+    wanted, out = function(one, two.copy()), (there(np.zeros(2, "f4")), there(np.zeros(3, "f4")))
+    for found in (function(there(one), there(two)), function(there(one), there(two), out=out)):
+        for array, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(array.numpy(), other)
+    assert found[0] is out[0]
 
 
 @pytest.mark.hardware
