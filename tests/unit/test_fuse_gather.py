@@ -130,9 +130,3 @@ def test_the_bounds_of_an_index():
         with pytest.raises(IndexError, match=f"index {bad[-1]} is out of bounds for axis 1 with size 3"):
             check(3, 1, np.array(bad))
     assert check(3, 0, np.array([0, -3, 2])) == ()
-
-
-def test_writes_to_chosen_elements_name_a_replacement():
-    with pytest.raises(fusec.FusecError, match=r"xp\.where") as raised:
-        fusec.fuse(lambda x: x.__setitem__(np.array([1, 0]), 2))(TABLE)
-    assert raised.value.code == "F281"
