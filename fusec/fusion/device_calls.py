@@ -17,8 +17,8 @@ from fusec.runtime import cuda
 
 
 def check(call: LibraryCall) -> None:
-    """Raise CallOnDevice if there is no CuPy, but for kernels of fusec."""
-    if call.kernels:
+    """Raise CallOnDevice if a call needs CuPy, and there is none."""
+    if call.kernels or not call.buffers:
         return
     try:
         importlib.import_module("cupy")

@@ -176,16 +176,26 @@ class TracedRun:
         self.flat: list[Any] = [*found.flat]
         self.trace, self.function, self.found, self.values = Trace(name, self.flat), found.function, found, values
         self.recording = Recording(name, numbers, self._operand, found.labelled)
-        self.recording.described = found.described
+        self.recording.described = self._described
         self.recording.trace = self.trace
         self.trace.labelled = {**found.labelled_places}
         if found.side is not None:
-            self.trace.device = getattr(found.side.arrays[0].given, "device", "cuda")
+            self._see_device(found.side.arrays[0].given)
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
         self.builder: PlanBuilder  # while the plan is made
         self.returned: dict[int, tuple[Tracer, Returned]] = {}
+
+    def _see_device(self, given: Any) -> None:
+        """Tell the trace where arrays are, of which this is one."""
+        if self.trace.device == "cpu":
+            self.trace.device = getattr(given, "device", "cuda")
+
+    def _described(self, value: Any) -> Any:
+        """An array on a device, which the function reads from outside."""
+        self._see_device(value)
+        return self.found.described(value)
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""

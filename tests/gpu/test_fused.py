@@ -168,6 +168,15 @@ def test_arrays_from_outside():
     assert refusal.value.code == "F361"
 
 
+def test_indices_from_outside_are_kept_inside():
+    table, ids = there(np.arange(12.0).reshape(4, 3)), there(np.array([3, 0, -1, 9, -9]))
+    fused = fusec.fuse(lambda factor: table[ids] * factor)
+    for factor in (2.0, 3.0):
+        wanted = np.arange(12.0).reshape(4, 3)[[3, 0, 3, 3, 0]] * factor
+        np.testing.assert_array_equal(fused(factor).numpy(), wanted)
+        np.testing.assert_array_equal(fusec.fuse(lambda x, at: x[at] * factor)(table, ids).numpy(), wanted)  # noqa: B023
+
+
 def test_arrays_in_two_places_are_refused():
     fused = fusec.fuse(lambda x, y: x + y)
     host = np.ones(3)
