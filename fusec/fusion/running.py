@@ -26,7 +26,7 @@ from fusec.fusion.elementwise import WEAK
 from fusec.fusion.forwarding import forward
 from fusec.fusion.host_memory import HostMemory
 from fusec.fusion.masked import Picked
-from fusec.fusion.numbers import ExtentNumber, NumberStep, OtherNumberError, plain
+from fusec.fusion.numbers import ExtentNumber, NumberStep, OtherNumberError, picking, plain
 from fusec.fusion.parts import Part
 from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
 from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
@@ -247,15 +247,19 @@ class TracedRun:
     def _quick(
         self, steps: Sequence[KernelStep | CallStep], writes: Sequence[int], result: Any
     ) -> Callable[..., Any] | None:
-        """The one kernel, if it takes the arguments as they are and gives what the function returns."""
+        """The one kernel, if it takes some of the arguments as they are and gives what the function returns."""
         step = steps[0] if len(steps) == 1 else None
         if not isinstance(step, KernelStep) or writes:
             return None
         is_alone = len(self.flat) == len(self.found.flat) and not self.found.objects
         made = [slot for slot, _ in step.makes]
-        if not is_alone or not step.is_plain(len(self.flat)) or not made or places_of(result) != made:
+        takes_arguments = all(0 <= slot < len(self.flat) for slot in step.inputs)
+        if not is_alone or not takes_arguments or not made or places_of(result) != made:
             return None
-        return step.kernel if isinstance(step.kernel, MapKernel) else None
+        if not isinstance(step.kernel, MapKernel) or step.is_plain(len(self.flat)):
+            return step.kernel if isinstance(step.kernel, MapKernel) else None
+        kernel, pick = step.kernel, picking(step.inputs)
+        return lambda *flat: kernel(*pick(flat))
 
     # --- what the function is given ------------------------------------------------------------------------------
 

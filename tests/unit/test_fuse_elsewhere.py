@@ -152,6 +152,23 @@ def test_arguments_that_are_written_from_their_neighbours():
         np.testing.assert_array_equal(given_, mine)
 
 
+def test_calls_with_other_arrays_give_other_results():
+    def step(x, i):
+        return np.roll(x, 1) - x[i] + np.concatenate([x[1:], x[:1]])
+
+    fast, rng = fusec.fuse(step), np.random.default_rng(1)
+    for size, by in ((5, 1), (5, 1), (9, -2), (5, 3), (1, 1), (0, 1), (9, 1), (6, 1)):
+        x = rng.normal(size=(size, 2))[::by]
+        i = rng.integers(-len(x), len(x), len(x)) if size else np.zeros(0, int)
+        for _ in range(2):
+            np.testing.assert_array_equal(fast(x, i), step(x, i))
+            x += 1
+    for _ in range(3):
+        x = np.arange(4.0).reshape(2, 2)
+        shared = fusec.fuse(lambda a, b: a.__iadd__(np.roll(b, 1, 0)))(x, x[::-1])
+        np.testing.assert_array_equal(shared, [[0, 2], [4, 6]])
+
+
 def test_explain_says_why_a_value_is_stored():
     text = str(fusec.fuse(diffused).explain(ROW / 7, 2))
     assert "a value of shape (7,) is stored: an element is read at 3 positions" in text
