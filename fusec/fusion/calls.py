@@ -85,6 +85,9 @@ class CallStep:
 
 def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     """A result that has memory of its own, laid out as the plan says."""
+    is_new = type(found) is np.ndarray and found.base is None and not any(each is found for each in operands)
+    if is_new and (found.strides, found.shape, found.dtype) == (wanted.strides, wanted.shape, wanted.dtype):
+        return found  # type: ignore[no-any-return]
     array = np.asarray(found)
     assert array.shape == wanted.shape, "a library's function makes what its plan says"
     assert array.dtype == wanted.dtype, "a library's function makes what its plan says"

@@ -41,8 +41,8 @@ def basic(index: Any) -> tuple[Any, ...]:
         if each is None or isinstance(each, (slice, EllipsisType)):
             found.append(each)
         elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (_is_traced(each) and each.ndim):
-            cure = "write x[...] = xp.where(mask, value, x); places that an array says are for np.put outside"
-            raise NotFusable("a write to elements that an array or a list chooses", cure).at(here())
+            cure = "indices are integers, slices, None and ..., and arrays of integers or of truth values"
+            raise NotFusable("an index of this kind", cure).at(here())
         else:
             try:
                 found.append(operator.index(each))

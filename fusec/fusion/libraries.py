@@ -97,6 +97,8 @@ class LibraryFunction:
         """The result for traced operands, or NumPy's error."""
         out = options.pop("out", None) if self.takes_out else None
         trace = _trace_in((args, options))
+        if self.may_raise:
+            keep_written(trace)
         given = _Operands(trace)
         places = [given.taken(each) if at in self.operands else given.known(each) for at, each in enumerate(args)]
         named = {
@@ -105,11 +107,9 @@ class LibraryFunction:
         asked = Asked(self.function, tuple(places), named, given.examples)
         wanted = self.outcome(asked)
         results = [_result_of(trace, each) for each in parts_of_result(wanted)]
-        if self.may_raise:
-            keep_written(trace)
         trace.statements.append(
             LibraryCall(
-                self.name, partial(_called, asked.function, asked.args, asked.options),
+                self.name, _as_function(asked, wanted),
                 [each.input for each in given.leaves], tuple(each._memory.buffer for each in results),
                 self.may_raise, here(),
             )
@@ -160,6 +160,20 @@ class _Operands:
         if type(given) in (list, tuple):
             return type(given)(self.known(each) for each in given)
         return given.copy() if isinstance(given, np.ndarray) else given
+
+
+def _as_function(asked: Asked, wanted: Any) -> Callable[..., tuple[Any, ...]]:
+    """A call as a function of its operands."""
+    numbers = [each.number for each in asked.args if type(each) is Place]
+    is_plain = numbers == list(range(len(asked.args))) and not asked.options
+    if is_plain and not isinstance(wanted, (tuple, list)):
+        return partial(_called_plainly, asked.function)
+    return partial(_called, asked.function, asked.args, asked.options)
+
+
+def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
+    """What a function makes of some operands and nothing else."""
+    return (function(*values),)
 
 
 def _called(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:

@@ -71,6 +71,27 @@ def test_a_call_that_raises_leaves_what_was_not_written_yet():
             np.testing.assert_array_equal(mine, wanted)
 
 
+def test_a_call_that_raises_finds_what_was_written_and_reads_what_was_there():
+    def step(x):
+        before = x.copy()
+        x += 1
+        found = np.linalg.inv(before)
+        x *= 2
+        return found, before
+
+    fused = fusec.fuse(step)
+    for x in (np.eye(2) * 3, np.zeros((2, 2)), np.eye(2)):
+        theirs, ours = x.copy(), x.copy()
+        if x.any():
+            for mine, wanted in zip(fused(ours), step(theirs), strict=True):
+                np.testing.assert_array_equal(mine, wanted)
+        else:
+            for function, given in ((step, theirs), (fused, ours)):
+                with pytest.raises(np.linalg.LinAlgError):
+                    function(given)
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_an_unused_call_that_raises_still_raises():
     fused = fusec.fuse(lambda x: (np.linalg.cholesky(x), x + 1)[1])
     np.testing.assert_array_equal(fused(np.eye(2)), np.eye(2) + 1)
