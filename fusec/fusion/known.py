@@ -84,6 +84,7 @@ def ask(x: Tracer, name: str, *args: Any, **options: Any) -> Any:
     found = known(x)
     if found is None:
         return NotImplemented
+    x._trace.has_looked = True
     value: Any = found[()] if x._is_scalar else found
     value = value.item() if x._is_scalar and x._read().is_weak else value
     return getattr(value, name)(*args, **options) if hasattr(value, name) else NotImplemented

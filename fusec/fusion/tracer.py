@@ -91,6 +91,7 @@ class Tracer:
     @property
     def flags(self) -> _Flags:
         """What NumPy says of the memory."""
+        self._trace.has_looked = True
         return _Flags(self._seen.flags)
 
     @property

@@ -191,12 +191,14 @@ def _assert_same(ours: Any, theirs: Any, is_rough: bool) -> None:
 
 
 def check(name: str, dtype: str, layout: str) -> None:
-    """A row on new arrays, fused and not, twice."""
+    """A row on new arrays, fused and not, twice, and on shorter ones."""
     fused, row = fusec.fuse(ROWS[name]), ROWS[name]
-    for seed in (1, 2):
+    for seed, stop in ((1, None), (2, None), (3, -1)):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            theirs, ours = (_result(each, _given(dtype, layout, seed)) for each in (row, fused))
+            theirs, ours = (
+                _result(each, [x[:stop] if x.ndim else x for x in _given(dtype, layout, seed)]) for each in (row, fused)
+            )
         _assert_same(ours, theirs, name in ROUGH or dtype == "complex64")
 
 
