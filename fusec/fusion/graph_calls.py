@@ -62,12 +62,14 @@ class CompiledGraph(Fused):
         return sorted(frozenset().union(*map(names_of, extents)))
 
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
-        """What source() shows: the kernels of a call in which sizes are those of the options, a thousand without."""
+        """What source() shows: the kernels of a call with sizes, or shapes, as asked; a size is a thousand without."""
         sizes = {**dict.fromkeys(self.call_keywords(), SHOWN_SIZE), **(options or {})}
-        samples = [
-            np.empty(tuple(at(extent, sizes) for extent in each.shape), each.type.numpy) for each in self.graph.inputs
-        ]
-        return self.noted(samples, {}).shown(asked.target)
+        samples = []
+        for each in self.graph.inputs:
+            shape = asked.shapes.get(each.name, asked.shape)
+            shape = tuple(at(extent, sizes) for extent in each.shape) if shape is None else shape
+            samples.append(np.empty(shape, each.type.numpy))
+        return self.listed(samples, {})
 
     def described(self) -> tuple[str, str]:
         """The graph's head, and what it is."""

@@ -147,7 +147,7 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
     """The lines of the comment."""
     launches = sum(isinstance(each, ListedLaunch) for each in listed)
     what = counted(launches, "launch", "launches")
-    what += f" and {counted(len(listed) - launches, 'call')} of NumPy" if launches < len(listed) else ""
+    what += f" and {counted(len(listed) - launches, 'library call')}" if launches < len(listed) else ""
     yield f"{name}: {what}{' in this order' if len(listed) > 1 else ''}"
     for each in places.found[: places.given]:
         yield f"  {each.name}: {each.words}{_by('written', each.writers)}"

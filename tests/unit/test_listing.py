@@ -155,3 +155,22 @@ def test_source_runs_nothing() -> None:
 
     assert "x" in counted.source("cuda", x)
     assert not x.any()
+
+
+def test_calls_of_libraries_have_places_among_the_launches() -> None:
+    @fusec.fuse
+    def between(x: Any, y: Any) -> Any:
+        return (2 * x) @ y + 1
+
+    assert lines_of(between.source("cuda", np.ones((3, 3)), np.ones((3, 3))))[0::4] == [
+        "between: 2 launches and 1 library call in this order",
+        "  2. np.matmul: reads t1, reads y, makes t2",
+        "  r1: float64 (3, 3), 72 bytes, written by launch 3, returned",
+    ]
+
+
+def test_compiled_graphs_list_their_launches() -> None:
+    graph = fusec.graph.Graph("double")
+    graph.output(graph.input("x", "float64", ("n",)) * 2)
+    for asked in ({"n": 7}, {"shape": (7,)}, {"shape": {"x": (7,)}}):
+        assert lines_of(graph.compile().source("cuda", **asked))[:2] == ["double: 1 launch", "  x: float64 (7,)"]
