@@ -33,6 +33,7 @@ from fusec.kernels.launches import KeptNotes
 from fusec.kernels.public_types import FusedFunction
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
+NEVER = 1 << 30  # more calls than a plan is hastened at
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -262,7 +263,9 @@ class Fused(KernelCaller, Traced):
         memory, side = plan.memory, found.side
         if isinstance(interceptor, KeptNotes):  # which read what arrays hold
             memory, (flat, interceptor.moved), side = NotedMemory(memory, interceptor), found.on_host(flat), None
-        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory).run(flat, side)
+        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory, native=None, calls=NEVER).run(
+            flat, side
+        )
 
     @property
     def cached_codes(self) -> dict[str, str]:

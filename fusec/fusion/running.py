@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from fusec.base import dtypes, locks
 from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import default_rounding
+from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
@@ -47,6 +49,10 @@ from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
+if TYPE_CHECKING:
+    from fusec.fusion.native import NativeSequence
+
+HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
 LIKE_NUMPY = (
     ShapesDoNotBroadcast,
@@ -73,6 +79,8 @@ class FusedPlan:
     problem: Exception | None = None  # what the function raised, after what the plan does
     parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
     used: int = 0  # when it was used last
+    calls: int = 0  # that ran its kernels one by one
+    native: NativeSequence | None = None  # all kernels, once calls have come several times
     template: PlanTemplate | None = None  # makes plans for other extents
     is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
@@ -105,7 +113,22 @@ class FusedPlan:
             steps, slots = self.template.resized(outlines)
         except OtherShapesError:
             return None
-        return replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
+        return replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True, calls=0, native=None)
+
+    def _runs_natively(self, frame: list[Any]) -> bool:
+        """Run all kernels at once, if they are known to be right together; False if nothing is done."""
+        if self.native is not None:
+            try:
+                return self.native.run(frame, self.memory)
+            except FusecError:  # a number that does not fit: the kernel that takes it says so
+                return False
+        if self.calls == HASTEN_AT and len(self.kernels) > 1 and present() is None:
+            with locks.lock, default_rounding():
+                from fusec.fusion.native import native_sequence
+
+            self.native = native_sequence(self.kernels[0].kernel.name, self.steps, self.memory, [*frame])
+        self.calls += 1
+        return False
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
@@ -139,13 +162,14 @@ class FusedPlan:
             frame = memory.frame
         if self.numbers:
             self._compute(frame)
-        for step in self.steps:
-            try:
-                step.run(frame, memory)
-            except FusecError as error:
-                raise step.named(error, self.parameters) from error.__cause__
-            for slot in step.releases:
-                frame[slot] = None
+        if side is not None or not self._runs_natively(frame):
+            for step in self.steps:
+                try:
+                    step.run(frame, memory)
+                except FusecError as error:
+                    raise step.named(error, self.parameters) from error.__cause__
+                for slot in step.releases:
+                    frame[slot] = None
         result = self.result.build(frame, memory)
         for store in self.stores:
             store.run(frame, memory)

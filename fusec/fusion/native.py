@@ -1,0 +1,181 @@
+"""All kernels of a plan as one native sequence, which repeated calls with host arrays run: no Python is between them.
+
+A call fills in the addresses of arguments, results and temporaries, and the numbers; `fusec.runtime.cpu.composites`
+runs the kernels. What each kernel does with its memory is as its own plan has it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.scalars import encode
+from fusec.base.dtypes import INT64, DType
+from fusec.base.kernel_abi import Layout, Slot
+from fusec.base.kernel_abi import Step as Stride
+from fusec.base.records import dataclass
+from fusec.dispatch.call import KernelCall, read
+from fusec.dispatch.engine import needs_staging
+from fusec.dispatch.host import HOST
+from fusec.dispatch.native_entries import MOST_BYTES
+from fusec.dispatch.overlap import disturbed
+from fusec.dispatch.plan import Plan
+from fusec.dispatch.spec import PLAIN, CallOptions
+from fusec.environment import debug
+from fusec.fusion.host_memory import HostMemory
+from fusec.fusion.plan import KernelStep
+from fusec.fusion.slots import Fresh, SlotView
+from fusec.runtime.cpu import composites, fastcall
+from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
+
+Pointer = tuple[int, int]  # the plan's slot of an array, and bytes from its first element
+
+
+class NotNative(Exception):  # noqa: N818 - a reason
+    """Why the kernels of a plan must be called one by one."""
+
+
+@dataclass(eq=False)
+class NativeSequence:
+    """The kernels of a plan as one executable, and how calls fill in its slots."""
+
+    executable: Composite
+    template: array[int]
+    pointers: tuple[tuple[int, int], ...]  # a slot of the executable, the plan's slot of an array
+    numbers: tuple[tuple[int, int, DType, int], ...]  # likewise of a number, its dtype, which half of a complex128
+    fresh: tuple[Fresh, ...]
+    aligned: tuple[tuple[int, int], ...]  # arguments, and what their addresses are multiples of
+    name: str
+
+    def run(self, frame: list[Any], memory: HostMemory) -> bool:
+        """Run on the slots of a call; False, and nothing is done, for arrays that are not aligned.
+
+        Raises what a number is refused with, before anything is written.
+        """
+        for slot, alignment in self.aligned:
+            if ADDRESS_OF(frame[slot]) % alignment:
+                return False
+        slots = self.template[:]
+        for place, slot, dtype, half in self.numbers:
+            slots[place] = encode(frame[slot], dtype, f"s{slot}", self.name)[half]
+        for each in self.fresh:
+            frame[each.slot] = memory.new(each)
+        for place, slot in self.pointers:
+            slots[place] = ADDRESS_OF(frame[slot])
+        self.executable.run(slots.buffer_info()[0], 1)
+        return True
+
+
+ADDRESS_OF = fastcall.address_reader()
+
+
+def native_sequence(name: str, steps: Sequence[Any], memory: HostMemory, frame: list[Any]) -> NativeSequence | None:
+    """The kernels of a plan as one executable; None if they must be called one by one.
+
+    frame: that of a call which has run, whose arrays have the extents, strides and alignment that all calls have.
+    """
+    try:
+        return _Builder(name, steps, memory, frame).made()
+    except NotNative as reason:
+        debug.show(2, f"{name} calls its kernels one by one: {reason}")
+        return None
+
+
+class _Builder:
+    """Collects the kernels of the steps, whose arguments become slots of the whole."""
+
+    def __init__(self, name: str, steps: Sequence[Any], memory: HostMemory, frame: list[Any]) -> None:
+        self.name, self.steps, self.memory, self.frame = name, steps, memory, frame
+        self.views: dict[int, SlotView] = dict(memory.lasting)
+        self.slots: list[Slot] = []
+        self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
+        self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
+        self.areas: dict[str, int] = {}
+        self.pieces: list[CompositePiece] = []
+
+    def made(self) -> NativeSequence:
+        """The whole. Raises NotNative."""
+        for number, step in enumerate(self.steps):
+            if not isinstance(step, KernelStep):
+                raise NotNative("NumPy computes some of it")
+            for each in step.fresh:
+                self.frame[each.slot] = self.memory.new(each)
+            self.views.update(step.views)
+            for slot, view in step.views:
+                self.frame[slot] = self.memory.view(self.frame, view)
+            self._add(number, step)
+        if sum(self.areas.values()) > MOST_BYTES:
+            raise NotNative("much memory lies between the kernels of its reductions")
+        arrays = [each.param for each in self.slots if each.kind == "pointer"]
+        outside = CompositeInterface(
+            self.name, self.slots, Layout(1, tuple((each, (Stride.UNIT,)) for each in arrays)), self.areas
+        )
+        whole = composites.sequence(outside, self.pieces)
+        assert whole.description is not None, "sequences have descriptions"
+        own = {each.slot for step in self.steps for each in step.fresh}
+        aligned = [(slot, self.frame[slot].dtype.alignment) for slot in self.arrays if slot >= 0 and slot not in own]
+        return NativeSequence(
+            whole, array("q", [whole.description.address, *[0] * len(self.slots)]),
+            tuple((place, slot) for slot, place in self.arrays.items()),
+            tuple((place, *key) for key, place in self.numbers.items()),
+            tuple(each for step in self.steps for each in step.fresh), tuple(aligned), self.name,
+        )  # fmt: skip
+
+    def _add(self, number: int, step: KernelStep) -> None:
+        """The kernels of one step."""
+        kernel = step.kernel
+        inputs, outputs = (tuple([self.frame[slot] for slot in each]) for each in (step.inputs, step.outputs))
+        options = PLAIN if step.group.axes is None else CallOptions(step.axis, True)
+        call: KernelCall[Any] = read(HOST, kernel, inputs, outputs, options)
+        if needs_staging(HOST, call) or disturbed(kernel, call.arguments(HOST)):
+            raise NotNative("results lie where operands do")
+        plan: Plan[Any] = kernel.plan(HOST, call)
+        if plan.is_idle or plan.bound.is_empty or plan.zeroed:
+            raise NotNative("a kernel has no elements, or reads its results")
+        named = dict(zip((param.name for param in kernel.params), (*step.inputs, *step.outputs), strict=True))
+        where = {name: self._pointer(slot) for name, slot in named.items() if isinstance(self.frame[slot], np.ndarray)}
+        prefix = f"{number}."
+        for each in plan.steps:
+            self.areas |= {prefix + name: _nbytes(shape, dtype) for name, shape, dtype in each.launch.made}
+        for each in plan.steps:
+            if isinstance(each.code, Composite):
+                raise NotNative("a scan of long rows is a sequence itself")
+            copies, places = [], []
+            for slot, name, dtype, half in each.arguments.scalars:
+                copies.append((slot, self._number(named[name], dtype, half), 0))
+            for slot, name, offset in each.arguments.pointers:
+                if name in where:
+                    base, start = where[name]
+                    copies.append((slot, self._array(base), start + offset))
+                else:
+                    places.append((slot, prefix + name, offset))
+            self.pieces.append(
+                CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions)
+            )
+
+    def _pointer(self, slot: int) -> Pointer:
+        """Where the array of a slot begins."""
+        view = self.views.get(slot)
+        if view is None:
+            return slot, 0
+        return view.slot, ADDRESS_OF(self.frame[slot]) - ADDRESS_OF(self.frame[view.slot])
+
+    def _array(self, slot: int) -> int:
+        if slot not in self.arrays:
+            self.slots.append(Slot("pointer", f"p{slot}", 0, INT64))
+            self.arrays[slot] = len(self.slots)
+        return self.arrays[slot]
+
+    def _number(self, slot: int, dtype: DType, half: int) -> int:
+        key = (slot, dtype, half)
+        if key not in self.numbers:
+            self.slots.append(Slot("scalar", f"n{slot}", half, dtype))
+            self.numbers[key] = len(self.slots)
+        return self.numbers[key]
+
+
+def _nbytes(shape: Sequence[int], dtype: DType) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * dtype.nbytes
