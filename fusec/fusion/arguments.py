@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import CO_VARARGS
+from itertools import pairwise
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -208,9 +209,19 @@ def pattern_of_extents(shapes: Sequence[tuple[int, ...]]) -> tuple[object, ...]:
     return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
 
 
+def _are_apart(arrays: Sequence[Any]) -> bool:
+    """Whether dense arrays lie one behind the other, which is known without looking at each pair."""
+    if not all(each.flags.c_contiguous for each in arrays):
+        return False
+    places = sorted((each.__array_interface__["data"][0], each.nbytes) for each in arrays)
+    return all(start + nbytes <= behind for (start, nbytes), (behind, _) in pairwise(places))
+
+
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
     """The arrays that share memory with others, if written arrays do; None if they do not."""
     arrays = [(at, each) for at, each in enumerate(flat) if isinstance(each, np.ndarray)]
+    if _are_apart([each for _, each in arrays]):
+        return None
     groups: dict[int, int] = {}
     written = set(writes)
     found = False

@@ -21,6 +21,7 @@ from fusec.fusion.trace_values import (
     Write,
     depth_of,
     geometry,
+    is_moved,
     leaves_of,
     parts_of,
     replaced,
@@ -50,6 +51,8 @@ class Group:
     depths: dict[Buffer, int] = field(default_factory=dict)
     beside: dict[Input, Leaf] = field(default_factory=dict)  # arrays with one element for each total
     call: LibraryCall | None = None
+    reads: list[Leaf] = field(default_factory=list)  # of arrays that others make
+    writes: list[Write] = field(default_factory=list)
 
     @property
     def kept(self) -> Shape:
@@ -81,6 +84,9 @@ class Group:
         for leaf in own:
             if not self._is_aligned(leaf, kind):
                 return "it reads elements at positions other than those where they are computed"
+        writes = [*self.writes, statement] if isinstance(statement, Write) else self.writes
+        if any(is_moved(leaf, each) for each in writes for leaf in (*self.reads, *leaves)):
+            return "it writes elements that are read at other positions"
         if self.axes is None:
             return ""
         if any(isinstance(part, Taken | Position) for part in parts_of(statement.value.expr)):
@@ -141,6 +147,7 @@ class Group:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
             elif leaf.buffer is not None:
                 self.arrays.add(geometry(leaf.phantom))
+                self.reads.append(leaf)
                 if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
                     known[leaf.input] = self._beside(leaf, extents_of(statement)).input
         expr = replaced(statement.value.expr, known)
@@ -153,7 +160,9 @@ class Group:
         self.kinds[statement] = kind
         self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
         self.arrays.add(statement)
-        if not isinstance(statement, Write):
+        if isinstance(statement, Write):
+            self.writes.append(statement)
+        else:
             self.defined[statement.buffer] = statement
 
     def _beside(self, leaf: Leaf, shape: Shape) -> Leaf:

@@ -33,6 +33,7 @@ from fusec.fusion.trace_values import (
     Step,
     Write,
     geometry,
+    is_moved,
     laid_out,
     leaves_of,
     outermost_first,
@@ -300,8 +301,15 @@ class Trace:
         for each in self._unstored.reading(buffer.group):
             if each.value is not value:
                 self.settle_apart(each)
-        self.versions[buffer.group] = self.version(buffer) + 1
-        self.statements.append(Write(buffer, steps, seen, value, self.versions[buffer.group]))
+        self._append(buffer, steps, seen, value)
+
+    def _append(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
+        """Write, from a buffer of the plan if the value is made of other elements of the same memory."""
+        made = Write(buffer, steps, seen, value, self.version(buffer) + 1)
+        if any(is_moved(self.leaves[each], made) for each in leaves_of(value.expr)):
+            made.value = self.settled(value)
+        self.versions[buffer.group] = made.version
+        self.statements.append(made)
 
     def _is_there(self, buffer: Buffer, seen: Array, value: ArrayValue) -> bool:
         """Whether a view holds a value already, as after `x[1:] += y`, which Python assigns to `x[1:]` once more."""
@@ -345,8 +353,7 @@ class Trace:
             if memory.value is not None:
                 buffer = memory.buffer
                 assert buffer is not None, "arguments have memory"
-                self.versions[buffer.group] = self.version(buffer) + 1
-                self.statements.append(Write(buffer, (), memory.base, memory.value, self.versions[buffer.group]))
+                self._append(buffer, (), memory.base, memory.value)
                 memory.value = None
 
     # --- values --------------------------------------------------------------------------------------------------

@@ -247,3 +247,13 @@ def is_expensive(root: Expr) -> bool:
 def is_expensive_op(op: str) -> bool:
     """Whether an op stands for a whole function."""
     return not TABLE[op].primitive and op not in CHEAP
+
+
+def is_moved(leaf: Leaf, write: Write) -> bool:
+    """Whether a leaf reads elements at other positions than those where a statement writes the same memory."""
+    return (
+        leaf.buffer is not None
+        and leaf.buffer.group == write.buffer.group
+        and (leaf.is_whole or geometry(leaf.phantom) != geometry(write.phantom))
+        and np.may_share_memory(leaf.phantom, write.phantom)
+    )
