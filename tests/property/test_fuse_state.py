@@ -261,3 +261,31 @@ def test_frames_are_read_at_every_call():
         agree(run(frame, series), expected)
         agree(holder(SimpleNamespace(series=series), np.ones(2)), series.to_numpy() * 1.0)
         frame.loc[0, "a"], series = step * 2.0, series + 1
+
+
+def _steps(x, y, n):
+    """Several kernels, writes in place, totals, and a number."""
+    for k in range(3):
+        x = x - x.mean() * 0.1 + k
+    y[1:] += y[:-1] * n
+    y *= 2
+    return x, (x * y).sum(), y[::2] + n
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (7,), (1000,), (40, 30)])
+def test_native_sequences_give_the_bits_of_kernels_called_one_by_one(shape):
+    fused, rng = fusec.fuse(_steps), np.random.default_rng(1)
+    kept = []
+    for n in (2.0, 3.0, 2.5, 0.5, np.float32(1.5), 4.0):
+        x, y = rng.normal(size=shape), rng.normal(size=shape)
+        mine = y.copy()
+        expected = fusec.fuse(_steps)(x, y, n)  # a first call, whose kernels are called one by one
+        found = fused(x, mine, n)
+        kept.append((found, [np.array(each) for each in found]))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(mine, y)
+    for results, copies in kept:  # no call writes results of another
+        for one, other in zip(results, copies, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert shape == (1,) or any(plan.native for plans in fused._plans.values() for plan in plans)
