@@ -1,79 +1,11 @@
-; heat_step: 3 launches in this order
-;   u: float32 (100,), written by launch 3
-;   1. copy_1 over 98: x = u + 8 bytes, y = t1
-;   2. copy_1 over 98: x = u, y = t2
-;   3. heat_step_2 over 98: a0 = u + 4 bytes, a1 = t1, a2 = t2, z0 = u + 4 bytes, s0 = 0.25
-;   t1: float32 (98,), 392 bytes, written by launch 1, read by launch 3
-;   t2: float32 (98,), 392 bytes, written by launch 2, read by launch 3
+; heat_step: 2 launches in this order
+;   u: float32 (100,), written by launch 2
+;   1. heat_step_1 over 98: a0 = u + 4 bytes, a1 = u + 8 bytes, a2 = u, z0 = t1, s0 = 0.25
+;   2. heat_step_2 over 98: a0 = t1, z0 = u + 4 bytes
+;   t1: float32 (98,), 392 bytes, written by launch 1, read by launch 2
 
-; copy_1 for layout 1:x=1,y=1;;pa4
-define void @"fusec.copy_1"(i64 %lo, i64 %hi, ptr noalias readonly %args) nounwind "prefer-vector-width"="128" {
-entry:
-  %m5 = alloca i64
-  %m6 = alloca i64
-  %m29 = alloca i64
-  %a0.at = getelementptr i8, ptr %args, i64 0
-  %a0 = load ptr, ptr %a0.at, align 4
-  %a1.at = getelementptr i8, ptr %args, i64 8
-  %a1 = load ptr, ptr %a1.at, align 4
-  %v4 = icmp sge i64 %lo, %hi
-  br i1 %v4, label %done3, label %start1
-start1:
-  store i64 %lo, ptr %m5
-  br label %guard7
-guard7:
-  %v12 = load i64, ptr %m5
-  %v13 = add i64 %v12, 16
-  %v14 = icmp sle i64 %v13, %hi
-  br i1 %v14, label %whole8, label %rest9
-whole8:
-  %v15 = load i64, ptr %m5
-  %v17 = getelementptr [4 x i8], ptr %a0, i64 %v15
-  %v18 = load <16 x float>, ptr %v17, align 4
-  %v19 = getelementptr [4 x i8], ptr %a1, i64 %v15
-  store <16 x float> %v18, ptr %v19, align 4
-  br label %end16
-end16:
-  %v20 = add i64 %v15, 16
-  store i64 %v20, ptr %m5
-  %v21 = add i64 %v20, 16
-  %v22 = icmp sle i64 %v21, %hi
-  br i1 %v22, label %whole8, label %rest9
-rest9:
-  %v23 = load i64, ptr %m5
-  %v24 = sub i64 %hi, %v23
-  store i64 %v24, ptr %m6
-  %v25 = icmp ne i64 %v24, 0
-  br i1 %v25, label %partial10, label %after11
-partial10:
-  %v26 = load i64, ptr %m5
-  %v27 = load i64, ptr %m6
-  %v28 = add i64 %v26, %v27
-  store i64 %v26, ptr %m29
-  br label %loop30
-loop30:
-  %v32 = load i64, ptr %m29
-  %v34 = getelementptr [4 x i8], ptr %a0, i64 %v32
-  %v35 = load float, ptr %v34, align 4
-  %v36 = getelementptr [4 x i8], ptr %a1, i64 %v32
-  store float %v35, ptr %v36, align 4
-  br label %end33
-end33:
-  %v37 = add i64 %v32, 1
-  store i64 %v37, ptr %m29
-  %v38 = icmp slt i64 %v37, %v28
-  br i1 %v38, label %loop30, label %after31
-after31:
-  store i64 %v28, ptr %m5
-  br label %after11
-after11:
-  br label %done3
-done3:
-  ret void
-}
-!0 = !{i32 1}
-; heat_step_2 for layout 1:a0=1,a1=1,a2=1,z0=1;;pa4
-define void @"fusec.heat_step_2"(i64 %lo, i64 %hi, ptr noalias readonly %args) nounwind "prefer-vector-width"="128" {
+; heat_step_1 for layout 1:a0=1,a1=1,a2=1,z0=1;;pa4
+define void @"fusec.heat_step_1"(i64 %lo, i64 %hi, ptr noalias readonly %args) nounwind "prefer-vector-width"="128" {
 entry:
   %m5 = alloca i64
   %m6 = alloca i64
@@ -157,6 +89,72 @@ end44:
   br i1 %v58, label %loop41, label %after42
 after42:
   store i64 %v39, ptr %m5
+  br label %after11
+after11:
+  br label %done3
+done3:
+  ret void
+}
+!0 = !{i32 1}
+; heat_step_2 for layout 1:a0=1,z0=1;;pa4
+define void @"fusec.heat_step_2"(i64 %lo, i64 %hi, ptr noalias readonly %args) nounwind "prefer-vector-width"="128" {
+entry:
+  %m5 = alloca i64
+  %m6 = alloca i64
+  %m29 = alloca i64
+  %a0.at = getelementptr i8, ptr %args, i64 0
+  %a0 = load ptr, ptr %a0.at, align 4
+  %a1.at = getelementptr i8, ptr %args, i64 8
+  %a1 = load ptr, ptr %a1.at, align 4
+  %v4 = icmp sge i64 %lo, %hi
+  br i1 %v4, label %done3, label %start1
+start1:
+  store i64 %lo, ptr %m5
+  br label %guard7
+guard7:
+  %v12 = load i64, ptr %m5
+  %v13 = add i64 %v12, 16
+  %v14 = icmp sle i64 %v13, %hi
+  br i1 %v14, label %whole8, label %rest9
+whole8:
+  %v15 = load i64, ptr %m5
+  %v17 = getelementptr [4 x i8], ptr %a0, i64 %v15
+  %v18 = load <16 x float>, ptr %v17, align 4
+  %v19 = getelementptr [4 x i8], ptr %a1, i64 %v15
+  store <16 x float> %v18, ptr %v19, align 4
+  br label %end16
+end16:
+  %v20 = add i64 %v15, 16
+  store i64 %v20, ptr %m5
+  %v21 = add i64 %v20, 16
+  %v22 = icmp sle i64 %v21, %hi
+  br i1 %v22, label %whole8, label %rest9
+rest9:
+  %v23 = load i64, ptr %m5
+  %v24 = sub i64 %hi, %v23
+  store i64 %v24, ptr %m6
+  %v25 = icmp ne i64 %v24, 0
+  br i1 %v25, label %partial10, label %after11
+partial10:
+  %v26 = load i64, ptr %m5
+  %v27 = load i64, ptr %m6
+  %v28 = add i64 %v26, %v27
+  store i64 %v26, ptr %m29
+  br label %loop30
+loop30:
+  %v32 = load i64, ptr %m29
+  %v34 = getelementptr [4 x i8], ptr %a0, i64 %v32
+  %v35 = load float, ptr %v34, align 4
+  %v36 = getelementptr [4 x i8], ptr %a1, i64 %v32
+  store float %v35, ptr %v36, align 4
+  br label %end33
+end33:
+  %v37 = add i64 %v32, 1
+  store i64 %v37, ptr %m29
+  %v38 = icmp slt i64 %v37, %v28
+  br i1 %v38, label %loop30, label %after31
+after31:
+  store i64 %v28, ptr %m5
   br label %after11
 after11:
   br label %done3
