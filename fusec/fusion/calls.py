@@ -29,14 +29,12 @@ class CallStep:
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Call the function on the slots of a call. Raises what the function raises."""
-        if not (self.outputs or memory.is_host):
-            return  # devices do not wait for checks
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
         operands = [frame[slot] for slot in self.inputs]
         interceptor = present()
         if not memory.is_host:
-            if not self.call.buffers:  # a look at values, which nobody takes on a device
+            if not self.call.buffers:  # a look at values, for which devices do not wait
                 return
             if interceptor is None or interceptor.runs:
                 made = memory.call(self, operands)
