@@ -25,7 +25,8 @@ _OPERANDS = ("a", "x", "A", "b", "tol", "rcond", "rtol")
 
 def matrix_power(a: Any, n: Any) -> Any:
     """np.linalg.matrix_power; the first power is the array itself."""
-    return a if n == 1 else _matrix_power(a, n)
+    is_square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
+    return a if is_square and n == 1 else _matrix_power(a, n)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002 - NumPy's name

@@ -11,6 +11,7 @@ import numpy as np
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped, trace_of, traced
 from fusec.fusion.tables import FUNCTIONS, METHODS
+from fusec.fusion.tracer import Tracer
 
 A_B = ("a", "b")
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
@@ -31,10 +32,16 @@ def _or_multiplied(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(of_arrays, assigned=(), updated=())
     def product(a: Any, b: Any, out: Any = None) -> Any:
         if not np.ndim(a) or not np.ndim(b):
-            return np.multiply(a, b, **({} if out is None else {"out": out}))
+            pair = [_as_array(each) for each in (a, b)]
+            return np.multiply(*pair, order="C", **({} if out is None else {"out": out}))
         return of_arrays(a, b, **({} if out is None else {"out": out}))
 
     return product
+
+
+def _as_array(given: Any) -> Any:
+    """An operand whose dtype counts even if it is a number of Python."""
+    return given.astype(given.dtype) if isinstance(given, Tracer) else np.asarray(given)[()]
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:

@@ -68,7 +68,7 @@ def _counted(asked: Asked) -> Any:
     if not np.ndim(bins):
         return found
     hist, edges = found
-    return resized(hist, (len(bins) - 1,)), resized(edges, (len(bins),))
+    return resized(hist, (max(len(bins) - 1, 0),)), resized(edges, (len(bins),))
 
 
 _histogram = LibraryFunction(np.histogram, "np.histogram", (0, 1, 4), ("a", "bins", "weights"), True, _counted)
@@ -88,7 +88,8 @@ def _packed(asked: Asked) -> Any:
     if asked.function is np.packbits:
         shape[axis] = -(-shape[axis] // 8)
     else:
-        shape[axis] = 8 * shape[axis] if count is None else count if count >= 0 else 8 * shape[axis] + count
+        bits = 8 * shape[axis]
+        shape[axis] = bits if count is None else count if count >= 0 else max(bits + count, 0)
     return resized(found, shape)
 
 

@@ -13,6 +13,7 @@ from fusec.fusion.reducing import normalised
 from fusec.fusion.routines import trace_of, traced
 from fusec.fusion.tables import FUNCTIONS
 
+SMALL = 2  # elements of an axis, in place of a size that is given
 _HALF = ("rfft", "ihfft")  # make half a spectrum, of real numbers
 _WHOLE = ("irfft", "hfft")  # take half a spectrum
 
@@ -24,7 +25,8 @@ def _along_axis(name: str) -> Outcome:
             return asked.by_stand_ins()  # NumPy's error
         axis, norm = given.get("axis", -1), given.get("norm")
         shape = list(asked.example(given["a"]).shape)
-        found = asked.instead(asked.function, given["a"], axis=axis, norm=norm).by_stand_ins()
+        small = None if n is None else SMALL
+        found = asked.instead(asked.function, given["a"], n=small, axis=axis, norm=norm).by_stand_ins()
         shape[axis] = _length(name, shape[axis], n)
         return resized(found, shape)
 
@@ -51,7 +53,8 @@ def _along_axes(name: str) -> Outcome:
             len(sizes) != len(axes) or any(each is None or each < -1 or not each for each in sizes)
         ):
             return asked.by_stand_ins()  # NumPy's error
-        found = asked.instead(asked.function, given["a"], axes=axes, norm=given.get("norm")).by_stand_ins()
+        small = None if sizes is None else (SMALL,) * len(axes)
+        found = asked.instead(asked.function, given["a"], s=small, axes=axes, norm=given.get("norm")).by_stand_ins()
         wanted: list[int | None] = [None] * len(axes)
         if sizes is not None:
             wanted = [shape[axis] if size == -1 else size for axis, size in zip(axes, sizes, strict=True)]

@@ -31,6 +31,7 @@ ROWS = {
     ],
     "products": [
         (lambda a, b: np.dot(a, b), A, B), (lambda a: a.dot(2), A), (lambda a: np.dot(a[0], a[1]), A),
+        (lambda a: a.dot(2), A.T.astype("f4")), (lambda a, n: np.inner(a, n), A.astype("f4"), 3),
         (lambda a, b: np.dot(a, b), SQUARE, SQUARE), (lambda a: np.inner(a, a), A), (lambda a: np.inner(a, 3.0), A),
         (lambda a, b: np.vdot(a, b), A, A + 1j), (lambda a, b: np.tensordot(a, b, 1), A, B),
         (lambda a: np.tensordot(a, a, ([0], [0])), COUNTS), (lambda a: np.tensordot(a, a, 0), A),
@@ -81,7 +82,8 @@ ROWS = {
         *[(getattr(np.fft, name), ROW) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")],
         *[(getattr(np.fft, name), A) for name in ("fft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")],
         (lambda a: np.fft.rfft(a, axis=0), A.astype("float32")), (lambda a: np.fft.fft(a, 6, 0), A),
-        (lambda a: np.fft.irfft(a, 5, axis=0), A), (lambda a: np.fft.rfft(a, 3, norm="ortho"), A.T),
+        (lambda a: np.fft.irfft(a, 5, axis=0), A), (lambda a: np.fft.fft(a, 3, axis=0), A[:0]),
+        (lambda a: np.fft.irfftn(a, (2, 4), (1, 0)), A[:1]), (lambda a: np.fft.rfft(a, 3, norm="ortho"), A.T),
         (lambda a: np.fft.rfftn(a, (2, 4), (1, 0)), A), (lambda a: np.fft.irfftn(a, (2, -1), (1, 0)), A),
         (lambda a: np.fft.fftshift(a), A), (lambda a: np.fft.ifftshift(a, 0), A),
         (lambda a: np.fft.fftshift(a, (1,)), A),
