@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.creation import array
+from fusec.fusion.joining import repeated
 from fusec.fusion.reducing import REDUCTIONS, normalised
 from fusec.fusion.routines import concatenate, reshaped, trace_of, traced, where
 from fusec.fusion.tables import FUNCTIONS, METHODS
@@ -43,6 +44,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         raise ValueError("repeats may not contain negative values.")
     if (counts == counts[:1]).all() and len(counts):
         each = int(counts[0])
+        if each > 1 and x.size:
+            return repeated(x, each, axis)
         wide = x._view(lambda found: np.expand_dims(found, axis + 1))
         shape = (*x.shape[: axis + 1], each, *x.shape[axis + 1 :])
         found = np.broadcast_to(wide, shape).copy()

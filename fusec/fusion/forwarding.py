@@ -186,7 +186,9 @@ class _Forwarding:
             whole = trace.whole(each, value.shape, leaf.steps)
             return Taken(whole.input, const(0, whole.input.type), index, whole.input.type, shape)
 
-        return views.taken_of(value, trace, take)
+        if leaf.steps and _is_moved(value.expr):
+            return None
+        return views.taken_of(value, trace, take, at)
 
 
 def _count(at: Expr, leaf: Leaf) -> int:

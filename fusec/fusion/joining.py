@@ -11,10 +11,11 @@ from fusec.frontends.python.values import Scalar
 from fusec.fusion import tracer
 from fusec.fusion.elsewhere import composes, position, taken
 from fusec.fusion.trace import Trace
-from fusec.fusion.trace_values import ArrayValue, laid_out, leaves_of
-from fusec.ir.expr import Expr, apply
+from fusec.fusion.trace_values import ArrayValue, laid_out, leaves_of, phantom
+from fusec.ir.expr import Expr, apply, const
 from fusec.ir.graph import Neighbour, Within
 
+SMALL = 64  # a number that is part of the code, which divides by it faster
 MOST = 8  # arrays of which a kernel chooses by position; more are stored in their places
 
 
@@ -46,6 +47,17 @@ def _piece(part: Any, axis: int, start: int, shape: tuple[int, ...]) -> Expr:
     return taken(whole, index, shape)
 
 
+def repeated(x: Any, each: int, axis: int) -> Any:
+    """An array whose elements along an axis come so many times, one beside the other."""
+    trace, value = x._trace, held(x)
+    shape = tuple(extent * (each if at == axis else 1) for at, extent in enumerate(x._seen.shape))
+    index = [position(at, shape) for at in range(len(shape))]
+    count = const(each, INT64) if each <= SMALL else trace.number(("known", each), PY_INT).expr
+    index[axis] = apply("floor_divide", index[axis], count)
+    expr = taken(trace.whole(trace.leaves[leaves_of(value.expr)[0]], value.shape), index, shape)
+    return tracer.made(trace, ArrayValue(Scalar(value.dtype, expr), phantom(shape, value.dtype.numpy)))
+
+
 def held(x: Any, moves: Mapping[int, Neighbour] | None = None) -> ArrayValue:
     """The contents of an array as what some memory holds, or as elements that are taken elsewhere and move on."""
     trace: Trace = x._trace
@@ -58,6 +70,8 @@ def held(x: Any, moves: Mapping[int, Neighbour] | None = None) -> ArrayValue:
     if trace.is_leaf(value) or (moves is not None and composes(value, moves)):
         return value
     if memory.value is None or steps:  # a view of elements that are taken elsewhere
-        return trace.settled(value)
+        found = trace.settled(value)
+        trace.held |= {trace.leaves[name].buffer for name in leaves_of(found.expr)}  # type: ignore[misc]
+        return found
     trace.hold(memory)
     return trace.read(memory, (), seen)

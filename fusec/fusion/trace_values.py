@@ -16,8 +16,8 @@ from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.numbers import Source
 from fusec.ir.expr import Apply, Expr
-from fusec.ir.graph import Input
-from fusec.ir.walk import inner_first
+from fusec.ir.graph import Input, Taken
+from fusec.ir.walk import expressions, inner_first
 
 Array = NDArray[Any]
 Step = Callable[[Array], Array]
@@ -240,8 +240,9 @@ def depth_of(root: Expr) -> int:
 
 
 def is_expensive(root: Expr) -> bool:
-    """Whether computing a value twice costs more than storing and loading it."""
-    return any(isinstance(part, Apply) and is_expensive_op(part.op) for part in parts_of(root))
+    """Whether computing a value twice costs more than storing and loading it; indices of what it reads do not count."""
+    parts = expressions([root], below=lambda each: () if isinstance(each, Taken) else each.children)
+    return any(isinstance(part, Apply) and is_expensive_op(part.op) for part in parts)
 
 
 def is_expensive_op(op: str) -> bool:

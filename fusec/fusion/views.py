@@ -11,7 +11,7 @@ from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.fusion.trace_values import Array, ArrayValue, Buffer, Leaf, Step, leaves_of, parts_of, replaced
 from fusec.ir.expr import Expr, apply, const
-from fusec.ir.graph import Input, Neighbour, Position, Taken
+from fusec.ir.graph import Input, Neighbour, Position, Taken, Within
 
 Shape = tuple[int, ...]
 Places = list[tuple[int, dict[int, int]]]
@@ -119,12 +119,24 @@ def _neighbour(given: Neighbour, extent: int, start: int, far: dict[int, int], s
     return None
 
 
-def taken_of(value: ArrayValue, trace: Leaves, take: Callable[[Leaf], Expr]) -> Expr | None:
-    """A value whose elements are taken elsewhere, as its leaves are by `take`; None if strides do not give them."""
-    if any(isinstance(each, Position | Neighbour | Taken) for each in parts_of(value.expr)):
-        return None
-    leaves = [trace.leaves[name] for name in leaves_of(value.expr)]
+def taken_of(value: ArrayValue, trace: Leaves, take: Callable[[Leaf], Expr], at: Taken) -> Expr | None:
+    """A value whose elements are taken as `at` says, as its leaves are by `take`; None if indices do not give them."""
+    known: dict[Expr, Expr] = {}
     try:
-        return replaced(value.expr, {each.input: take(each) for each in leaves if each.buffer is not None})
+        for part in parts_of(value.expr):
+            children = tuple(known[child] for child in part.children)
+            found = part.rebuild(children) if children else part
+            match found:
+                case Input():
+                    leaf = trace.leaves[found]
+                    found = found if leaf.buffer is None or leaf.is_whole else take(leaf)
+                case Position(axis):
+                    found = at.index[axis]
+                case Taken():
+                    found = replace(found, shape=at.shape)
+            if isinstance(found, Neighbour | Within):
+                return None
+            known[part] = found
     except ValueError:  # of a view with a new shape
         return None
+    return known[value.expr]

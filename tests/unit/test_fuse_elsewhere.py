@@ -80,6 +80,13 @@ FEW |= {
     "stacked and reduced": (lambda x, y: np.stack([x, y + 1]).max(0), (ROW, ROW), 2),
     "many": (lambda *x: np.concatenate(x), (ROW,) * 12, 12),
     "narrow and long": (lambda x: np.concatenate([x, x]), (np.ones((9000, 3)),), 2),
+    "repeat": (lambda x: np.repeat(x, 3) + 1, (GRID,), 1),
+    "repeat of a cheap value": (lambda x: np.repeat(x * 2, 2, 0) + 1, (GRID.T,), 1),
+    "repeat of both axes": (lambda x: np.repeat(np.repeat(x, 2, 0), 2, 1) + 1, (GRID,), 1),
+    "repeat by far": (lambda x: np.repeat(x, 70, 1) + 1, (GRID,), 1),
+    "repeat and roll": (lambda x: np.roll(np.repeat(x, 2, 0), 1, 1) * 2, (GRID,), 2),
+    "slices of a repeat": (lambda x: np.repeat(x, 2)[1:-1] + np.repeat(x[::-1], 2)[2:], (ROW,), 1),
+    "indices into a repeat": (lambda x, i: np.repeat(x, 2)[i], (ROW, np.array([0, -1, 5])), 1),
     "a roll of what is joined": (lambda x: np.roll(np.concatenate([x, x]), 1), (ROW,), 2),
 }  # fmt: skip
 
