@@ -194,10 +194,10 @@ class PlanBuilder:
                 self._step(group, shared) if group.call is None else CallStep(group.call, self._leaves(group))
                 for group in groups
             ]
-            long = next((step for step in found if isinstance(step, KernelStep) and not self.fits(step)), None)
-            if long is None:
+            long = [step.group for step in found if isinstance(step, KernelStep) and not self.fits(step)]
+            if not long:
                 break
-            self.unstaged[long.group.shape, long.group.axes] = ""
+            self.unstaged |= dict.fromkeys(((group.shape, group.axes) for group in long), "")
         self.unplaced = found
         known = [*self.slots.known]
         self.prior = [each for each in known if isinstance(each, Buffer)] if len(known) == len(self.slots.own) else None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.fusion import plan
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.groups import Group
 from fusec.fusion.trace import Trace
@@ -17,8 +18,8 @@ X = np.linspace(0, 1, 16).reshape(4, 4)
 def steps_of(function: Callable[..., Any], *args: Any) -> list[Any]:
     """The steps of the plan of a call, of which nothing is compiled."""
     fused: Any = fusec.fuse(function)
-    plan, _ = fused._plan(CallArguments(args, {}, function=function))
-    return list(plan.steps)
+    found, _ = fused._plan(CallArguments(args, {}, function=function))
+    return list(found.steps)
 
 
 def updates(count: int) -> Callable[..., None]:
@@ -117,3 +118,19 @@ def test_a_write_looks_at_the_values_that_read_its_memory_alone(monkeypatch: pyt
     monkeypatch.setattr(Trace, "_groups_read", counted)
     steps_of(notes, np.ones(4), np.ones(4))
     assert looked[0] < 80 * 12
+
+
+def test_all_rows_that_are_too_long_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules, made = [0], plan.schedule
+
+    def counted(*args: Any) -> Any:
+        schedules[0] += 1
+        return made(*args)
+
+    def softmaxes(*arrays: Any) -> list[Any]:
+        powers = [np.exp(x - x.max(axis=-1, keepdims=True)) for x in arrays]
+        return [each / each.sum(axis=-1, keepdims=True) for each in powers]
+
+    monkeypatch.setattr(plan, "schedule", counted)
+    steps = steps_of(softmaxes, *(np.ones((2, 20_000 + at)) for at in range(6)))
+    assert (len(steps), schedules[0]) == (24, 2)
