@@ -11,6 +11,7 @@ from fusec.base.kernel_abi import strides_in_order
 from fusec.runtime import cuda
 
 MISSING = {"searchsorted"}
+SAID = ("ndim", "size", "nbytes")
 CURRENT = [SimpleNamespace(ptr=0)]
 
 
@@ -36,6 +37,8 @@ class ndarray:
             memptr = MemoryPointer(UnownedMemory(own.pointer, 0, own, own.device), 0)
         self.data, self.device = memptr, SimpleNamespace(id=memptr.device_id)
 
+    ndim, size, nbytes = (property(lambda self, name=name: getattr(self.seen(), name)) for name in SAID)
+
     @property
     def __cuda_array_interface__(self):
         data = {"data": (self.data.ptr, False), "stream": CURRENT[-1].ptr or 1, "version": 3}
@@ -50,6 +53,12 @@ class ndarray:
     def get(self):
         return self.seen().copy()
 
+    def reshape(self, *shape):
+        return asarray(self.seen().reshape(*shape))
+
+    def __matmul__(self, other):
+        return np.matmul(self, other)
+
     def transpose(self, axes):
         shape, strides = ([each[axis] for axis in axes] for each in (self.shape, self.strides))
         return ndarray(shape, self.dtype, self.data, tuple(strides))
@@ -63,7 +72,9 @@ class ndarray:
         if function.__name__ in MISSING or not all(issubclass(each, ndarray) for each in types):
             return NotImplemented
         found = function(*map(_seen, args), **options)
-        return type(found)(*map(asarray, found)) if isinstance(found, tuple) else asarray(found)
+        if not isinstance(found, tuple):
+            return asarray(found)
+        return getattr(found, "_make", tuple)(map(asarray, found))
 
 
 ndarray.__module__ = "cupy"

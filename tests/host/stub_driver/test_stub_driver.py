@@ -66,6 +66,11 @@ def test_all_device_tests_pass_on_the_stand_in(driver):
     assert_passes([str(GPU)], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
 
 
+@pytest.mark.slow
+def test_programs_have_the_bits_of_the_cpu_on_the_stand_in(driver):
+    assert_passes([str(HERE / "under_stub_programs.py")], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
+
+
 def test_without_a_device_the_error_says_so(driver):
     done = python("from fusec.runtime import cuda; cuda.device(0)", stub.environment(driver, FUSEC_STUB_DEVICES="0"))
     assert "no CUDA device 0: the driver reports 0 devices [F352]" in done.stderr
