@@ -61,7 +61,7 @@ def _standing_in(value: Any, instead: dict[str, Any]) -> Any:
 
 def on_traced(origin: Any, instead: dict[str, Any]) -> Callable[..., Any]:
     """A function of NumPy's in Python that takes traced arrays. instead: of what modules of NumPy's have, by name."""
-    origin = getattr(origin, "__wrapped__", origin)
+    origin = origin if isinstance(origin, FunctionType) else origin.__wrapped__
     names = NumPyNames(origin.__globals__, instead)
     made = FunctionType(origin.__code__, names, origin.__name__, origin.__defaults__, origin.__closure__)
     made.__kwdefaults__ = origin.__kwdefaults__

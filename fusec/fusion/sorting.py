@@ -82,7 +82,7 @@ def histogram(a: Any, bins: Any = 10, *args: Any, **options: Any) -> Any:
 
 def _packed(asked: Asked) -> Any:
     """np.packbits and np.unpackbits along an axis."""
-    given = asked.named
+    given = {"a": asked.args[0], **asked.options}  # builtins before NumPy 2.4 have no signatures
     found, shape = asked.by_stand_ins(), list(asked.example(given["a"]).shape)
     axis, count = given["axis"], given.get("count")
     if asked.function is np.packbits:

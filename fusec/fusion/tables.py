@@ -28,6 +28,7 @@ _CURES = {
         "how many there are depends on values: keep the mask for np.where(mask, x, y), x.sum(where=mask), x[mask] = y",
     "unique unique_all unique_counts unique_inverse unique_values":
         "how many there are depends on values: sort, and compare neighbours: s = np.sort(x); s[1:] != s[:-1]",
+    "in1d": "write np.isin(a, b)",
     "intersect1d setdiff1d setxor1d union1d":
         "how many there are depends on values: np.isin(a, b) tells for each element",
     "array2string array_repr array_str save savetxt savez savez_compressed dump dumps tobytes tofile trim_zeros polydiv"

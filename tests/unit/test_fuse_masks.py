@@ -86,7 +86,7 @@ def test_masks_pick_as_in_numpy(function: Callable[..., Any]) -> None:
                 *(each if isinstance(each, tuple) else (each,) for each in (one, other)), strict=True
             ):
                 np.testing.assert_allclose(our, their, rtol=1e-12) if their is not None else None
-                assert type(our) is type(their)
+                assert type(our) is type(their) or isinstance(their, int)  # np.count_nonzero before NumPy 2.3
 
 
 def written_mask(x, y, m, r):
