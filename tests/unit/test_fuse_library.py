@@ -40,6 +40,8 @@ ROWS = {
         (lambda a, b: np.vecmat(a, b), A, B), (lambda a, b: np.linalg.multi_dot([a, b, b.T]), A, B),
         (lambda a: np.linalg.matrix_power(a, 3), SQUARE), (lambda a: np.linalg.matrix_power(a, 0), SQUARE),
         (lambda a: np.linalg.matrix_power(a, 1), SQUARE), (lambda a: np.linalg.matrix_power(a, -1), SQUARE),
+        (lambda a: np.linalg.norm(a), A), (lambda a: np.linalg.norm(a, np.inf, 1), A.astype("f4")),
+        (lambda a: np.linalg.norm(a, "nuc", (0, 1), keepdims=True), A), (lambda a: np.linalg.norm(a, 0, 0), COUNTS),
         (lambda a, b: np.linalg.matmul(a, b), A, B), (lambda a, b: np.linalg.tensordot(a, b, axes=1), A, B),
         (lambda a: np.linalg.outer(a, a), COUNTS[0]), (lambda a: np.linalg.diagonal(a), SQUARE),
         (lambda a: np.linalg.vecdot(a, a, axis=0), A),
