@@ -7,6 +7,7 @@ float32, and every element is rounded once. A nan is the result from its place o
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, SupportsIndex
 
@@ -152,7 +153,8 @@ def _along(axis: object) -> int | None:
 def _along_one(given: object, array: Array) -> object:
     """The elements along one axis, of the same library if it has a way."""
     if given is array or hasattr(given, "reshape"):
-        return given.reshape(-1)
+        with suppress(ValueError):  # fusec's own arrays are never copied by that
+            return given.reshape(-1)
     if not is_on_device((given,)):
         wrap = wrapper_of((given,))
         return array.reshape(-1) if wrap is None else wrap(array.reshape(-1))
