@@ -136,6 +136,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     peers = options.peers.split(",") if options.peers else list(PEERS[options.device])
     cells = []
     home = os.path.expanduser("~")
+    os.environ |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_PLATFORMS": options.device}
     workers = {
         each: Worker(each, options.threads, home, [str(Path(__file__)), "--serve", each, "--device", options.device])
         for each in peers

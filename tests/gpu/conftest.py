@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the memory of every test
+
 HERE = Path(__file__).parent
 ON_STAND_IN = "FUSEC_STUB_KERNELS" in os.environ
 
