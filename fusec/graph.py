@@ -18,7 +18,7 @@ array([9., 9.], dtype=float32)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +199,12 @@ class GraphValue:
     def __repr__(self) -> str:
         return f"<value of graph '{self.graph.name}': {scalar_type(self.node)}{rules.shown(self.shape)}>"
 
+    def __iter__(self) -> Iterator[GraphValue]:
+        if not self.shape or not isinstance(self.shape[0], int):
+            cure = "only axes whose extent is an integer can be iterated over"
+            raise GraphShapes(f"iteration over {rules.shown(self.shape)}", cure).at()
+        return (self[at] for at in range(self.shape[0]))
+
     def __bool__(self) -> bool:
         raise GraphBroken("a value of a graph has no truth value", "choose with graph.apply('where', ...)").at()
 
@@ -299,8 +305,10 @@ class Graph:
     ) -> Any:
         """A function that gets NumPy arrays, between the kernels: the value that it gives, or a list of several.
 
-        name: what the text calls it. function: takes an array for each of the values, which it must not change, and
-        returns an array, or a tuple of several. results: the dtype and the shape of each. Raises GraphBroken.
+        name: what the text calls it. function: takes an array for each of the values, which it must neither change
+        nor keep, and returns an array, or a tuple of several. results: the dtype and the shape of each.
+
+        Raises GraphBroken.
 
         >>> from fusec import graph
         >>> example = graph.Graph("example")

@@ -18,6 +18,7 @@ from fusec.frontends.python.values import Scalar
 from fusec.fusion import reducing, tracer
 from fusec.fusion.fuse import Fused
 from fusec.fusion.libraries import LibraryFunction
+from fusec.fusion.routines import reshaped
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
 from fusec.fusion.trace_values import Array, ArrayValue, phantom
 from fusec.fusion.tracer import Tracer
@@ -148,6 +149,11 @@ class Lowering:
         for value in inner_first([value for _, value in self.graph.outputs]):
             self.values[value] = self._value(value)
         found = [self.values[value] for _, value in self.graph.outputs]
+        memories = [each._memory.buffer for each in self.out if isinstance(each, Tracer)]
+        groups = [each.group for each in memories if each is not None]
+        if len(set(groups)) < len(groups):
+            what = f"arrays of out= for graph '{self.graph.name}' share memory"
+            raise GraphArguments(what, "pass arrays that do not overlap").at()
         results = list(map(self._stored, self.out, found, [name for name, _ in self.graph.outputs])) if self.out else []
         if not self.out:
             rooms = self._rooms()
@@ -195,7 +201,7 @@ class Lowering:
                 return self._viewed(args[0], lambda array: array.transpose(axes))
             case nodes.Reshape():
                 shape = self.shape(value)
-                return self._viewed(args[0], lambda array: array.reshape(shape))
+                return reshaped(tracer.made(self.trace, args[0]), shape)._read()  # type: ignore[no-any-return]
             case nodes.Broadcast():
                 shape = self.shape(value)
                 return self._viewed(args[0], lambda array: np.broadcast_to(array, shape))

@@ -25,6 +25,7 @@ from fusec.fusion.trace_values import (
     leaves_of,
     parts_of,
     replaced,
+    taken_in,
 )
 from fusec.ir.expr import Expr, apply
 from fusec.ir.graph import SPREAD, Input, Position, Reduce, Spread, Taken, TotalInput
@@ -51,7 +52,7 @@ class Group:
     depths: dict[Buffer, int] = field(default_factory=dict)
     beside: dict[Input, Leaf] = field(default_factory=dict)  # arrays with one element for each total
     call: LibraryCall | None = None
-    reads: list[Leaf] = field(default_factory=list)  # of arrays that others make
+    reads: list[tuple[Leaf, bool]] = field(default_factory=list)  # of arrays that others make; whether at any position
     writes: list[Write] = field(default_factory=list)
 
     @property
@@ -81,11 +82,13 @@ class Group:
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
         if own and self._depth(statement, leaves) > MAX_DEPTH:
             return f"an expression would be more than {MAX_DEPTH} operations deep"
+        taken = taken_in(statement.value.expr)
         for leaf in own:
-            if not self._is_aligned(leaf, kind):
+            if leaf.input in taken or not self._is_aligned(leaf, kind):
                 return "it reads elements at positions other than those where they are computed"
         writes = [*self.writes, statement] if isinstance(statement, Write) else self.writes
-        if any(is_moved(leaf, each) for each in writes for leaf in (*self.reads, *leaves)):
+        reads = [*self.reads, *_reads_of(statement, leaves)]
+        if any(is_moved(leaf, each, moved) for each in writes for leaf, moved in reads):
             return "it writes elements that are read at other positions"
         if self.axes is None:
             return ""
@@ -147,7 +150,6 @@ class Group:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
             elif leaf.buffer is not None:
                 self.arrays.add(geometry(leaf.phantom))
-                self.reads.append(leaf)
                 if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
                     known[leaf.input] = self._beside(leaf, extents_of(statement)).input
         expr = replaced(statement.value.expr, known)
@@ -160,6 +162,7 @@ class Group:
         self.kinds[statement] = kind
         self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
         self.arrays.add(statement)
+        self.reads += _reads_of(statement, [leaf for leaf in leaves if leaf.buffer not in self.defined])
         if isinstance(statement, Write):
             self.writes.append(statement)
         else:
@@ -173,6 +176,12 @@ class Group:
             seen = steps[1](steps[0](leaf.phantom))
             self.beside[name] = Leaf(name, seen, leaf.buffer, leaf.version, (*leaf.steps, *steps))
         return self.beside[name]
+
+
+def _reads_of(statement: Computation, leaves: list[Leaf]) -> list[tuple[Leaf, bool]]:
+    """What a statement reads, and whether at positions that are computed."""
+    taken = taken_in(statement.value.expr)
+    return [(leaf, leaf.input in taken) for leaf in leaves if leaf.buffer is not None]
 
 
 def _is_nested(root: Expr) -> bool:

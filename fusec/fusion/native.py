@@ -48,15 +48,19 @@ class NativeSequence:
     numbers: tuple[tuple[int, int, DType, int], ...]  # likewise of a number, its dtype, which half of a complex128
     fresh: tuple[Fresh, ...]
     aligned: tuple[tuple[int, int], ...]  # arguments, and what their addresses are multiples of
+    written: tuple[int, ...]  # arguments, and arrays from outside, that kernels write
     name: str
 
     def run(self, frame: list[Any], memory: HostMemory) -> bool:
-        """Run on the slots of a call; False, and nothing is done, for arrays that are not aligned.
+        """Run on the slots of a call; False, and nothing is done, for arrays that are not aligned or not writeable.
 
         Raises what a number is refused with, before anything is written.
         """
         for slot, alignment in self.aligned:
             if ADDRESS_OF(frame[slot]) % alignment:
+                return False
+        for slot in self.written:
+            if not frame[slot].flags.writeable:
                 return False
         slots = self.template[:]
         for place, slot, dtype, half in self.numbers:
@@ -93,6 +97,7 @@ class _Builder:
         self.slots: list[Slot] = []
         self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
         self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
+        self.written: set[int] = set()  # slots whose memory is written
         self.areas: dict[str, int] = {}
         self.pieces: list[CompositePiece] = []
 
@@ -121,7 +126,8 @@ class _Builder:
             whole, array("q", [whole.description.address, *[0] * len(self.slots)]),
             tuple((place, slot) for slot, place in self.arrays.items()),
             tuple((place, *key) for key, place in self.numbers.items()),
-            tuple(each for step in self.steps for each in step.fresh), tuple(aligned), self.name,
+            tuple(each for step in self.steps for each in step.fresh), tuple(aligned), tuple(self.written - own),
+            self.name,
         )  # fmt: skip
 
     def _add(self, number: int, step: KernelStep) -> None:
@@ -137,6 +143,7 @@ class _Builder:
             raise NotNative("a kernel has no elements, or reads its results")
         named = dict(zip((param.name for param in kernel.params), (*step.inputs, *step.outputs), strict=True))
         where = {name: self._pointer(slot) for name, slot in named.items() if isinstance(self.frame[slot], np.ndarray)}
+        self.written |= {self._pointer(slot)[0] for slot in step.outputs}
         prefix = f"{number}."
         for each in plan.steps:
             self.areas |= {prefix + name: _nbytes(shape, dtype) for name, shape, dtype in each.launch.made}

@@ -36,6 +36,9 @@ def copy_before(trace: Trace, first: Write, leaf: Leaf) -> Define:
     trace.notes.append(f"an array of shape {leaf.phantom.shape} is copied, since it is read after it has changed")
     buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
     copy = trace.leaf(buffer, (), buffer.phantom)
+    if leaf.is_whole:  # elements are taken from it
+        copied = trace.whole(trace.leaves[leaves_of(copy.expr)[0]], buffer.phantom.shape)
+        copy = ArrayValue(replace(copy.scalar, expr=copied.input), copy.phantom)
     known: dict[Expr, Expr] = {leaf.input: leaves_of(copy.expr)[0]}
     for statement in trace.statements[at + 1 :]:
         _change(statement, known)

@@ -214,7 +214,7 @@ class TracedRun:
     def _see_device(self, given: Any) -> None:
         """Tell the trace where arrays are, of which this is one."""
         if self.trace.device == "cpu":
-            self.trace.device = getattr(given, "device", "cuda")
+            self.trace.device = given.device
 
     def _described(self, value: Any) -> Any:
         """An array on a device, which the function reads from outside."""

@@ -39,6 +39,7 @@ from fusec.fusion.trace_values import (
     outermost_first,
     parts_of,
     phantom,
+    taken_in,
 )
 from fusec.fusion.unstored import Unstored
 from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
@@ -306,7 +307,8 @@ class Trace:
     def _append(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Write, from a buffer of the plan if the value is made of other elements of the same memory."""
         made = Write(buffer, steps, seen, value, self.version(buffer) + 1)
-        if any(is_moved(self.leaves[each], made) for each in leaves_of(value.expr)):
+        taken = taken_in(value.expr)
+        if any(is_moved(self.leaves[each], made, each in taken) for each in leaves_of(value.expr)):
             made.value = self.settled(value)
         self.versions[buffer.group] = made.version
         self.statements.append(made)

@@ -187,6 +187,8 @@ def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | 
     for axis in reversed(range(len(shape)) if axes is None else axes):
         strides[axis] = step
         step *= max(shape[axis], 1)
+    if dtype.str == "<f1":  # a float8, which NumPy's function cannot name
+        return np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), shape, strides).view(dtype)
     return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
 
 
@@ -250,11 +252,19 @@ def is_expensive_op(op: str) -> bool:
     return not TABLE[op].primitive and op not in CHEAP
 
 
-def is_moved(leaf: Leaf, write: Write) -> bool:
-    """Whether a leaf reads elements at other positions than those where a statement writes the same memory."""
+def taken_in(expr: Expr) -> set[Expr]:
+    """The inputs of an expression of which elements at computed positions are read."""
+    return {part.array for part in parts_of(expr) if isinstance(part, Taken)}
+
+
+def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
+    """Whether a leaf reads elements at other positions than those where a statement writes the same memory.
+
+    taken: at positions that are computed.
+    """
     return (
         leaf.buffer is not None
         and leaf.buffer.group == write.buffer.group
-        and (leaf.is_whole or geometry(leaf.phantom) != geometry(write.phantom))
+        and (taken or leaf.is_whole or geometry(leaf.phantom) != geometry(write.phantom))
         and np.may_share_memory(leaf.phantom, write.phantom)
     )

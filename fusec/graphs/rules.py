@@ -99,7 +99,7 @@ def sliced(value: Expr, index: Index) -> Expr:
         if (count != 0 and (is_outside or any(each < 0 for each in known))) or (isinstance(count, int) and count < 0):
             what = f"elements {start}, {start + step}, ... of an axis of {extent}, {count} of them"
             raise GraphShapes(what, "a slice stays within the array").at()
-    if shape == own and set(steps) <= {1}:
+    if shape == own and set(steps) <= {1} and not any(starts):
         return value
     return Slice(value, tuple(starts), tuple(steps), scalar_type(value), tuple(shape))
 

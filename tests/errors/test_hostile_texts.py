@@ -178,7 +178,8 @@ class Watch:
 
 @pytest.fixture(scope="module")
 def watch():
-    for text in ("a + 1", "a +", "zz"):  # what evaluating imports is imported now
+    fusec.evaluate("a + 1", {"a": np.ones(3)}, {})  # what evaluating imports is imported now
+    for text in ("a + 1", "a +", "zz"):
         fusec.validate(text, {"a": 1.5}, {})
     with pytest.raises(fusec.FusecError):
         fusec.evaluate("a", {"a": object()}, {})

@@ -289,3 +289,18 @@ def test_native_sequences_give_the_bits_of_kernels_called_one_by_one(shape):
         for one, other in zip(results, copies, strict=True):
             np.testing.assert_array_equal(one, other)
     assert shape == (1,) or any(plan.native for plans in fused._plans.values() for plan in plans)
+
+
+def test_arrays_that_cannot_be_written_are_refused_by_native_sequences_too():
+    def function(a):
+        a += a.sum()
+        return np.roll(a, 1).sum(axis=0) + a
+
+    fused = fusec.fuse(function)
+    for _ in range(4):
+        fused(np.ones(512))
+    fixed = np.ones(512)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match=r"read-only|written"):
+        fused(fixed)
+    assert (fixed == 1).all()

@@ -244,3 +244,34 @@ def test_graphs_of_neighbours_are_text_and_programs():
     verify_graph(graph)
     verify(lower_graph(graph))
     assert print_graph(parse_graph(print_graph(graph))) == print_graph(graph)
+
+
+def _rolled(a):
+    v = np.roll(a, 1)
+    a += 2
+    return v
+
+
+def _gathered(a):
+    v = a[np.array([1, 0, 1])]
+    a += 1
+    return v * 2
+
+
+def _padded(a):
+    v = np.pad(a, 1, mode="edge")
+    a += 2
+    return v * 2
+
+
+@pytest.mark.parametrize("function", [_rolled, _gathered, _padded])
+@pytest.mark.parametrize("shape", [(5,), (3, 4)])
+def test_what_is_taken_before_its_array_changes_is_copied(function, shape):
+    fused = fusec.fuse(function)
+    for _ in range(3):
+        mine, theirs = (
+            np.arange(12.0)[: np.prod(shape)].reshape(shape),
+            np.arange(12.0)[: np.prod(shape)].reshape(shape),
+        )
+        np.testing.assert_array_equal(fused(mine), function(theirs))
+        np.testing.assert_array_equal(mine, theirs)

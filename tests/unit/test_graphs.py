@@ -187,6 +187,34 @@ def test_a_function_that_gives_something_else_is_refused(given, text):
     assert caught.value.code == "F763"
 
 
+def test_reshapes_copy_where_strides_cannot_express_them():
+    made = graph.Graph("reshaped")
+    x = made.input("x", "float64", (6, 4))
+    made.output(x.T.reshape(24) * 1.0)
+    made.output((x * 2.0)[::-1].reshape(-1))
+    f = made.compile()
+    for x in (np.arange(24.0).reshape(6, 4), np.arange(24.0).reshape(4, 6).T, np.arange(48.0).reshape(6, 8)[:, ::2]):
+        for one, other in zip(f(x), (x.T.reshape(24), (x * 2)[::-1].reshape(24)), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_outputs_that_share_memory_and_slices_outside_are_refused():
+    made = graph.Graph("two")
+    x = made.input("x", "float64", ("n",))
+    made.output(x * 2)
+    made.output(x + 1)
+    room = np.zeros(4)
+    for out in ((room[:3], room[1:]), (room, room)):
+        with pytest.raises(fusec.FusecError):
+            made.compile()(np.arange(3.0), out=out)
+    late = graph.parse("graph f(x: float32[n]) { %1 = slice(x) from [5] by [1] of [n] return r = %1 }").compile()
+    with pytest.raises(fusec.FusecError, match="a slice of 5 elements from 5"):
+        late(np.arange(5, dtype="f4"))
+    with pytest.raises(fusec.FusecError, match="iteration over"):
+        list(x)
+    assert len(list(graph.Graph("rows").input("x", "int8", (3, "n")))) == 3
+
+
 def test_sizes_that_no_input_decides_are_refused_by_name():
     made = graph.Graph("wrong")
     made.output(made.input("x", "float32", ("n",)).reshape(1, -1).broadcast_to(("k", "n")))
