@@ -200,6 +200,8 @@ def test_errors_are_those_of_numpy(call, args):
     {"pad_width": ((70, 0), (0, 1)), "mode": "edge"}, {"pad_width": {0: 1}, "mode": "wrap"}, {"pad_width": 0},
 ])  # fmt: skip
 def test_other_ways_to_pad_are_numpys(options):
+    if isinstance(options.get("pad_width"), dict) and np.lib.NumpyVersion(np.__version__) < "2.2.0":
+        pytest.skip("this NumPy does not take dictionaries")
     same(lambda x: np.pad(x, **{"pad_width": 1} | options), GRID)
 
 

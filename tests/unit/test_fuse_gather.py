@@ -94,10 +94,13 @@ def test_what_was_written_before_an_error_stays():
     lambda x, i: x[i, 9], lambda x, i: x[[True, False]],
 ])  # fmt: skip
 def test_errors_are_those_of_numpy(call):
-    with pytest.raises(Exception) as theirs:  # noqa: PT011
+    try:
         call(CUBE, LINE)
-    with pytest.raises(type(theirs.value)):
-        fusec.fuse(call)(CUBE, LINE)
+    except Exception as theirs:
+        with pytest.raises(type(theirs)):
+            fusec.fuse(call)(CUBE, LINE)
+    else:  # NumPy 2.1 takes any number for a mode
+        assert np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
 @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
