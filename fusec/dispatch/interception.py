@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol
+
+from fusec.base.contexts import holding
 
 
 class Interceptor(Protocol):
@@ -22,11 +23,6 @@ present = _present.get
 """The interceptor of calls in this context, None if they run; what has fast paths asks before it takes one."""
 
 
-@contextmanager
-def intercepted(by: Interceptor) -> Iterator[None]:
+def intercepted(by: Interceptor) -> AbstractContextManager[None]:
     """Answer the calls of kernels in this context in another way."""
-    token = _present.set(by)
-    try:
-        yield
-    finally:
-        _present.reset(token)
+    return holding(_present, by)

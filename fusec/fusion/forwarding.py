@@ -13,27 +13,11 @@ import numpy as np
 
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
+from fusec.fusion import trace_values as t
 from fusec.fusion import views
 from fusec.fusion.elsewhere import frames_of
 from fusec.fusion.groups import arrays_of
 from fusec.fusion.trace import MAX_DEPTH, MAX_LEAVES, Trace, widened
-from fusec.fusion.trace_values import (
-    ArrayValue,
-    Buffer,
-    Computation,
-    Define,
-    Leaf,
-    LibraryCall,
-    Statement,
-    Total,
-    Write,
-    depth_of,
-    geometry,
-    is_expensive,
-    leaves_of,
-    parts_of,
-    replaced,
-)
 from fusec.ir.expr import Apply, Expr, const, scalar_type
 from fusec.ir.graph import Neighbour, Position, Taken, Within
 from fusec.ir.walk import inner_first
@@ -42,7 +26,7 @@ MAX_PARTS = 128  # of one value, which is as much as others cost to go through
 MOST = 2  # how often a cheap value is computed for an element
 
 
-def forward(trace: Trace, needed: Collection[Buffer]) -> None:
+def forward(trace: Trace, needed: Collection[t.Buffer]) -> None:
     """Leave out buffers of cheap values that are read at most twice. needed: buffers that are returned."""
     if trace.held:
         _reuse(trace)
@@ -54,12 +38,12 @@ def _reuse(trace: Trace) -> None:
     """Have later statements read values that buffers hold, as far as they took them before they were held."""
     held: dict[Expr, Expr] = {}
     for statement in trace.statements:
-        if isinstance(statement, LibraryCall):
+        if isinstance(statement, t.LibraryCall):
             continue
         expr, buffer = statement.value.expr, statement.buffer
         if held:
             _change(statement, _with(held, expr))
-        if isinstance(statement, Define) and buffer in trace.held and isinstance(expr, Apply):
+        if isinstance(statement, t.Define) and buffer in trace.held and isinstance(expr, Apply):
             frames = [each.shape for each in frames_of(trace, expr)]
             if np.broadcast_shapes(*frames) == buffer.phantom.shape:
                 held[expr] = trace.leaf(buffer, (), buffer.phantom, 0).expr
@@ -74,51 +58,51 @@ def _with(held: Mapping[Expr, Expr], root: Expr) -> Expr:
     return held.get(root) or known[root]
 
 
-def _change(statement: Computation, expr: Expr) -> None:
+def _change(statement: t.Computation, expr: Expr) -> None:
     value = statement.value
     if expr is not value.expr:
-        statement.value = ArrayValue(replace(value.scalar, expr=expr), value.phantom)
+        statement.value = t.ArrayValue(replace(value.scalar, expr=expr), value.phantom)
 
 
 class _Forwarding:
     """Goes through the statements from the last on, so that the readers of a value are known when it comes up."""
 
-    def __init__(self, trace: Trace, needed: Collection[Buffer]) -> None:
+    def __init__(self, trace: Trace, needed: Collection[t.Buffer]) -> None:
         self.trace, self.needed = trace, set(needed)
         self.places = {statement: at for at, statement in enumerate(trace.statements)}
-        self.readers: dict[Buffer, dict[Statement, None]] = {}
+        self.readers: dict[t.Buffer, dict[t.Statement, None]] = {}
         self.writes: dict[int, list[int]] = {}  # of groups of memory, the places of statements
         for statement, at in self.places.items():
-            if isinstance(statement, Write):
+            if isinstance(statement, t.Write):
                 self.writes.setdefault(statement.buffer.group, []).append(at)
 
     def run(self) -> None:
         """Forward what can be."""
         for statement in reversed(self.trace.statements):
-            if isinstance(statement, LibraryCall):
+            if isinstance(statement, t.LibraryCall):
                 self._note(statement)
                 continue
             buffer = statement.buffer
             readers = [*self.readers.get(buffer, ())]
             if buffer.kind != "argument" and buffer not in self.needed and not readers:
                 continue
-            is_held = isinstance(statement, Define) and buffer in self.trace.held and bool(readers)
-            computing = [each for each in readers if not isinstance(each, LibraryCall)]
+            is_held = isinstance(statement, t.Define) and buffer in self.trace.held and bool(readers)
+            computing = [each for each in readers if not isinstance(each, t.LibraryCall)]
             is_forwarded = is_held and len(computing) == len(readers) and self._forward(statement, computing)
             if not is_forwarded or buffer in self.needed:
                 self._note(statement)
 
-    def _note(self, statement: Statement) -> None:
+    def _note(self, statement: t.Statement) -> None:
         for leaf in arrays_of(statement, self.trace.leaves):
             if leaf.buffer is not None:
                 self.readers.setdefault(leaf.buffer, {})[statement] = None
 
-    def _forward(self, define: Computation, readers: list[Computation]) -> bool:
+    def _forward(self, define: t.Computation, readers: list[t.Computation]) -> bool:
         """Have the readers of a buffer compute what they read; False if it is stored."""
         value, buffer = define.value, define.buffer
-        if is_expensive(value.expr) or buffer.group in self.writes or not self._is_current(define, readers):
+        if t.is_expensive(value.expr) or buffer.group in self.writes or not self._is_current(define, readers):
             return False
-        reads: dict[Expr, Leaf] = {}
+        reads: dict[Expr, t.Leaf] = {}
         for statement in readers:
             reads |= self._reads(statement, buffer)
         whole = [each for each in reads if self._is_at_hand(reads[each])]
@@ -138,43 +122,43 @@ class _Forwarding:
             known[widened(at, buffer.dtype)] = found
         return self._replace(readers, known)
 
-    def _replace(self, readers: list[Computation], known: dict[Expr, Expr]) -> bool:
+    def _replace(self, readers: list[t.Computation], known: dict[Expr, Expr]) -> bool:
         """Have statements compute values; False if these would become too large."""
-        more = sum(len(parts_of(value)) for value in set(known.values()))
-        if any(len(parts_of(each.value.expr)) + more > MAX_PARTS for each in readers):
+        more = sum(len(t.parts_of(value)) for value in set(known.values()))
+        if any(len(t.parts_of(each.value.expr)) + more > MAX_PARTS for each in readers):
             return False
-        found = [(each, replaced(each.value.expr, dict(known))) for each in readers]
-        if any(len(leaves_of(expr)) > MAX_LEAVES or depth_of(expr) > MAX_DEPTH for _, expr in found):
+        found = [(each, t.replaced(each.value.expr, dict(known))) for each in readers]
+        if any(len(t.leaves_of(expr)) > MAX_LEAVES or t.depth_of(expr) > MAX_DEPTH for _, expr in found):
             return False
         for statement, expr in found:
             _change(statement, expr)
             self._note(statement)
         return True
 
-    def _is_current(self, define: Computation, readers: list[Computation]) -> bool:
+    def _is_current(self, define: t.Computation, readers: list[t.Computation]) -> bool:
         """Whether nothing that a value is made of is written before it is read."""
         groups = {leaf.buffer.group for leaf in arrays_of(define, self.trace.leaves) if leaf.buffer is not None}
         last, first = max(self.places[each] for each in readers), self.places[define]
         return not any(first < at < last for group in groups for at in self.writes.get(group, ()))
 
-    def _reads(self, statement: Computation, buffer: Buffer) -> dict[Expr, Leaf]:
+    def _reads(self, statement: t.Computation, buffer: t.Buffer) -> dict[Expr, t.Leaf]:
         """What of a statement's value reads a buffer: inputs, and elements that are taken elsewhere."""
-        found: dict[Expr, Leaf] = {}
-        for part in parts_of(statement.value.expr):
+        found: dict[Expr, t.Leaf] = {}
+        for part in t.parts_of(statement.value.expr):
             name = part.array if isinstance(part, Taken) else part
             leaf = self.trace.leaves.get(name)  # type: ignore[call-overload]
             if leaf is not None and leaf.buffer is buffer and leaf.is_whole == isinstance(part, Taken):
                 found[part] = leaf
         return found
 
-    def _is_at_hand(self, leaf: Leaf) -> bool:
+    def _is_at_hand(self, leaf: t.Leaf) -> bool:
         assert leaf.buffer is not None, "what reads a buffer"
-        return not leaf.is_whole and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
+        return not leaf.is_whole and t.geometry(leaf.phantom) == t.geometry(leaf.buffer.phantom)
 
-    def _read(self, value: ArrayValue, at: Expr, leaf: Leaf) -> Expr | None:
+    def _read(self, value: t.ArrayValue, at: Expr, leaf: t.Leaf) -> Expr | None:
         """A value as it is read: seen through a view, or taken elsewhere."""
         trace = self.trace
-        if not any(trace.leaves[name].buffer is not None for name in leaves_of(value.expr)):
+        if not any(trace.leaves[name].buffer is not None for name in t.leaves_of(value.expr)):
             return None
         if not isinstance(at, Taken):
             return views.seen(trace, value, leaf.steps)
@@ -182,7 +166,7 @@ class _Forwarding:
             return None
         index, shape = at.index, at.shape
 
-        def take(each: Leaf) -> Expr:
+        def take(each: t.Leaf) -> Expr:
             whole = trace.whole(each, value.shape, leaf.steps)
             return Taken(whole.input, const(0, whole.input.type), index, whole.input.type, shape)
 
@@ -191,7 +175,7 @@ class _Forwarding:
         return views.taken_of(value, trace, take, at)
 
 
-def _count(at: Expr, leaf: Leaf) -> int:
+def _count(at: Expr, leaf: t.Leaf) -> int:
     """How many elements are read: of part of a larger array, those that it has."""
     is_all = isinstance(at, Taken) and not any(isinstance(each, Within) for each in at.index)
     return prod(at.shape) if is_all and isinstance(at, Taken) else leaf.phantom.size
@@ -199,27 +183,27 @@ def _count(at: Expr, leaf: Leaf) -> int:
 
 def _is_free(root: Expr) -> bool:
     """Whether a value is nothing but elements that are read."""
-    return not any(isinstance(part, Apply) and part.op != "convert" for part in parts_of(root))
+    return not any(isinstance(part, Apply) and part.op != "convert" for part in t.parts_of(root))
 
 
 def _store_moved(trace: Trace) -> None:
     """Have buffers hold what totals read elsewhere than at the position at hand: kernels that reduce walk in order."""
-    found: list[Statement] = []
+    found: list[t.Statement] = []
     for statement in trace.statements:
-        if isinstance(statement, Total) and _is_moved(statement.value.expr):
+        if isinstance(statement, t.Total) and _is_moved(statement.value.expr):
             value = statement.value
             inner = value.expr
             while isinstance(inner, Apply) and inner.op == "convert":
                 inner = inner.args[0]
             dtype = scalar_type(inner)
             buffer = trace.temporary(value.phantom, dtype)
-            found.append(Define(buffer, ArrayValue(Scalar(dtype, inner), value.phantom)))
+            found.append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), value.phantom)))
             known: dict[Expr, Expr] = {widened(inner, dtype): trace.leaf(buffer, (), buffer.phantom, 0).expr}
             trace.notes.append(f"an array of shape {value.shape} is stored: totals read elements in order")
-            _change(statement, replaced(value.expr, known))
+            _change(statement, t.replaced(value.expr, known))
         found.append(statement)
     trace.statements[:] = found
 
 
 def _is_moved(root: Expr) -> bool:
-    return any(isinstance(part, Taken | Position) for part in parts_of(root))
+    return any(isinstance(part, Taken | Position) for part in t.parts_of(root))

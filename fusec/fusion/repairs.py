@@ -7,20 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
+from fusec.fusion import trace_values as t
 from fusec.fusion.elsewhere import frames_of
 from fusec.fusion.groups import Group
 from fusec.fusion.trace import Trace, common_phantom, widened
-from fusec.fusion.trace_values import (
-    ArrayValue,
-    Define,
-    Leaf,
-    LibraryCall,
-    Statement,
-    Write,
-    is_expensive_op,
-    leaves_of,
-    replaced,
-)
 from fusec.ir.expr import Apply, Expr, scalar_type
 from fusec.ir.graph import Input
 from fusec.ir.walk import inner_first
@@ -28,7 +18,7 @@ from fusec.ir.walk import inner_first
 SEVERAL = -1  # kernels that need a value
 
 
-def copy_before(trace: Trace, first: Write, leaf: Leaf) -> Define:
+def copy_before(trace: Trace, first: t.Write, leaf: t.Leaf) -> t.Define:
     """Copy what a leaf reads before its memory is written; later statements read the copy."""
     assert leaf.buffer is not None, "numbers stay"
     at = trace.statements.index(first)
@@ -37,29 +27,29 @@ def copy_before(trace: Trace, first: Write, leaf: Leaf) -> Define:
     buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
     copy = trace.leaf(buffer, (), buffer.phantom)
     if leaf.is_whole:  # elements are taken from it
-        copied = trace.whole(trace.leaves[leaves_of(copy.expr)[0]], buffer.phantom.shape)
-        copy = ArrayValue(replace(copy.scalar, expr=copied.input), copy.phantom)
-    known: dict[Expr, Expr] = {leaf.input: leaves_of(copy.expr)[0]}
+        copied = trace.whole(trace.leaves[t.leaves_of(copy.expr)[0]], buffer.phantom.shape)
+        copy = t.ArrayValue(replace(copy.scalar, expr=copied.input), copy.phantom)
+    known: dict[Expr, Expr] = {leaf.input: t.leaves_of(copy.expr)[0]}
     for statement in trace.statements[at + 1 :]:
         _change(statement, known)
     if first.value.phantom.shape != leaf.phantom.shape:
         _change(first, known)
-    found = Define(buffer, value)
+    found = t.Define(buffer, value)
     trace.statements.insert(at, found)
     return found
 
 
-def _change(statement: Statement, known: dict[Expr, Expr]) -> bool:
+def _change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
     """Let a statement use other values in place of known ones, which grow; whether it did use some."""
-    if isinstance(statement, LibraryCall):
+    if isinstance(statement, t.LibraryCall):
         operands = [known.get(each, each) for each in statement.operands]
         is_changed = any(new is not old for new, old in zip(operands, statement.operands, strict=True))
         statement.operands = operands  # type: ignore[assignment]
         return is_changed
     value = statement.value
-    found = replaced(value.expr, known)
+    found = t.replaced(value.expr, known)
     if found is not value.expr:
-        statement.value = ArrayValue(replace(value.scalar, expr=found), value.phantom)
+        statement.value = t.ArrayValue(replace(value.scalar, expr=found), value.phantom)
     return found is not value.expr
 
 
@@ -117,26 +107,26 @@ def _costly(trace: Trace, parts: Iterable[Expr]) -> set[Expr]:
             continue
         if any(each in reading for each in children):
             reading.add(part)
-        if (isinstance(part, Apply) and is_expensive_op(part.op)) or any(each in expensive for each in children):
+        if (isinstance(part, Apply) and t.is_expensive_op(part.op)) or any(each in expensive for each in children):
             expensive.add(part)
             if isinstance(part, Apply) and part in reading:
                 found.add(part)
     return found
 
 
-def store(trace: Trace, parts: Sequence[Expr]) -> Collection[Statement]:
+def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
     """Have buffers hold parts of several values, inner ones first; the statements that have changed."""
     known: dict[Expr, Expr] = {}
-    first: dict[Statement, list[Define]] = {}
+    first: dict[t.Statement, list[t.Define]] = {}
     users = _users(trace, parts)
     for part in parts:
         dtype = scalar_type(part)
         shape = common_phantom(frames_of(trace, part), dtype)
-        inner = part.rebuild(tuple(replaced(child, known) for child in part.children))
+        inner = part.rebuild(tuple(t.replaced(child, known) for child in part.children))
         buffer = trace.temporary(shape, dtype)
         held = trace.leaf(buffer, (), buffer.phantom)
-        known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
-        first.setdefault(users[part], []).append(Define(buffer, ArrayValue(Scalar(dtype, inner), shape)))
+        known[part] = widened(t.leaves_of(held.expr)[0], compute_type(dtype))
+        first.setdefault(users[part], []).append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), shape)))
         trace.notes.append(
             f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
         )
@@ -145,13 +135,13 @@ def store(trace: Trace, parts: Sequence[Expr]) -> Collection[Statement]:
     return changed
 
 
-def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
+def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, t.Statement]:
     """The first statement that computes each of some values."""
-    found = dict[Expr, Statement]()
+    found = dict[Expr, t.Statement]()
     seen: set[Expr] = set()
     wanted = set(parts)
     for statement in trace.statements:
-        if not isinstance(statement, LibraryCall):
+        if not isinstance(statement, t.LibraryCall):
             for part in inner_first([statement.value.expr], seen):
                 seen.add(part)
                 if part in wanted:

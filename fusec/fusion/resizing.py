@@ -16,26 +16,11 @@ from typing import Any
 import numpy as np
 
 from fusec.base.records import dataclass, replace
+from fusec.fusion import trace_values as t
 from fusec.fusion.groups import Group, extents_of
 from fusec.fusion.plan import KernelStep, PlanBuilder
 from fusec.fusion.slots import Slots
 from fusec.fusion.trace import Trace
-from fusec.fusion.trace_values import (
-    Array,
-    ArrayValue,
-    Buffer,
-    Computation,
-    Define,
-    Indexed,
-    Leaf,
-    LibraryCall,
-    Total,
-    ViewOf,
-    Write,
-    leaves_of,
-    parts_of,
-    phantom,
-)
 from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
 
@@ -53,8 +38,8 @@ class PlanTemplate:
 
     trace: Trace
     steps: Sequence[KernelStep]
-    needed: Sequence[Buffer]
-    prior: Sequence[Buffer]
+    needed: Sequence[t.Buffer]
+    prior: Sequence[t.Buffer]
     placed: Sequence[KernelStep]
 
     def resized(self, outlines: Sequence[Any]) -> tuple[list[KernelStep], Slots]:
@@ -83,10 +68,10 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
     steps = [step for step in builder.unplaced if isinstance(step, KernelStep)]
     if trace.has_looked or trace.notes or len(steps) != len(builder.unplaced) or not steps:
         return None
-    if prior is None or any(isinstance(each, LibraryCall) for each in trace.statements):
+    if prior is None or any(isinstance(each, t.LibraryCall) for each in trace.statements):
         return None
-    exprs = {type(part) for each in trace.statements if not isinstance(each, LibraryCall)
-             for part in parts_of(each.value.expr)}  # fmt: skip
+    exprs = {type(part) for each in trace.statements if not isinstance(each, t.LibraryCall)
+             for part in t.parts_of(each.value.expr)}  # fmt: skip
     if not exprs <= ANYWHERE:
         return None
     if not all(map(_is_plain, trace.leaves.values())) or any(step.group.beside for step in steps):
@@ -104,10 +89,10 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
     return found if is_same else None
 
 
-def _is_plain(leaf: Leaf) -> bool:
+def _is_plain(leaf: t.Leaf) -> bool:
     """Whether a leaf is the same in calls of all extents."""
     return 0 not in leaf.phantom.shape and all(
-        isinstance(step, ViewOf) or (isinstance(step, Indexed) and step.is_regular) for step in leaf.steps
+        isinstance(step, t.ViewOf) or (isinstance(step, t.Indexed) and step.is_regular) for step in leaf.steps
     )
 
 
@@ -116,14 +101,14 @@ class _Resized:
 
     def __init__(self, trace: Trace, outlines: Sequence[Any]) -> None:
         self.trace, self.old, self.outlines = copy.copy(trace), trace, outlines
-        self.buffers: dict[Buffer, Buffer] = {}
-        self.leaves: dict[Leaf, Leaf] = {}
-        self.statements: dict[Computation, Computation] = {}
+        self.buffers: dict[t.Buffer, t.Buffer] = {}
+        self.leaves: dict[t.Leaf, t.Leaf] = {}
+        self.statements: dict[t.Computation, t.Computation] = {}
 
     def steps(self, steps: Sequence[KernelStep]) -> list[KernelStep]:
         """The kernels over these parts. Raises OtherShapesError."""
         for statement in self.old.statements:
-            assert not isinstance(statement, LibraryCall), "a template has none"
+            assert not isinstance(statement, t.LibraryCall), "a template has none"
             self.statements[statement] = self._statement(statement)
         return [
             KernelStep(
@@ -133,7 +118,7 @@ class _Resized:
             for step in steps
         ]  # fmt: skip
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def buffer(self, buffer: t.Buffer) -> t.Buffer:
         """An argument as it is in this call, a constant, or a temporary whose statement has come."""
         found = self.buffers.get(buffer)
         if found is None:
@@ -142,7 +127,7 @@ class _Resized:
             self.buffers[buffer] = found
         return found
 
-    def leaf(self, leaf: Leaf) -> Leaf:
+    def leaf(self, leaf: t.Leaf) -> t.Leaf:
         """What is read instead. Raises OtherShapesError if it has one element, or none, for other reasons."""
         found = self.leaves.get(leaf)
         if found is None:
@@ -157,7 +142,7 @@ class _Resized:
             self.leaves[leaf] = found
         return found
 
-    def _number(self, leaf: Leaf) -> Leaf:
+    def _number(self, leaf: t.Leaf) -> t.Leaf:
         counted = self.old.counts.get(leaf.input)
         if counted is None:
             return leaf
@@ -165,31 +150,31 @@ class _Resized:
         shape = self._shape(leaves)
         return replace(leaf, number=("known", prod(shape[axis] for axis in axes)))
 
-    def _shape(self, leaves: Sequence[Leaf]) -> Shape:
+    def _shape(self, leaves: Sequence[t.Leaf]) -> Shape:
         """That of a value over some leaves."""
         return np.broadcast_shapes(*(self.leaf(each).phantom.shape for each in leaves))
 
-    def _statement(self, statement: Computation) -> Computation:
-        shape = self._shape([self.old.leaves[each] for each in leaves_of(statement.value.expr)])
-        value = ArrayValue(statement.value.scalar, phantom(shape, statement.value.dtype.numpy))
-        if isinstance(statement, Write):
+    def _statement(self, statement: t.Computation) -> t.Computation:
+        shape = self._shape([self.old.leaves[each] for each in t.leaves_of(statement.value.expr)])
+        value = t.ArrayValue(statement.value.scalar, t.phantom(shape, statement.value.dtype.numpy))
+        if isinstance(statement, t.Write):
             buffer = self.buffer(statement.buffer)
             part = _view(buffer.phantom, statement.steps)
-            return Write(buffer, statement.steps, part, value, statement.version)
+            return t.Write(buffer, statement.steps, part, value, statement.version)
         kept = shape
-        if isinstance(statement, Total):
+        if isinstance(statement, t.Total):
             kept = tuple(1 if axis in statement.axes else extent for axis, extent in enumerate(shape))
-        buffer = replace(statement.buffer, phantom=phantom(kept, statement.buffer.dtype.numpy))
+        buffer = replace(statement.buffer, phantom=t.phantom(kept, statement.buffer.dtype.numpy))
         self.buffers[statement.buffer] = buffer
-        if isinstance(statement, Define):
-            return Define(buffer, value)
-        return Total(buffer, statement.op, value, statement.axes)
+        if isinstance(statement, t.Define):
+            return t.Define(buffer, value)
+        return t.Total(buffer, statement.op, value, statement.axes)
 
     def _group(self, group: Group) -> Group:
         """The same kernel. Raises OtherShapesError if its statements are no longer about the same elements."""
         statements = [self.statements[each] for each in group.statements]
         shape = extents_of(statements[0])
-        if group.kinds[group.statements[0]] == "totals" and not isinstance(statements[0], Total):
+        if group.kinds[group.statements[0]] == "totals" and not isinstance(statements[0], t.Total):
             raise OtherShapesError
         made = replace(
             group, shape=shape, statements=statements, defined={}, arrays=set(), depths={},
@@ -201,7 +186,7 @@ class _Resized:
         return made
 
 
-def _view(array: Array, steps: Sequence[Any]) -> Array:
+def _view(array: t.Array, steps: Sequence[Any]) -> t.Array:
     for step in steps:
         array = step(array)
     return array

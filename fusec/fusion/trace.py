@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from math import prod
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments import layouts
+from fusec.base.contexts import holding
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
 from fusec.base.records import dataclass
 from fusec.errors.arguments import ShapesDoNotBroadcast
@@ -49,14 +50,9 @@ RECORDING: ContextVar[Any] = ContextVar("fusec_recording", default=None)
 """The recording of the trace that this context runs, None outside of traces."""
 
 
-@contextmanager
-def recorded_by(recording: Any) -> Iterator[None]:
+def recorded_by(recording: Any) -> AbstractContextManager[None]:
     """Have a recording take down what Python code reads in the meantime; None: it is no part of the trace."""
-    token = RECORDING.set(recording)
-    try:
-        yield
-    finally:
-        RECORDING.reset(token)
+    return holding(RECORDING, recording)
 
 
 HERE, defined, here = lines.HERE, lines.defined, lines.here

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import BY_NAME, DType
@@ -48,6 +49,16 @@ def one(args: list[Expr]) -> Expr:
     if len(args) != 1:
         raise GraphSyntax(f"{counted(len(args), 'operand')} where one belongs", CURE).at()
     return args[0]
+
+
+def viewing(rule: Callable[[Expr, Any], Expr]) -> Callable[[GraphTextBuilder, Children], Expr]:
+    """The method of a grammar's rule for a view of one operand."""
+
+    def build(builder: GraphTextBuilder, children: Children) -> Expr:
+        args, form = children
+        return builder.checked(None, lambda: rule(one(args), form))
+
+    return build
 
 
 class GraphTextBuilder(SyntaxBuilder):
@@ -114,21 +125,8 @@ class GraphTextBuilder(SyntaxBuilder):
         dtype = None if target is None else self.dtype(target)
         return self.checked(op, lambda: rules.mapped(op.text, args, dtype))
 
-    def sliced(self, children: Children) -> Expr:
-        args, index = children
-        return self.checked(None, lambda: rules.sliced(one(args), index))
-
-    def transposed(self, children: Children) -> Expr:
-        args, axes = children
-        return self.checked(None, lambda: rules.transposed(one(args), axes))
-
-    def reshaped(self, children: Children) -> Expr:
-        args, extents = children
-        return self.checked(None, lambda: rules.reshaped(one(args), extents))
-
-    def broadcast(self, children: Children) -> Expr:
-        args, extents = children
-        return self.checked(None, lambda: rules.broadcast(one(args), extents))
+    sliced, transposed = viewing(rules.sliced), viewing(rules.transposed)
+    reshaped, broadcast = viewing(rules.reshaped), viewing(rules.broadcast)
 
     def folded(self, children: Children) -> Expr:
         op, args, axes = children
