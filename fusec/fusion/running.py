@@ -14,6 +14,7 @@ from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
+from fusec.codegen import ON_DEVICE
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
@@ -214,7 +215,7 @@ class TracedRun:
     def _see_device(self, given: Any) -> None:
         """Tell the trace where arrays are, of which this is one."""
         if self.trace.device == "cpu":
-            self.trace.device = given.device
+            self.trace.device = getattr(given, "device", ON_DEVICE)
 
     def _described(self, value: Any) -> Any:
         """An array on a device, which the function reads from outside."""
