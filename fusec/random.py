@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.library.elementary import cospi, log, sinpi
-from fusec.library.random_checks import checks_range, checks_words
+from fusec.kernels.elementary import cospi, log, sinpi
+from fusec.language.random_checks import checks_range, checks_words
 
 STEP32, STEP64 = np.float32(2.0**-24), np.float64(2.0**-53)
 WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2.0**-31)

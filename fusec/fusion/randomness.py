@@ -12,8 +12,8 @@ from fusec.fusion.constants import FUNCTIONS
 from fusec.fusion.routines import scalar_function
 from fusec.fusion.tables import CREATION
 from fusec.fusion.tracer import Tracer
-from fusec.library import elementary
-from fusec.library.random_checks import checks_range, checks_words
+from fusec.kernels import elementary
+from fusec.language.random_checks import checks_range, checks_words
 
 
 def _converting(kind: type[np.generic]) -> Any:
@@ -22,7 +22,7 @@ def _converting(kind: type[np.generic]) -> Any:
 
 
 def _either(name: str) -> Any:
-    """A function of fusec.library.elementary, for what is traced that of fused functions."""
+    """A function of fusec.kernels.elementary, for what is traced that of fused functions."""
     traced = np.log if name == "log" else scalar_function(name)
     plain = getattr(elementary, name)
     return lambda x: traced(x) if isinstance(x, Tracer) else plain(x)

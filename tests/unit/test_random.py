@@ -8,7 +8,7 @@ from scipy import stats
 import fusec
 from fusec import random
 from fusec.errors.targets import JitMissing
-from fusec.library import elementary
+from fusec.kernels import elementary
 
 # J. Salmon and others, Random123, kat_vectors: philox4x32 10 rounds; counter, key, answer
 KNOWN = [
