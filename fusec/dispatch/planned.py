@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
@@ -154,12 +155,16 @@ def block_size_of(given: object) -> int | None:
     return int(given)
 
 
-class ShowsElements:
-    """The verb `source` of element-wise kernels."""
+class Shows(ABC):
+    """A kernel that shows its texts."""
 
+    @abstractmethod
     def shown(self, asked: Showing) -> ShownKernels:
         """What source() shows."""
-        raise NotImplementedError
+
+
+class ShowsElements(Shows):
+    """The verb `source` of element-wise kernels."""
 
     @hide_internal_frames
     def source(
@@ -175,12 +180,8 @@ class ShowsElements:
         return self.shown(Showing(target, types, scalars)).text(target)
 
 
-class ShowsTotals:
+class ShowsTotals(Shows):
     """The verb `source` of reductions."""
-
-    def shown(self, asked: Showing) -> ShownKernels:
-        """What source() shows."""
-        raise NotImplementedError
 
     @hide_internal_frames
     def source(
