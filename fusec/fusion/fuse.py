@@ -111,7 +111,7 @@ class Fused(KernelCaller, Traced):
         try:
             if plan.quick is not None:
                 return plan.quick(*flat)
-            if plan.writes and plan.is_shared(flat):
+            if plan.writes and plan.may_not_fit(flat):
                 return self._general(args, options)
             return plan.run(flat)
         except OtherNumberError:

@@ -88,9 +88,11 @@ class FusedPlan:
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions
 
-    def is_shared(self, flat: Sequence[Any]) -> bool:
-        """Whether a written array may share memory with another, or did so when the plan was made."""
-        return self.pattern is not None or any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
+    def may_not_fit(self, flat: Sequence[Any]) -> bool:
+        """Whether a written array is read-only, or may share memory with another, or did when the plan was made."""
+        if self.pattern is not None or not all(flat[place].flags.writeable for place in self.writes):
+            return True
+        return any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
 
     def flat(self, found: CallArguments) -> list[Any] | None:
         """The arrays and numbers of a call; None if something that the trace read has changed."""
@@ -98,8 +100,12 @@ class FusedPlan:
         if picked is None:
             return None
         flat = [*found.flat, *picked]
-        if self.writes and pattern_of([*map(found.outline, flat)], self.writes) != self.pattern:
-            return None
+        if self.writes:
+            arrays = [*map(found.outline, flat)]
+            if not all(arrays[place].flags.writeable for place in self.writes):
+                return None  # the trace raises NumPy's error at the user's line
+            if pattern_of(arrays, self.writes) != self.pattern:
+                return None
         if self.numbers:
             try:
                 self._compute([*flat, *self.memory.own])

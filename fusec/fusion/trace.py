@@ -335,6 +335,9 @@ class Trace:
         if seen.size and any(not step and extent > 1 for step, extent in zip(seen.strides, seen.shape, strict=True)):
             cure = "write to x[...] before it is broadcast, or to a copy of the result"
             raise NotFusable("a write to elements that broadcasting repeats", cure).at(here())
+        if layouts.has_internal_overlap(layouts.View(0, seen.shape, seen.strides, value.dtype)):
+            cure = "write to an array whose elements share no memory, such as a copy"
+            raise NotFusable("a write to elements that share memory", cure).at(here())
         if memory.is_argument and not memory.is_written:
             memory.is_written = True
             self.written.append(memory)

@@ -133,3 +133,37 @@ def test_every_function_that_is_refused_has_a_hint_of_its_own() -> None:
     names = {name for name, each in vars(np).items() if isinstance(each, type(np.sum)) and name[0] != "_"}
     dates = {"busday_count", "busday_offset", "datetime_as_string", "is_busday"}
     assert names - dates - FUNCTIONS.keys() - INSTEAD.keys() == set()
+
+
+def test_a_read_only_array_of_a_known_kind_is_refused_before_anything_else_is_lost() -> None:
+    def add(x: Any, y: Any) -> Any:
+        x += 1
+        y += x
+        return y
+
+    fused = fusec.fuse(add)
+    for _ in range(4):
+        fused(X.copy(), X.copy())
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for call in (fused, lambda x, y: fused(x, y=y), add):  # NumPy's error, after what comes before it
+        first = X.copy()
+        with pytest.raises(ValueError, match="read-only") as raised:
+            call(first, frozen)
+        assert not isinstance(raised.value, fusec.FusecError)
+        np.testing.assert_array_equal(first, X + 1)
+    np.testing.assert_array_equal(fused(X.copy(), X.copy()), X + 2)
+
+
+def test_writes_to_elements_that_share_memory_are_refused_with_their_line() -> None:
+    given = np.lib.stride_tricks.as_strided(np.ones(8), (4, 2), (8, 8))
+
+    @fusec.fuse
+    def doubled(x: Any) -> None:
+        x *= 2
+
+    with pytest.raises(fusec.FusecTypeError, match="elements that share memory") as raised:
+        doubled(given)
+    assert raised.value.code == "F281"
+    assert raised.value.span is not None
+    assert "x *= 2" in raised.value.span.text
