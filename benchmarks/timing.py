@@ -19,9 +19,9 @@ def busy() -> float | None:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(call: Callable[[], object], seconds: float) -> dict[str, float | None]:
-    """Seconds per call over about `seconds`: minimum, median, number of calls, and the share of the machine's time
-    that other processes used (None if unknown).
+def measure(call: Callable[[], object], seconds: float, least: int = 3) -> dict[str, float | None]:
+    """Seconds per call over about `seconds`, and `least` measurements: minimum, median, number of calls, and the
+    share of the machine's time that other processes used (None if unknown).
     """
     clock = time.perf_counter
     call()
@@ -31,7 +31,7 @@ def measure(call: Callable[[], object], seconds: float) -> dict[str, float | Non
     batch = max(1, int(SHORT / max(once, 1e-8))) if once < SHORT else 1
     times: list[float] = []
     others, own, begin = busy(), sum(os.times()[:2]), clock()
-    while clock() - begin < seconds or len(times) < 3:
+    while clock() - begin < seconds or len(times) < least:
         start = clock()
         for _ in range(batch):
             call()

@@ -26,6 +26,21 @@ def pairwise_distances(a, b):
     return np.sqrt(((a[:, None] - b) ** 2).sum(-1))
 
 
+@program(lambda rng, n: (rng.normal(size=(n, 64)), rng.normal(size=(50, 64))), 1e-12)
+def squared_distances(points, centres):
+    return ((points[:, None] - centres) ** 2).sum(-1)
+
+
+@program(lambda rng, n: (rng.normal(size=(n, 30, 20)),), 1e-12)
+def deviation_over_axes(x):
+    return x.std(axis=(0, 2))
+
+
+@program(lambda rng, n: (rng.normal(size=n),), 1e-15)
+def cube(x):
+    return x**3
+
+
 @program(lambda rng, n: (rng.normal(size=(n, 5)),), 1e-12, 1e-14)
 def standardise(x):
     return (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
