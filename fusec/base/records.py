@@ -28,8 +28,9 @@ else:
 
     def replace(record, /, **changes):
         """A copy of a dataclass instance with other values of some fields."""
-        names = (name for name, each in type(record).__record_fields__.items() if each.init)
-        return type(record)(**{name: getattr(record, name) for name in names if name not in changes}, **changes)
+        kind = type(record)
+        names, values = kind.__record_values__
+        return kind(**dict(zip(names, values(record), strict=True)) | changes)
 
 
 __all__ = ["dataclass", "field", "replace", "values_of"]
@@ -81,6 +82,8 @@ def _make(cls: type[Any], frozen: bool, slots: bool, eq: bool) -> type[Any]:
     else:
         seal = _no_seal
     methods["__record_fields__"] = fields
+    names = [name for name, each in fields.items() if each.init]
+    methods["__record_values__"] = (names, values_of(names))
     methods["__dataclass_fields__"] = _LibraryFields()
     for name in ("__eq__", "__hash__", "__repr__"):
         if name in cls.__dict__ and not (name == "__hash__" and cls.__dict__[name] is None):

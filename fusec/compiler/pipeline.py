@@ -25,7 +25,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import target_of
 from fusec.compiler import disk_cache
 from fusec.compiler.lowering import lower_program
-from fusec.environment import debug
+from fusec.environment import debug, settings
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp
 from fusec.errors.base import FusecError
 from fusec.version import VERSION
@@ -204,14 +204,29 @@ def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[t
             taken = (*taken, name)
 
 
-@fork_safe
+Known = Recent[tuple[object, ...], Any]
+"""Executables of one kernel, by what tells them apart."""
+
+
 def compiled(
-    sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
+    sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel], known: Known
 ) -> Executable:
     """The machine code of a kernel for the CPU.
 
-    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor.
+    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor. known: what
+    was found for it, as long as no variable of the process changes.
     """
+    place = (*key, settings.version())
+    found = None if debug.is_wanted(1) or _watched.get() is not None else known.get(place)
+    if found is None:
+        found = known.keep(place, _compiled(sort, texts, key, generate))
+    return found  # type: ignore[no-any-return]
+
+
+@fork_safe
+def _compiled(
+    sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
+) -> Executable:
     from fusec.runtime.cpu import engine
 
     def load(kernel: Kernel, code: bytes) -> Executable:
@@ -260,6 +275,7 @@ def machine_code(
 def forget_executables() -> None:
     """Look in the disk cache, or compile, when machine code is next needed."""
     _loaded.clear()
+    settings.forget()
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Host:
         kind = kernel.kind
         generate = partial(kind.generate, kernel.definition, bound.request, launch, ON_HOST, 1)
         key = (bound.request.key, launch.code(False))
-        executable = pipeline.compiled(kind.name, kernel.definition.texts, key, generate)
+        executable = pipeline.compiled(kind.name, kernel.definition.texts, key, generate, kernel.executables)
         if kind.grain is None:
             executable = engine.with_rows(executable, launch.extents[-1], launch.positions)
         else:

@@ -12,8 +12,9 @@ from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.kernel_abi import Step as Stride
+from fusec.base.recent import Recent
 from fusec.base.records import dataclass
-from fusec.compiler.pipeline import Source
+from fusec.compiler.pipeline import Known, Source
 from fusec.kinds.launch import ONE_THREAD, Launch, Machine, Request
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ class KernelSpec:
         self.no_return, self.return_tuple = options.get("no_return", False), options.get("return_tuple", False)
         self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())
         self.once = options.get("once", frozenset())
+        self.executables: Known = Recent(MAX_PLANS)
         self.last: Bound | None = None  # what was called last, which source() shows without types
 
     @property

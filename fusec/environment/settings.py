@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fusec.base.records import dataclass
 from fusec.errors.base import FusecWarning
@@ -114,11 +115,36 @@ def refusal(name: str, expected: str) -> Exception:
 
 def check() -> None:
     """Check all variables. Raises SettingNotUnderstood; warns of names that resemble a variable's name."""
-    for each in SETTINGS:
-        value_of(each.name)
-    for name in os.environ:
-        if name.startswith(PREFIX) and name not in BY_NAME and name not in OF_TESTS:
-            _warn(name)
+    version()
+
+
+def version() -> int:
+    """A number that is another one once a variable of the process has changed; the same checks."""
+    now: dict[Any, Any] | None = getattr(os.environ, "_data", None)  # as the system has them: a copy takes far longer
+    before, changes = _seen.state
+    if now is None or now != before:
+        for each in SETTINGS:
+            value_of(each.name)
+        for name in os.environ:
+            if name.startswith(PREFIX) and name not in BY_NAME and name not in OF_TESTS:
+                _warn(name)
+        changes += 1
+        _seen.state = dict(now or {}), changes
+    return changes
+
+
+def forget() -> None:
+    """Take all variables for changed when they are next checked."""
+    _seen.state = {}, _seen.state[1]
+
+
+class _Seen:
+    """All variables as they were when they were last checked, and how often they have changed."""
+
+    state: tuple[dict[Any, Any], int] = {}, 0
+
+
+_seen = _Seen()
 
 
 @cache

@@ -28,6 +28,8 @@ from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Input, KernelGraph, TotalInput, asks_position
+from fusec.ir.loops import GROUP
+from fusec.ir.reductions import ROUNDS, chunk_of
 from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
@@ -160,6 +162,16 @@ class KernelStep:
             return leaf.phantom
         return np.broadcast_to(leaf.phantom, self.group.shape)
 
+    @property
+    def has_short_rows(self) -> bool:
+        """Whether rows are seen to be one chunk each without a plan: dense ones along the last axis, or very short."""
+        shape, axes = self.group.shape, self.group.axes or ()
+        last = axes == (len(shape) - 1,)
+        if len(axes) != 1 or shape[axes[0]] > chunk_of(GROUP, is_last=last):
+            return False
+        inputs = [leaf.phantom for leaf in self.leaves if leaf.phantom.shape == shape]
+        return shape[axes[0]] <= ROUNDS or (bool(inputs) and all(each.flags.c_contiguous for each in inputs))
+
     def is_plain(self, count: int) -> bool:
         """Whether the inputs are exactly the arguments of a call."""
         return self.inputs == tuple(range(count))
@@ -234,7 +246,7 @@ class PlanBuilder:
 
     def fits(self, step: KernelStep) -> bool:
         """Whether every row of a staged kernel is one chunk."""
-        if isinstance(step.kernel, MapKernel) or not step.group.is_staged:
+        if isinstance(step.kernel, MapKernel) or not step.group.is_staged or step.has_short_rows:
             return True
         try:
             step.phases()

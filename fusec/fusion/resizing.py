@@ -152,7 +152,8 @@ class _Resized:
 
     def _shape(self, leaves: Sequence[t.Leaf]) -> Shape:
         """That of a value over some leaves."""
-        return np.broadcast_shapes(*(self.leaf(each).phantom.shape for each in leaves))
+        shapes = {self.leaf(each).phantom.shape for each in leaves}
+        return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def _statement(self, statement: t.Computation) -> t.Computation:
         shape = self._shape([self.old.leaves[each] for each in t.leaves_of(statement.value.expr)])

@@ -165,6 +165,18 @@ def test_a_known_function_is_not_traced_again_for_other_extents(function, monkey
     assert compiled_by(fused, monkeypatch, [(6, 6)]) == 1  # equal extents are another kind
 
 
+def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
+    from fusec.dispatch.host import Host
+
+    fused = fusec.fuse(staged)
+    fused(np.ones((4, 5)), np.ones((4, 5)))
+    planned, plan = [], Host.plan
+    monkeypatch.setattr(Host, "plan", lambda *args: (planned.append(1), plan(*args))[1])
+    for count, shape in enumerate([(61, 17), (3, 2000), (70, 19)], 1):
+        fused(np.ones(shape), np.ones(shape))
+        assert len(planned) == count
+
+
 @pytest.mark.parametrize("function", [first_five, last_two, by_size, flattened, branching, ends])
 def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
     assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3

@@ -73,3 +73,13 @@ def test_the_page_shows_the_table_and_nothing_else_reads_the_environment():
     for folder in ("fusec", "runtime"):
         for path in (ROOT / folder).rglob("*.py"):
             assert not re.search(r"environ\S*\"FUSEC_", path.read_text()), path
+
+
+def test_the_version_of_the_environment_changes_with_every_variable(monkeypatch):
+    first = settings.version()
+    assert settings.version() == first
+    monkeypatch.setenv("UNKNOWN_TO_FUSEC", "1")
+    second = settings.version()
+    assert second != first
+    monkeypatch.delenv("UNKNOWN_TO_FUSEC")
+    assert settings.version() not in (first, second)
