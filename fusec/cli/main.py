@@ -19,7 +19,7 @@ from fusec.codegen import DEFAULT_TARGET, TARGETS
 from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
 from fusec.errors.examples import EXAMPLES
-from fusec.errors.python import ArgumentMissing
+from fusec.errors.python import SHOWS_ARGUMENTS, ArgumentMissing
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -75,7 +75,10 @@ def report(error: FusecError, coloured: bool) -> str:
     if isinstance(value, TypesIncomplete):
         hint = f"--types {value.first}=float32"
     if isinstance(value, ArgumentMissing):
-        hint = f"--types {value.param}=float32, or an annotation; --scalars {value.param} passes it by value"
+        param = value.param
+        hint = f"--types {param}=float32, or an annotation; --scalars {param} passes it by value"
+        if SHOWS_ARGUMENTS in value.cure:
+            hint = f"--types {param}=float32 for an array, --scalars {param} for a number; {SHOWS_ARGUMENTS}"
     if span is None:
         lines = [f"fusec: {head}", *([f"  {label}"] if label else [])]
     else:

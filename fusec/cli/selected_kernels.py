@@ -58,7 +58,13 @@ class Choice:
         from fusec.dispatch.shown import Showing
 
         asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis, shapes=self.shapes)
-        found: ShownKernels = self.kernel.shown(asked)
+        try:
+            found: ShownKernels = self.kernel.shown(asked)
+        except FusecError:
+            raise
+        except Exception as problem:  # whatever a fused function raises for such arguments
+            what = f"{self.kernel.name}() raised {type(problem).__name__}: {problem}"
+            raise UsageError(f"{what}; --types and --shape describe its arguments") from problem
         return found.in_mode(self.fp)
 
 
@@ -248,6 +254,10 @@ def _imported(name: str) -> Any:
             cure = did_you_mean(part, names)
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
+    if isinstance(found, partial) and is_kernel(found.func):
+        raise UsageError(
+            f"{name} is a method of an object; in Python, CLASS.METHOD.source(target, object, *args) shows it"
+        )
     if not is_kernel(found):
         raise UsageError(f"{name} is {instance_of(found)}, not a kernel")
     return found

@@ -140,6 +140,9 @@ class BadLoop(Described, code="F186"):
     """A loop over something other than a range."""
 
 
+SHOWS_ARGUMENTS = "in Python, source(target, *args)"  # where a dtype does not describe an argument
+
+
 class ArgumentMissing(OfParameter, code="F187", exception=FusecTypeError):
     """A call without an argument that has no default."""
 
@@ -165,7 +168,8 @@ class UnexpectedArgument(Named, code="F188", exception=FusecTypeError):
     @classmethod
     def unknown(cls, name: str, given: str, params: Sequence[str], also: str = "", why: str = "") -> UnexpectedArgument:
         """One whose name is no parameter's; also: what else calls take; why: the reason, if it is a particular one."""
-        near, taken = did_you_mean(given, params), f"its parameters are: {', '.join(params)}{also}"
+        near = did_you_mean(given, params)
+        taken = f"its parameters are: {', '.join(params)}{also}" if params or also else "it names no parameters"
         return cls(name, f"the argument '{given}'", why or f"{near} {taken}".lstrip())
 
     @classmethod

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from inspect import CO_VARKEYWORDS
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, overload
@@ -253,6 +253,11 @@ class Fused(KernelCaller, Traced):
         """The parameters of the function."""
         return None if takes_any(self._function) else self.params
 
+    def required(self) -> Sequence[str]:
+        """The parameters without defaults."""
+        known = inspect.signature(self._function).parameters
+        return [name for name in self.params if name in known and known[name].default is inspect.Parameter.empty]
+
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call whose kernels have no fast paths; one that does not run assigns nothing outside of the function."""
         interceptor = present()
@@ -317,7 +322,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
 def takes_any(function: Callable[..., Any]) -> bool:
     """Whether a function takes keywords that it does not name."""
     code = getattr(function, "__code__", None)
-    return not isinstance(code, CodeType) or bool(code.co_flags & CO_VARKEYWORDS)
+    return not isinstance(code, CodeType) or bool(code.co_flags & inspect.CO_VARKEYWORDS)
 
 
 def _unpickled(name: str, parts: pickling.FunctionParts) -> Fused:

@@ -17,7 +17,7 @@ from fusec.dispatch.interception import intercepted
 from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.arguments import NoKernel, unknown_keyword
-from fusec.errors.python import ArgumentMissing, UnexpectedArgument
+from fusec.errors.python import SHOWS_ARGUMENTS, ArgumentMissing, UnexpectedArgument
 
 if TYPE_CHECKING:
     from fusec.arguments.layouts import Shape
@@ -127,12 +127,16 @@ class KernelCaller(Public):
         if asked.axis is not None:
             options = {**options, "axis": asked.axis}
         samples = self.samples(asked)
+        for name in self.required():
+            if name not in samples and name not in options:
+                cure = f"pass types={{'{name}': 'float32'}}; {SHOWS_ARGUMENTS} takes the arguments of a call"
+                raise ArgumentMissing(self.name, name, cure).at()
         first = tuple(samples.pop(name) for name in takewhile(samples.__contains__, self.params))
         with axes_within(asked):
             return self.listed(first, {**samples, **options})
 
     def samples(self, asked: Showing) -> dict[str, Any]:
-        """Arguments of certain types, whose content does not matter. Raises ArgumentMissing and UnexpectedArgument."""
+        """Arguments of certain types, whose content does not matter. Raises UnexpectedArgument."""
         from fusec.dispatch.axes import SHOWN
         from fusec.kernels.function_signature import dtype_named
 
@@ -147,9 +151,11 @@ class KernelCaller(Public):
             elif dtype is not None:
                 shape = asked.shapes.get(name, asked.shape)
                 found[name] = np.empty(SHOWN if shape is None else shape, dtype)
-        if not found and self.params:
-            raise ArgumentMissing(self.name, self.params[0], f"pass types={{'{self.params[0]}': 'float32'}}").at()
         return found
+
+    def required(self) -> Sequence[str]:
+        """The parameters that calls must give."""
+        return self.params[:1]
 
     def described(self) -> tuple[str, str]:
         """The signature of the function, and what it does."""

@@ -428,3 +428,46 @@ def test_shapes_are_those_of_all_arguments_or_of_one(
     for wrong in ("3y4", "x=", "z=3"):
         assert main.main([*asked, wrong]) in (1, 2)
     assert "--shape takes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "told"),
+    [
+        ("added --types x=float32", 1, "added() is missing the argument 'y' [F187]\nhint: --types y=float32 for an "),
+        ("added --types x=float32,y=int8,z=int8", 1, "added() does not take the argument 'z' [F188]\nhint: its param"),
+        ("item --types x=float32", 1, "item() is missing the argument 'table' [F187]"),
+        ("several --types xs=float32", 1, "several() does not take the argument 'xs' [F188]\nhint: it names no param"),
+        ("several", 2, "several() raised IndexError: tuple index out of range; --types and --shape describe"),
+        ("Model.step --types x=float32", 1, "step() is missing the argument 'self' [F187]"),
+        ("Model().step --types x=float32", 2, "mistaken_for_cli has no 'Model().step'"),
+        ("model.step --types x=float32", 2, "model.step is a method of an object; in Python, CLASS.METHOD.source(tar"),
+    ],
+)
+def test_a_fused_function_whose_arguments_the_options_do_not_describe(
+    asked: str,
+    code: int,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """import fusec
+@fusec.fuse
+def added(x, y, n=3):
+    return x + y * n
+@fusec.fuse
+def item(table, x):
+    return table["a"] + x
+@fusec.fuse
+def several(*xs):
+    return xs[0] + xs[1]
+class Model:
+    @fusec.fuse
+    def step(self, x):
+        return x + 1
+model = Model()
+"""
+    (tmp_path / "mistaken_for_cli.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["compile", *f"mistaken_for_cli:{asked}".split()]) == code
+    assert told in capsys.readouterr().err
