@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from fusec.base.diagnostics import instance_of
 from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
@@ -20,6 +21,7 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.arguments import OutputTooLarge
 from fusec.errors.fusing import NotTraceable, TooLittleMemory
+from fusec.errors.python import NotAFunction
 from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
@@ -360,6 +362,9 @@ def fuse(
         raise NotTraceable(f"fusec.fuse takes no keyword {keyword!r}", cure).at()
 
     def decorate(decorated: Callable[..., Any]) -> Fused:
+        if not callable(decorated):
+            cure = "write @fusec.fuse directly above a def, or pass a function of arrays"
+            raise NotAFunction(f"{instance_of(decorated)} cannot be called, so it cannot be fused", cure).at()
         return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
 
     return decorate if function is None else decorate(function)

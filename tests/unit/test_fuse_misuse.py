@@ -167,3 +167,11 @@ def test_writes_to_elements_that_share_memory_are_refused_with_their_line() -> N
     assert raised.value.code == "F281"
     assert raised.value.span is not None
     assert "x *= 2" in raised.value.span.text
+
+
+@pytest.mark.parametrize("given", [3, "x + 1", X, [math.sqrt], property(abs), classmethod(abs)])
+def test_what_cannot_be_called_is_refused_where_it_is_fused(given: Any) -> None:
+    for make in (fusec.fuse, fusec.fuse(name="made")):
+        with pytest.raises(fusec.FusecTypeError, match="cannot be called, so it cannot be fused") as raised:
+            make(given)
+        assert (raised.value.code, raised.value.hint[:17]) == ("F174", "write @fusec.fuse")
