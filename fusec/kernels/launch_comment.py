@@ -28,11 +28,12 @@ class MemoryUse:
     writers: list[int] = field(default_factory=list)  # launches in order; none for memory that is only read
     readers: list[int] = field(default_factory=list)
     is_returned: bool = False
+    same_as: str = ""  # an argument before it whose memory it is
 
     @property
     def words(self) -> str:
         """The dtype and the shape."""
-        return f"{self.view.dtype} {self.view.shape}"
+        return f"{self.view.dtype} {self.view.shape}{self.same_as and f', memory of {self.same_as}'}"
 
     def holds(self, view: View) -> bool:
         """Whether a view is a part of this memory."""
@@ -65,7 +66,7 @@ class MemoryUses:
         self._at: dict[object, MemoryUse] = {}
         for name, each in _arrays_in(arguments, moved=notes.moved):
             if isinstance(each, np.ndarray):
-                self.found.append(MemoryUse(_view(each), name))
+                self._add_argument(_view(each), name)
         self.given = len(self.found)
         for at, entry in enumerate(listed, 1):
             read, written = _uses(entry)
@@ -82,9 +83,14 @@ class MemoryUses:
             counts[sort] = counts.get(sort, 0) + 1
             place.name = f"{sort}{counts[sort]}"
 
+    def _add_argument(self, view: View, name: str) -> None:
+        first = next((each for each in self.found if bounds(each.view) == bounds(view)), None)
+        self.found.append(MemoryUse(view, name, same_as="" if first is None else first.name))
+
     def _last(self, view: View) -> MemoryUse:
         """The newest memory that holds a view; what is not known is no part of a call."""
-        return next((each for each in reversed(self.found) if each.holds(view)), MemoryUse(view))
+        known = (each for each in reversed(self.found) if not each.same_as and each.holds(view))
+        return next(known, MemoryUse(view))
 
     def of(self, view: View, at: int) -> MemoryUse:
         """The memory of a view in a launch, which is new if nothing is known of it."""

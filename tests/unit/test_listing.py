@@ -49,6 +49,21 @@ def test_layouts_are_those_of_the_arguments() -> None:
     assert "a0 = x + 8 bytes" in fusec.fuse(lambda x: x[1:] * 2).source("cuda", np.ones(5))
 
 
+def test_an_array_that_is_given_twice_has_the_name_of_its_first_parameter() -> None:
+    @fusec.fuse
+    def first(x: Any, y: Any) -> Any:
+        x[:] = y[::-1] + x
+        return y
+
+    given = np.arange(5.0)
+    for args in ((given, given), (given, given[::-1])):
+        lines = lines_of(first.source("cuda", *args))
+        assert lines[1].startswith("  x: float64 (5,), written by launch ")
+        assert lines[2] == "  y: float64 (5,), memory of x"
+        assert not any("= y" in line for line in lines[3:])
+    assert "memory of" not in first.source("cuda", given, given.copy())
+
+
 def test_kernels_that_are_equal_are_there_once() -> None:
     @fusec.fuse
     def twice(x: Any, y: Any) -> Any:
