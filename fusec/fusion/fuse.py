@@ -27,6 +27,7 @@ from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
+from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
@@ -77,7 +78,7 @@ class Fused(KernelCaller, Traced):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function on arrays, numbers, and anything else that it takes."""
         if options:
-            return self._general(args, options)
+            return self._nested(args, options)
         key: tuple[Any, ...] = ()
         objects: Sequence[Any] = ()
         for arg in args:
@@ -90,18 +91,36 @@ class Fused(KernelCaller, Traced):
                 key += (kind,)
                 objects = (*objects, arg)
             else:
-                return self._general(args, options)
+                return self._nested(args, options)
         plans = self._plans.get(key)
         if plans is None:
             return self._general(args, options)
-        plan = plans[0]
+        flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
+        return self._repeated(plans[0], (flat, objects), args, options)
+
+    def _nested(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        """A call with containers, constants or keywords."""
+        found = QuickArguments(self._objects)
+        plans = None
+        if RECORDING.get() is None and self._plans and found.take(args, options):
+            plans = self._plans.get(found.whole(self._values))
+        if plans is None:
+            return self._general(args, options)
+        return self._repeated(plans[0], (found.flat, found.objects), args, options)
+
+    def _repeated(
+        self, plan: FusedPlan, found: tuple[Sequence[Any], Sequence[Any]], args: tuple[Any, ...],
+        options: Mapping[str, Any],
+    ) -> Any:  # fmt: skip
+        """A call with the plan of its kind, unless what is read from outside has changed. found: arrays and numbers,
+        and objects.
+        """
+        flat, objects = found
         plan.used = self._time
-        flat: Sequence[Any] = args
         if objects or plan.names is None:  # more is read than names of modules
             picked = plan.guards.read(objects)
             if picked is None:
                 return self._general(args, options)
-            flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
             flat = (*flat, *picked)
         else:
             for place, name, value in plan.names:

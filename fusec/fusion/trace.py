@@ -89,6 +89,7 @@ class Trace:
     def __init__(self, name: str, flat: Sequence[Any] = ()) -> None:
         self.name, self.flat = name, flat
         self.numbers: dict[int, Computed] = {}  # by place
+        self._computed: dict[object, int] = {}  # their places, by how they are computed
         self.statements: list[Statement] = []
         self.leaves: dict[Input, Leaf] = {}
         self._unstored: Unstored[Storage] = Unstored(self._groups_read)
@@ -174,12 +175,16 @@ class Trace:
     def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
         """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
         operands = tuple(map(self._source_of, values))
+        key = (function, *((which, type(found), repr(found)) for which, found in operands))
+        known = self._computed.get(key)
+        if known is not None:
+            return self.number(("computed", known), PYTHON_TYPES[type(self.numbers[known].value)])
         arguments = tuple(dict.fromkeys(itertools.chain(*map(self.arguments_of, operands))))
         try:
             found = function(*map(self._number_at, operands))
         except Exception:  # which the function may catch
             raise NeedsNumberError(arguments[0]) from None
-        place = next(self._temporaries)
+        place = self._computed[key] = next(self._temporaries)
         self.numbers[place] = Computed(function, operands, found, arguments)
         return self.number(("computed", place), PYTHON_TYPES[type(found)])
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-MOST_ARGUMENTS = 32
-MOST_SLOTS = 63
-NO_SLOT = 63  # a place to write what the kernel does not ask for
+MOST_ARGUMENTS = 96
+MOST_SLOTS = 255
+SLOTS = MOST_SLOTS + 1
+NO_SLOT = MOST_SLOTS  # a place to write what the kernel does not ask for
 
 
 class Header(IntEnum):

@@ -16,7 +16,7 @@ from fusec.runtime.cpu.fastcall_pieces import PIECES
 ENTRY = """\
 define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
 entry:
-  %slots = alloca [64 x i64], align 16
+  %slots = alloca [{SLOTS} x i64], align 16
   %starts = alloca [{MOST_ARGUMENTS} x i64], align 16
   %ends = alloca [{MOST_ARGUMENTS} x i64], align 16
   %results = alloca [{MOST_ARGUMENTS} x ptr], align 16
