@@ -11,7 +11,7 @@ import fusec
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.quick_arguments import QuickArguments
 
-Pair = namedtuple("Pair", ["first", "second"])  # noqa: PYI024 - its fields are of any type
+Pair = namedtuple("Pair", ["first", "second"])
 
 
 class Settings:
