@@ -77,10 +77,10 @@ class Fused(KernelCaller, Traced):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function on arrays, numbers, and anything else that it takes."""
-        if options:
-            return self._nested(args, options)
         key: tuple[Any, ...] = ()
+        flat: Sequence[Any] = args
         objects: Sequence[Any] = ()
+        is_plain = not options
         for arg in args:
             kind = type(arg)
             if kind is np.ndarray:
@@ -91,31 +91,16 @@ class Fused(KernelCaller, Traced):
                 key += (kind,)
                 objects = (*objects, arg)
             else:
-                return self._nested(args, options)
+                is_plain = False
+                break
+        if not is_plain:
+            key, flat, objects = self._nested(args, options)
+        elif objects:
+            flat = [arg for arg in args if type(arg) not in self._objects]
         plans = self._plans.get(key)
         if plans is None:
             return self._general(args, options)
-        flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
-        return self._repeated(plans[0], (flat, objects), args, options)
-
-    def _nested(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        """A call with containers, constants or keywords."""
-        found = QuickArguments(self._objects)
-        plans = None
-        if RECORDING.get() is None and self._plans and found.take(args, options):
-            plans = self._plans.get(found.whole(self._values))
-        if plans is None:
-            return self._general(args, options)
-        return self._repeated(plans[0], (found.flat, found.objects), args, options)
-
-    def _repeated(
-        self, plan: FusedPlan, found: tuple[Sequence[Any], Sequence[Any]], args: tuple[Any, ...],
-        options: Mapping[str, Any],
-    ) -> Any:  # fmt: skip
-        """A call with the plan of its kind, unless what is read from outside has changed. found: arrays and numbers,
-        and objects.
-        """
-        flat, objects = found
+        plan = plans[0]
         plan.used = self._time
         if objects or plan.names is None:  # more is read than names of modules
             picked = plan.guards.read(objects)
@@ -141,6 +126,15 @@ class Fused(KernelCaller, Traced):
             raise self._told(plan.named(error)) from error.__cause__
         except MemoryError as problem:
             raise self._told(problem) from problem.__cause__
+
+    def _nested(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, Sequence[Any], Sequence[Any]]:
+        """The key, arrays and numbers, and objects of a call with containers, constants or keywords; None as the key of
+        one that is not plain.
+        """
+        found = QuickArguments(self._objects)
+        if RECORDING.get() is not None or not self._plans or not found.take(args, options):
+            return None, (), ()
+        return found.whole(self._values), found.flat, found.objects
 
     @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
