@@ -26,12 +26,17 @@ def define(op: str, types: tuple[DType, ...]) -> Function:
     return write(f"fusec_{op}_{types[0]}{others}", types, formula)
 
 
-def _formula(op: str, first: DType) -> Formula:
-    """The one that the op's row names; its module is imported when it is first needed."""
+def cube(dtype: DType) -> Function:
+    """The function that computes x**3 of floats: a tenth of the work of `pow`, and nearer to the exact value."""
+    return write(f"fusec_cube_{dtype}", (dtype,), _formula("pow", dtype, "cube"))
+
+
+def _formula(op: str, first: DType, instead: str = "") -> Formula:
+    """The one that the op's row names, or another one beside it; its module is imported when it is first needed."""
     row = TABLE[op]
     integer = row.integer_math if first.is_integer else ""
     module, _, name = (row.complex_math if first in COMPLEX else integer or row.math).partition(".")
-    found: Formula = getattr(import_module(f"fusec.math.{module}"), name)
+    found: Formula = getattr(import_module(f"fusec.math.{module}"), instead or name)
     return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+import fusec
 from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT32, DType
 from fusec.base.ops import TABLE
 from fusec.ir.arithmetic import evaluate
@@ -282,3 +285,20 @@ def test_logarithms_are_exact_at_powers(dtype: DType) -> None:
     assert_identical(run("exp2", exponents[finite]), powers[finite])
     tens = np.arange(0, 11 if dtype.bits == 32 else 23).astype(dtype.numpy)
     assert_identical(run("log10", np.array([float(10 ** int(n)) for n in tens], dtype.numpy)), tens)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cubes_need_no_power_and_are_within_their_bound(dtype):
+    kernel = fusec.elementwise(lambda x: x**3)
+    random = np.random.default_rng(0)
+    reach = -np.finfo(dtype).minexp // 4
+    x = np.ldexp(random.uniform(1, 2, 4000), random.integers(-reach, reach, 4000)) * random.choice([-1, 1], 4000)
+    x = x.astype(dtype)
+    exact, found = [Fraction(float(each)) ** 3 for each in x], kernel(x)
+    apart = [abs(Fraction(float(our)) - their) for our, their in zip(found, exact, strict=True)]
+    assert max(each / Fraction(float(unit)) for each, unit in zip(apart, np.spacing(abs(found)), strict=True)) < 0.501
+    ends = np.array([0.0, -0.0, INF, -INF, NAN, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
+    expected = np.array([0.0, -0.0, INF, -INF, NAN, INF, 0.0], dtype)
+    np.testing.assert_array_equal(kernel(ends), expected)
+    np.testing.assert_array_equal(np.signbit(kernel(ends))[:4], np.signbit(expected)[:4])
+    assert "cube" in kernel.source("ir", {"x": dtype})
