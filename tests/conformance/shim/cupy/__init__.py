@@ -29,7 +29,7 @@ class ReductionKernel(fusec.ReductionKernel):
 
     @property
     def _cached_codes(self):
-        return {str(sorted(plan.bound.types.items())): plan for plan in self._plans.values()}
+        return self.cached_codes
 
 
 def get_default_memory_pool():
