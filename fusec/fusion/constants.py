@@ -111,7 +111,7 @@ def is_fixed(value: object) -> bool:
         return True
     if isinstance(value, (types.FunctionType, KEPT)):
         return is_of_library(value)
-    return type(value).__module__.partition(".")[0] in INERT
+    return type(value).__module__.partition(".")[0] in INERT and not isinstance(value, functools.partial)
 
 
 def is_of_library(value: object) -> bool:

@@ -24,6 +24,7 @@ from fusec.errors.fusing import NotTraceable, TooLittleMemory
 from fusec.errors.python import NotAFunction
 from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
+from fusec.fusion.bound import BoundFused
 from fusec.fusion.constants import Traced
 from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
@@ -312,7 +313,7 @@ class Fused(KernelCaller, Traced):
             self._templates.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else BoundFused(self, instance)
 
     def __repr__(self) -> str:
         return f"<fusec.fuse {self.name}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.notes import Notes
     from fusec.kernels.listing import Listing
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class KernelCaller(Public):
@@ -103,17 +107,26 @@ class KernelCaller(Public):
         parameter or of all; a million elements in a row if not given. scalars: parameters to pass by value. options: of
         the call, such as axis=. Raises FusecTypeError if types are missing.
         """
+        return self.sourced(target, args, {"types": types, "shape": shape, "scalars": scalars}, options)
+
+    def sourced(
+        self, target: str, args: tuple[Any, ...], asked: Mapping[str, Any], options: Mapping[str, Any],
+        first: Mapping[str, Any] = NOTHING,
+    ) -> str:  # fmt: skip
+        """The same. asked: the keywords of `source` itself. first: arguments before the others, by parameter."""
         target_of(target)
         known = self.call_keywords()
         for name in options:
             if known is not None and name not in known:
-                raise unknown_keyword("source", name, ("target", "types", "shape", "scalars", *known)).at()
+                raise unknown_keyword("source", name, ("target", *asked, *known)).at()
+        types, shape = asked["types"], asked["shape"]
         if len(args) == 1 and types is None and (args[0] is None or is_types(args[0])):
             (types,), args = args, ()
         if args:
-            return self.listed(args, options).text(target)
+            return self.listed((*first.values(), *args), options).text(target)
         every, some = (None, shape) if isinstance(shape, Mapping) else (shape, dict[str, Any]())
-        return self.shown(Showing(target, types, scalars, every, shapes=some), options).text(target)
+        wanted = Showing(target, types, asked["scalars"], every, shapes=some)
+        return self.shown(wanted, {**first, **options}).text(target)
 
     @abstractmethod
     def call_keywords(self) -> Sequence[str] | None:

@@ -6,7 +6,7 @@ arrays stand for the first parameter, or the first two, whatever dtype they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class FusedFunction(Protocol[P, Result]):
     @overload
     def __get__(
         self: FusedFunction[Concatenate[Any, Rest], Result], instance: object, owner: type | None = None
-    ) -> Callable[Rest, Result]: ...
+    ) -> FusedFunction[Rest, Result]: ...
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Report the kernels of a call: their number, their work, and why they are separate; nothing is run."""
