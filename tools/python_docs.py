@@ -35,7 +35,8 @@ gelu(np.linspace(-2, 2, 5, dtype="float32"))
 A decorated function describes *one* element. It takes scalars and returns a scalar or a tuple.
 fusec parses its source by the grammar below and compiles it for the dtypes of each call; the
 function is never run. Calls take arrays that broadcast, of [any library](arguments.md), lists, and
-numbers, by position or by name. `out=` takes the array for the result, or a tuple of arrays. A
+numbers, by position or by name. `out=` takes the array for the result, or a tuple of arrays. As in
+CuPy's kernels, these arrays may also follow the inputs by position: `gelu(x, y)` writes `y`. A
 tuple may come from another function, as in `return divmod(x, y)`. If no argument is an array, the
 result is a NumPy scalar.
 
@@ -66,10 +67,10 @@ has `source(target)` and `explain(*args)`, and pickles by its source.
   they are converted.
 - Integers wrap. Division of an integer by zero gives 0. A float that is too large for an integer
   saturates, and nan gives 0. Complex numbers cannot be compared by order, although NumPy does so.
-- `for i in range(start, stop, step)` counts in int64. A uint64 from 2**63 on cannot be a bound,
-  because it wraps. With steps other than 1 and -1 the counter passes `stop` by less than a step,
-  which must not take it beyond int64. If the numbers are known when a kernel is compiled, this is
-  an error; otherwise the loop continues from the other end.
+- `for i in range(start, stop, step)` counts in int64. A uint64 of 2**63 or more wraps, so it is no
+  useful bound. With steps other than 1 and -1 the counter passes `stop` by less than a step, which
+  must not take it beyond int64. If the numbers are known when a kernel is compiled, this is an
+  error; otherwise the loop continues from the other end.
 - A dtype is known when a kernel is compiled: `np.float32`, `np.dtype("f")`, `x.dtype`, also under
   another name. Calling a dtype converts: `x.dtype.type(1)`. `if x.dtype == np.float32:` compiles
   one of the two branches. NumPy's ufuncs take `dtype=` by NumPy's rules:
@@ -181,6 +182,7 @@ As in Python, {rounding} of `math`, and `round`, give Python integers.
 Those of NumPy keep the type.
 
 The constants are {constants}.
+They need their module, as in `np.pi`, or an import.
 Numbers have `x.real`, `x.imag`, `x.conjugate()`, `x.astype(dtype)`,
 `x.item()` and `x.dtype`.
 

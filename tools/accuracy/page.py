@@ -27,7 +27,7 @@ power of two after the largest float. Where the exact value is nan the result mu
 that differs in this counts as an infinite error.
 
 - **float32**, one operand: a kernel steps through bit patterns and compares each result with the
-  function's float64 value. The error of that value is below 2^-28 ulp of float32 (see the float64
+  function's float64 value. The error of that value is below 2^-27 ulp of float32 (see the float64
   table). The worst argument and some thousand hard ones are judged with 40 digits (mpmath).
 - **float32**, two operands: random pairs. A quarter of them have arbitrary bits; the others lie
   where the function is hard.
