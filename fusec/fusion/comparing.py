@@ -11,11 +11,19 @@ from fusec.fusion.creation import array
 from fusec.fusion.reducing import REDUCTIONS
 from fusec.fusion.routines import reshaped, trace_of, traced
 from fusec.fusion.tables import FUNCTIONS
+from fusec.fusion.tracer import made
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """np.allclose, whose result is no number of Python's here."""
-    return np.all(FUNCTIONS["isclose"](a, b, rtol, atol, equal_nan))
+    """np.allclose."""
+    return _truth(FUNCTIONS["isclose"](a, b, rtol, atol, equal_nan))
+
+
+def _truth(found: Any) -> Any:
+    """Whether all are true: returned as it is, it is a bool of Python, as these functions of NumPy return it."""
+    result = made(trace_of(found), np.all(found)._read(), True)
+    result._memory.is_python = True
+    return result
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
@@ -25,7 +33,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if a1.shape != a2.shape:
         return False
     same = a1 == a2
-    return np.all(same | ((a1 != a1) & (a2 != a2)) if equal_nan else same)
+    return _truth(same | ((a1 != a1) & (a2 != a2)) if equal_nan else same)
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
@@ -36,7 +44,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return False
-    return np.all(a1 == a2)
+    return _truth(a1 == a2)
 
 
 def isin(

@@ -178,15 +178,15 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
 # --- element by element ----------------------------------------------------------------------------------------------
 
 
-def scalar_function(name: str) -> Callable[..., Any]:
-    """A function of numbers that is not a ufunc."""
+def scalar_function(name: str, is_scalar: bool = True) -> Callable[..., Any]:
+    """A function of numbers that is not a ufunc. is_scalar: numbers make a number, not an array without axes."""
 
     def function(*xs: Any) -> Any:
         trace = trace_of(*xs)
         values = trace.ready([tracer._operand(trace, x) for x in xs])
         made = SCALAR_FUNCTIONS[name].make(CallSite(name, here()), [each.scalar for each in values])
         scalar = elementwise.finished(made, storage(made.type), name)
-        return tracer.made(trace, trace.combined(scalar, values), True)
+        return tracer.made(trace, trace.combined(scalar, values), is_scalar)
 
     return function
 
@@ -367,7 +367,8 @@ FUNCTIONS.update(
     {
         **{name: _view(getattr(np, name)) for name in _VIEWS},
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
-        **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
+        **{name: scalar_function(name) for name in ("sinc", "angle")},
+        "i0": scalar_function("i0", is_scalar=False),
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
         "where": where, "clip": clip, "round": round_, "around": round_,

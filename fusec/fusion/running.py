@@ -406,6 +406,8 @@ class TracedRun:
         if value is not None and not memory.is_argument and result._is_scalar:
             if isinstance(value.kind, PythonType):
                 weak = WEAK[value.kind]
+            elif memory.is_python:
+                weak = bool
             leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
             if not result._steps and leaf is not None and leaf.number is not None and self._is_passed(leaf, value):
                 return Returned(self.builder.slots.number(leaf.number))

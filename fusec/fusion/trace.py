@@ -68,6 +68,7 @@ class Storage:
     buffer: Buffer | None = None
     value: ArrayValue | None = None  # what all of it is now, if that is known as a value
     is_written: bool = False
+    is_python: bool = False  # NumPy makes a bool of Python here
 
     @property
     def is_argument(self) -> bool:

@@ -291,6 +291,8 @@ class Tracer:
         """What isinstance asks: the type that the function would have without fuse."""
         if not self._is_scalar:
             return np.ndarray
+        if self._memory.is_python:
+            return bool
         kind = self._memory.value.kind if self._memory.value is not None else None
         return elementwise.WEAK[kind] if isinstance(kind, PythonType) else self.dtype.type
 

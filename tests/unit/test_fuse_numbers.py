@@ -169,3 +169,31 @@ def test_pow_takes_a_modulus():
 def test_lists_of_numbers_that_are_passed_are_operands():
     for given in ([1, 2, 3], (1, 2.5, 3), [4, 5, 6]):
         np.testing.assert_array_equal(fusec.fuse(lambda x, n: x * n)(np.arange(3), given), np.arange(3) * given)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.allclose,
+        np.array_equal,
+        np.array_equiv,
+        lambda x, y: (np.allclose(x, y), [np.array_equal(x, x)]),
+        lambda x, y: type(np.allclose(x, y)),
+        lambda x, y: np.allclose(x.sum(), y[0]),
+        lambda x, y: np.array_equal(x, y, equal_nan=True),
+        lambda x, y: x * np.allclose(x, x),
+        lambda x, y: np.logical_not(np.allclose(x, y)),
+        lambda x, y: np.i0(x.sum()),
+    ],
+)
+def test_what_numpy_returns_as_a_bool_of_python_or_an_array_without_axes_is_one(function):
+    for x, y in ((np.arange(4.0), np.arange(4.0)), (np.arange(4.0), np.ones(4)), (np.array([np.nan]), np.ones(1))):
+        fused = fusec.fuse(function)
+        for _ in range(3):
+            found = fused(x, y)
+        wanted = function(x, y)
+        assert type(found) is type(wanted)
+        if isinstance(wanted, type | tuple | bool):
+            assert repr(found) == repr(wanted)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)
