@@ -21,7 +21,8 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 def _truth(found: Any) -> Any:
     """Whether all are true: returned as it is, it is a bool of Python, as these functions of NumPy return it."""
-    result = made(trace_of(found), np.all(found)._read(), True)
+    every: Any = np.all(found)
+    result = made(every._trace, every._read(), True)
     result._memory.is_python = True
     return result
 
