@@ -74,7 +74,8 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[ArrayValue], dty
         raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
     name = ufunc.__name__
     if name not in FUNCTIONS and name not in SEVERAL:
-        raise NotFusable(f"'{name}'", cure_for(name)).at(here())
+        cure = cure_for("frompyfunc" if name.endswith(" (vectorized)") else name)
+        raise NotFusable(f"'{name}'", cure).at(here())
     types = resolved(ufunc, [each.kind for each in values], dtype)
     values = trace.ready(values)
     if name in ORDERED and types[0].is_complex:

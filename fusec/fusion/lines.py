@@ -26,6 +26,16 @@ def here() -> Span:
     return _line(frame.f_code.co_filename, frame.f_lineno)
 
 
+def is_within(name: str) -> bool:
+    """Whether a function of a library of this qualified name has been called by the user's line."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+        if frame.f_code.co_qualname == name:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def defined(function: Any) -> Span | None:
     """The line in which a function is defined; None for a function without code."""
     code = getattr(function, "__code__", None)

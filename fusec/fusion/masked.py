@@ -16,6 +16,19 @@ from fusec.fusion.tracer import Tracer, made
 ELEMENTWISE = frozenset("where clip round around nan_to_num isclose real imag angle fix astype conj conjugate".split())
 TOTALS = frozenset("sum prod mean var std any all count_nonzero nansum nanprod nanmean nanvar nanstd".split())
 UFUNCS = {"add": "sum", "multiply": "prod", "logical_and": "all", "logical_or": "any"}
+PART = "the part of an array that a mask picks"
+_CURES = {
+    "max amax nanmax": "write x.max(where=mask, initial=-np.inf), whose initial= is the result if nothing is picked",
+    "min amin nanmin": "write x.min(where=mask, initial=np.inf), whose initial= is the result if nothing is picked",
+    "size shape": "write mask.sum(), which counts what the mask picks",
+    "median nanmedian": "write np.nanmedian(np.where(mask, x, np.nan))",
+    "percentile nanpercentile": "write np.nanpercentile(np.where(mask, x, np.nan), q)",
+    "quantile nanquantile": "write np.nanquantile(np.where(mask, x, np.nan), q)",
+    "argmax": "write np.where(mask, x, -np.inf).argmax(), which is a position in x",
+    "argmin": "write np.where(mask, x, np.inf).argmin(), which is a position in x",
+    "cumsum": "write np.where(mask, x, 0).cumsum(), which has the shape of x",
+}
+CURES = {name: cure for names, cure in _CURES.items() for name in names.split()}
 
 
 class Picked(np.lib.mixins.NDArrayOperatorsMixin):
@@ -35,9 +48,12 @@ class Picked(np.lib.mixins.NDArrayOperatorsMixin):
         """The number of axes: one stands for those of the mask."""
         return self._whole.ndim - self._mask.ndim + 1
 
-    def refuse(self, what: str = "the part of an array that a mask picks") -> Any:
-        """Raise the error for what needs the number of elements."""
-        raise NotFusable(what, cure_for("nonzero")).at(self._line)
+    def refuse(self, what: str = PART, name: str = "nonzero") -> Any:
+        """Raise the error for what needs the number of elements. name: the function of NumPy that does."""
+        cure = CURES.get(name) or cure_for("nonzero")
+        if self.dtype.kind in "iu":
+            cure = cure.replace("-np.inf", "np.iinfo(x.dtype).min").replace("np.inf", "np.iinfo(x.dtype).max")
+        raise NotFusable(what, cure).at(self._line)
 
     def stored_in(self, target: Tracer, mask: Tracer) -> Any:
         """What is stored by target[mask] = self. Raises NotFusable if another mask picked it."""
@@ -75,7 +91,7 @@ class Picked(np.lib.mixins.NDArrayOperatorsMixin):
         if name in TOTALS:
             return self._total(name, args, options)
         if name not in ELEMENTWISE:
-            self.refuse(f"np.{name} of the part of an array that a mask picks")
+            self.refuse(f"np.{name} of {PART}", name)
         named = {key: self._wholes(each) for key, each in options.items()}
         return Picked(FUNCTIONS[name](*map(self._wholes, args), **named), self._mask)
 
@@ -84,7 +100,7 @@ class Picked(np.lib.mixins.NDArrayOperatorsMixin):
         options = {key: each for key, each in options.items() if each is not None and each is not np._NoValue}
         axis = args[1] if len(args) > 1 else options.pop("axis", None)
         if len(args) > 2 or axis not in (None, 0) or not options.keys() <= {"dtype", "ddof", "correction"}:
-            self.refuse(f"np.{name} of the part of an array that a mask picks")
+            self.refuse(f"np.{name} of {PART}")
         axes = None if axis is None else tuple(range(self._mask.ndim))
         rest = (None,) * (self._whole.ndim - self._mask.ndim)
         mask = np.broadcast_to(self._mask[(..., *rest)], self._whole.shape)
@@ -101,12 +117,15 @@ class Picked(np.lib.mixins.NDArrayOperatorsMixin):
             return lambda *_: Picked(self._whole, self._mask)
         if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
-        return self.refuse(f"'{name}' of the part of an array that a mask picks")
+        return self.refuse(f"'{name}' of {PART}", name)
 
     def _refused(self, *_: Any) -> Any:
         return self.refuse()
 
-    __len__ = __iter__ = __getitem__ = __setitem__ = __bool__ = __contains__ = __array__ = _refused
+    def __len__(self) -> int:
+        return int(self.refuse(f"the length of {PART}", "size"))
+
+    __iter__ = __getitem__ = __setitem__ = __bool__ = __contains__ = __array__ = _refused
     __str__ = __repr__ = __format__ = _refused
 
 

@@ -36,6 +36,7 @@ _CURES = {
         "return the array, and call it on the result",
     "shares_memory may_share_memory base ctypes data einsum_path": "ask before the fused function",
     "byteswap getfield setfield setflags to_device": "do it before the fused function",
+    "vectorize frompyfunc": "write fusec.vectorize(function), which can be called here, or np.where(condition, a, b)",
     "apply_along_axis": "pass axis= to functions that take it, or compute with whole arrays",
     "histogram_bin_edges": "write np.linspace(x.min(), x.max(), bins + 1)",
     "min_scalar_type": "x.dtype is known",

@@ -19,7 +19,7 @@ from fusec.errors import FusecError
 from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
-from fusec.fusion import elementwise
+from fusec.fusion import elementwise, lines
 from fusec.fusion.indices import basic, has_mask, is_chosen
 from fusec.fusion.numbers import ExtentInt, ExtentNumber, plain
 from fusec.fusion.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
@@ -346,7 +346,9 @@ class Tracer:
 
 
 def _refuse_function(what: str, line: Span) -> None:
-    """Raise NotFusable for a function of math if the user's line calls one that may need a value so."""
+    """Raise NotFusable for np.vectorize, and for a function of math, if the user's line calls one that needs values."""
+    if lines.is_within("vectorize.__call__"):
+        raise NotFusable("np.vectorize", cure_for("vectorize")).at(line)
     called = dict.fromkeys(re.findall(r"\bmath\.(\w+)\(", line.text)) if what == "float()" else {}
     if len(called) != 1:  # the line does not tell
         return

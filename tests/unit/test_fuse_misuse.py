@@ -175,3 +175,31 @@ def test_what_cannot_be_called_is_refused_where_it_is_fused(given: Any) -> None:
         with pytest.raises(fusec.FusecTypeError, match="cannot be called, so it cannot be fused") as raised:
             make(given)
         assert (raised.value.code, raised.value.hint[:17]) == ("F174", "write @fusec.fuse")
+
+
+def _sign(value: float) -> float:
+    return 1.0 if value > 0 else -1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "hint"),
+    [
+        (lambda x: x[x > 0].max(), "write x.max(where=mask, initial=-np.inf), whose initial= is the result if nothing"),
+        (lambda x: np.min(x[x > 0]), "write x.min(where=mask, initial=np.inf), whose initial="),
+        (lambda x: x[x > 0].astype("i4").max(), "write x.max(where=mask, initial=np.iinfo(x.dtype).min), whose"),
+        (lambda x: len(x[x > 0]), "write mask.sum(), which counts"),
+        (lambda x: x[x > 0].size, "write mask.sum(), which counts"),
+        (lambda x: np.median(x[x > 0]), "write np.nanmedian(np.where(mask, x, np.nan))"),
+        (lambda x: x[x > 0].argmax(), "write np.where(mask, x, -np.inf).argmax(), which is a position"),
+        (lambda x: np.sort(x[x > 0]), "how many there are depends on values"),
+        (lambda x: np.vectorize(_sign)(x), "write fusec.vectorize(function), which can be called here, or np.where"),
+        (lambda x: np.frompyfunc(_sign, 1, 1)(x), "write fusec.vectorize(function), which can be called here"),
+    ],
+)
+def test_what_to_write_for_the_part_that_a_mask_picks_and_for_functions_of_numbers(
+    function: Callable[..., Any], hint: str
+) -> None:
+    with pytest.raises(fusec.FusecTypeError) as raised:
+        fusec.fuse(function)(X)
+    assert raised.value.code == "F281"
+    assert raised.value.hint.startswith(hint)
