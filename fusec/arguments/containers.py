@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments.operands import LISTS, admitted, is_foreign, is_lent
+from fusec.arguments.operands import LISTS, admitted, is_foreign, is_lent, raise_for_container
 from fusec.base.records import dataclass
 from fusec.errors.arguments import ContainerDeclines, ContainerFails, UnsupportedDtype
 from fusec.errors.base import FusecError
@@ -103,15 +103,16 @@ def _ask(
         raise ContainerDeclines(door.name, type(container).__name__).at()
     try:
         found = ask(container, ufunc, method, *inputs, **options)
-    except FusecError:
+    except FusecError as error:
+        if isinstance(error.error, UnsupportedDtype) and error.error.given == "object":
+            raise_for_container(container, error.error.param, door.name)
         raise
     except Exception as problem:  # whatever the container raises
         if isinstance(problem, NotImplementedError) and not door.elementwise:
             return None
         if str(getattr(container, "dtype", "")) == "category":  # pandas has no arithmetic of them, even of numbers
             names = (name for name, each in zip(door.params, inputs, strict=False) if each is container)
-            cure = "pass the codes, x.cat.codes, or the values, np.asarray(x)"
-            raise UnsupportedDtype(door.name, next(names, ""), "category", cure).at() from problem
+            raise_for_container(container, next(names, ""), door.name)
         raise ContainerFails(door.name, type(container).__name__, _reason(problem)).at() from problem
     if found is NotImplemented:
         return None

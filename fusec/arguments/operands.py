@@ -122,6 +122,8 @@ def _read(value: object, param: str, kernel: str) -> Array:
             continue
         try:
             found = read(value)
+            if found.ndim and found.dtype == object:
+                raise_for_container(value, param, kernel)
             if found.ndim or found.dtype != object:  # else NumPy sees no array, but one object
                 return found
         except FusecError:
@@ -217,6 +219,27 @@ def cure_for(dtype: np.dtype[np.generic]) -> str:
     if dtype.kind in "fc":
         return "extended precision is not portable; convert with .astype('float64') or .astype('complex128')"
     return f"supported are {', '.join(dtypes.BY_NAME)}"
+
+
+CURES_OF_CONTAINERS = {  # by how the name of a dtype of pandas begins
+    "category": "pass the codes, x.cat.codes, or the values, np.asarray(x)",
+    "datetime64": "write x.dt.tz_convert(None): dates without a time zone",
+    "period": "write x.dt.to_timestamp(), and compute with its int64",
+    "interval": "pass the ends, x.array.left and x.array.right",
+    "str": f"text is not a number; convert numbers that it spells with .astype('float64'), {WORDS}",
+    **dict.fromkeys(("boolean", "Int", "UInt", "Float"), "write x.to_numpy('float64', na_value=np.nan)"),
+}
+
+
+def raise_for_container(value: object, param: str, kernel: str) -> None:
+    """Raise UnsupportedDtype for a container whose own dtype, or whose columns, NumPy reads as objects."""
+    if _has(value, "select_dtypes"):
+        cure = "columns of objects cannot be computed on: x.select_dtypes('number') has the others"
+        raise UnsupportedDtype(kernel, param, "object", cure).at()
+    own = str(getattr(value, "dtype", ""))
+    for start, cure in CURES_OF_CONTAINERS.items():
+        if own.startswith(start):
+            raise UnsupportedDtype(kernel, param, own, cure).at()
 
 
 def view_of(array: Array, dtype: DType) -> View:

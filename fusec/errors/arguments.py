@@ -54,6 +54,10 @@ class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
     what: str = "kernel "  # "" for a decorator or a constructor
 
 
+ELSEWHERE = {"dim": "axis", "ax": "axis"}
+"""What other libraries call a keyword."""
+
+
 def unknown_keyword(
     name: str, keyword: str, known: Sequence[str], without: Mapping[str, str] | None = None, also: str = ""
 ) -> UnknownKeyword:
@@ -63,7 +67,9 @@ def unknown_keyword(
     """
     listed = [f"{each}=" for each in known] or ["no keywords"]
     takes = " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
-    cure = (without or {}).get(keyword) or f"{did_you_mean(keyword, known)} a call takes {takes}{also}".lstrip()
+    other = ELSEWHERE.get(keyword, "")
+    near = f"did you mean '{other}'?" if other in known else did_you_mean(keyword, known)
+    cure = (without or {}).get(keyword) or f"{near} a call takes {takes}{also}".lstrip()
     return UnknownKeyword(name, keyword, cure, "" if without is None else "kernel ")
 
 

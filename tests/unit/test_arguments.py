@@ -96,6 +96,23 @@ class Categories(Plain):
         raise TypeError("Object with dtype category cannot perform the numpy op")
 
 
+class Extension(Plain):
+    """A pandas Series of a dtype that NumPy reads as objects."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(["a", None], object)
+
+
+class ExtensionOfNumPy(Extension):
+    """One that hands its ufuncs objects, as pandas does."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return ufunc(np.asarray(self), **options)
+
+
 class Lent:
     """Memory by DLPack."""
 
@@ -632,6 +649,26 @@ def test_what_means_nothing_of_dates_is_refused_by_name():
         fusec.min(DATES, axis=2)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "hint"),
+    [
+        ("category", "pass the codes, x.cat.codes"),
+        ("datetime64[ns, UTC]", "write x.dt.tz_convert(None)"),
+        ("period[D]", "write x.dt.to_timestamp()"),
+        ("interval[int64, right]", "pass the ends"),
+        ("string", "text is not a number"),
+        ("boolean", "write x.to_numpy('float64', na_value=np.nan)"),
+    ],
+)
+def test_a_dtype_of_pandas_that_numpy_reads_as_objects_is_named_with_its_cure(dtype, hint):
+    for container in (Extension, ExtensionOfNumPy):
+        for call in (TWICE, NEIGHBOURS, fusec.sum, lambda x: fusec.evaluate("x + 1"), fusec.fuse(lambda x: x + 1)):
+            with pytest.raises(FusecError) as caught:
+                call(container(dtype))
+            assert (caught.value.code, caught.value.error.given) == ("F206", dtype)
+            assert caught.value.hint.startswith(hint)
+
+
 # --- the real ones ----------------------------------------------------------------------------------------------------
 
 
@@ -649,7 +686,7 @@ def test_pandas_aligns_and_keeps_what_is_missing():
     pandas.testing.assert_frame_equal(fusec.cumsum(frame, axis=0), frame.cumsum())
     pandas.testing.assert_frame_equal(fusec.cumsum(frame, axis=1), frame.cumsum(axis=1))
     pandas.testing.assert_frame_equal(fusec.evaluate("frame - sum(frame, axis=0)"), frame - frame.sum(axis=0))
-    with pytest.raises(FusecError, match="objects cannot be computed on"):
+    with pytest.raises(FusecError, match=r"objects cannot be computed on|text is not a number"):
         TWICE(pandas.DataFrame({"a": [1.0], "b": ["x"]}))
     with pytest.raises(FusecError, match=r"x\.cat\.codes"):
         TWICE(pandas.Series(["a", "b"], dtype="category"))

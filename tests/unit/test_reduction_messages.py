@@ -83,6 +83,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: fusec.sum(X, axes=0),
         "'sum' takes no keyword 'axes' [F201]\nhint: did you mean 'axis'? a call takes axis=, ",
     ),
+    (
+        lambda: fusec.sum(X, dim=0),
+        "'sum' takes no keyword 'dim' [F201]\nhint: did you mean 'axis'? a call takes axis=, ",
+    ),
     (lambda: fusec.softmax(X, where=X > 0), "'softmax' takes no keyword 'where' [F201]\nhint: give what does not"),
 ]
 
