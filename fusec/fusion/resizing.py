@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion import trace_values as t
 from fusec.fusion.groups import Group, extents_of
@@ -123,7 +124,10 @@ class _Resized:
         found = self.buffers.get(buffer)
         if found is None:
             assert buffer.kind != "temporary", "statements come in order"
-            found = buffer if buffer.kind == "constant" else replace(buffer, phantom=self.outlines[buffer.place])
+            if buffer.kind == "constant":
+                found = buffer
+            else:  # plans keep no arrays alive
+                found = replace(buffer, phantom=without_memory(self.outlines[buffer.place]))
             self.buffers[buffer] = found
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion import host_memory
+from fusec.fusion import fuse, host_memory
 from fusec.fusion.running import FusedPlan
 from fusec.fusion.slots import SlotView
 
@@ -221,3 +222,53 @@ def test_a_call_that_fails_leaves_nothing_behind() -> None:
             fused(x, np.zeros((3, 3)))
         given = rng.random((2, 3, 3))
         np.testing.assert_allclose(fused(*given), function(*given), rtol=1e-9)
+
+
+def test_plans_for_other_extents_keep_no_array_alive() -> None:
+    fused = fusec.fuse(lambda x, y: (x - x.max(), y[1:] * 2 + x[:-1]))
+    for n in (5, 6, 7, 8):
+        arrays = [np.ones(n), np.ones(n)]
+        for _ in range(3):
+            results = fused(*arrays)
+        kept = [weakref.ref(each) for each in (*arrays, *results)]
+        del arrays, results
+        assert [each() for each in kept] == [None] * 4
+
+
+def test_memory_is_flat_over_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "MAX_PLANS", 16)
+    fused = fusec.fuse(lambda x: np.sqrt(x[1:] + x[:-1]) * x.shape[0])
+
+    def held_after(start: int) -> int:
+        for n in range(start, start + 50):
+            fused(np.ones(n))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    held_after(2)
+    tracemalloc.start()
+    try:
+        assert held_after(100) > held_after(200) - (1 << 16)
+    finally:
+        tracemalloc.stop()
+    assert len(fused._plans) <= 16
+
+
+class Scaled:
+    def __init__(self, factor: float) -> None:
+        self.factors = np.full(3, factor)
+
+    @fusec.fuse
+    def times(self, x: Any) -> Any:
+        return self.factors * x
+
+
+def test_memory_is_flat_over_many_objects() -> None:
+    x, kept = np.ones(3), []
+    for number in range(1000):
+        scaled = Scaled(number)
+        assert scaled.times(x)[0] == number
+        kept.append(weakref.ref(scaled))
+    del scaled
+    assert not any(each() for each in kept)
+    assert len(Scaled.times._plans) == 1
