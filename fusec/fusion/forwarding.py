@@ -83,12 +83,11 @@ class _Forwarding:
                 self._note(statement)
                 continue
             buffer = statement.buffer
-            readers = [*self.readers.get(buffer, ())]
+            readers = self.readers.get(buffer, {})
             if buffer.kind != "argument" and buffer not in self.needed and not readers:
                 continue
             is_held = isinstance(statement, t.Define) and buffer in self.trace.held and bool(readers)
-            computing = [each for each in readers if not isinstance(each, t.LibraryCall)]
-            is_forwarded = is_held and len(computing) == len(readers) and self._forward(statement, computing)
+            is_forwarded = is_held and self._forward(statement, [*readers])
             if not is_forwarded or buffer in self.needed:
                 self._note(statement)
 
@@ -97,10 +96,13 @@ class _Forwarding:
             if leaf.buffer is not None:
                 self.readers.setdefault(leaf.buffer, {})[statement] = None
 
-    def _forward(self, define: t.Computation, readers: list[t.Computation]) -> bool:
+    def _forward(self, define: t.Computation, statements: list[t.Statement]) -> bool:
         """Have the readers of a buffer compute what they read; False if it is stored."""
         value, buffer = define.value, define.buffer
-        if t.is_expensive(value.expr) or buffer.group in self.writes or not self._is_current(define, readers):
+        readers = [each for each in statements if not isinstance(each, t.LibraryCall)]
+        if len(readers) < len(statements) or t.is_expensive(value.expr) or buffer.group in self.writes:
+            return False
+        if not self._is_current(define, readers):
             return False
         reads: dict[Expr, t.Leaf] = {}
         for statement in readers:
