@@ -111,6 +111,7 @@ class Kernel:
     parts: tuple[tuple[str, str], ...] = ()
     fp: Fp = "strict"  # the floating-point mode it was generated in
     block: int = 0  # of a block program, the threads of a block, each of which takes one element
+    is_record: bool = False  # the slots are fields of 8 bytes of one argument, which is passed by value
 
     @property
     def title(self) -> str:

@@ -8,6 +8,7 @@ from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import USUAL_BLOCK, Fp, Kernel, Layout
 from fusec.base.ops import TABLE
+from fusec.base.records import replace
 from fusec.codegen import c_family
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.conversions import storage_casts
@@ -18,6 +19,7 @@ from fusec.codegen.c_family.routines import Words, complex_helpers, integer_help
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_loops import BARRIER, loop
+from fusec.codegen.cuda_together import can_join, joined
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 TYPES: dict[DType, str] = {
@@ -318,4 +320,4 @@ SPELLING = Spelling(
     barrier=BARRIER,
 )
 DIALECT = Dialect(SPELLING, _frame)
-GENERATOR = c_family.generator_of(DIALECT)
+GENERATOR = replace(c_family.generator_of(DIALECT), together=joined, can_join=can_join)

@@ -244,12 +244,26 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
         "block": kernel.block,
         "rows": kernel.rows,
         "fp": kernel.fp,
+        "is_record": kernel.is_record,
+        "cuts": _cuts(kernel),
     }
     import json
 
     head = json.dumps(record).encode()
     source = zlib.compress(kernel.source.encode(), 1)
     return LENGTHS.pack(len(head), len(source)) + head + source + object_bytes
+
+
+def _cuts(kernel: Kernel) -> list[tuple[str, int, int]]:
+    """Where the parts of a kernel lie in its source; none if they do not."""
+    found, end = [], 0
+    for name, text in kernel.parts:
+        start = kernel.source.find(text, end)
+        if start < 0:
+            return []
+        end = start + len(text)
+        found.append((name, start, end))
+    return found
 
 
 def unpack_kernel(data: bytes) -> tuple[Kernel, bytes] | None:
@@ -297,6 +311,8 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
         block=int(record["block"]),
         rows=int(record["rows"]),
         fp=record["fp"],
+        is_record=bool(record["is_record"]),
+        parts=tuple((str(name), source[int(start) : int(stop)]) for name, start, stop in record["cuts"]),
     )
 
 

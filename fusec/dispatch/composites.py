@@ -28,7 +28,7 @@ SPAN = GROUP * GROUP  # positions of a block of a chain: a group for each of GRO
 def sequence(kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Any]]) -> CompiledLaunch[Any]:
     """One step that runs several steps in order, which fit."""
     outside = _outside(kernel, bound, _between(steps))
-    return _whole(composites.sequence(outside, _pieces(steps, outside)), outside)
+    return _whole(composites.sequence(outside, [[each] for each in _pieces(steps, outside)]), outside)
 
 
 def chain(kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Any]]) -> CompiledLaunch[Any] | None:

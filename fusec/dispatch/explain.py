@@ -22,12 +22,17 @@ class Explanation:
     plan: str = ""  # which plan of how many the kernel has
 
     @property
-    def launches(self) -> int:
-        """The number of kernels that a call launches."""
+    def kernels(self) -> int:
+        """How many kernels a call launches; several that share a launch are one."""
         said = dict(self.lines).get("kernels")
         if said is not None:
             return int(said) if said.isdigit() else 0
         return len({topic for topic, _ in self.lines if topic.startswith("kernel ")}) or 1
+
+    @property
+    def launches(self) -> int:
+        """The same as `kernels`."""
+        return self.kernels
 
     def __str__(self) -> str:
         width = max(len(topic) for topic, _ in self.lines)

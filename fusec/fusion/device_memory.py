@@ -100,7 +100,7 @@ def on_host(flat: Sequence[Any]) -> list[Any]:
 class DeviceMemory:
     """The frame of one call on a device. host: the memory of the plan, which knows what is in the slots."""
 
-    is_host = False
+    is_host = takes_results = False
 
     def __init__(self, host: Any, side: DeviceSide, flat: Sequence[Any]) -> None:
         self.device = cuda.same_device(side.arrays)
@@ -109,6 +109,7 @@ class DeviceMemory:
         self.like = side.arrays[0].given
         self._given = side.arrays
         self._new: set[int] = set()
+        self._waiting: list[tuple[Any, tuple[Any, ...]]] = []  # steps of one launch, with their operands
         self._delivered: dict[int, Any] = {}
         self.frame: list[Any] = [*flat]
         self.frame += [self._constant(host, at) for at in range(-len(host.own), 0)]
@@ -149,19 +150,42 @@ class DeviceMemory:
         )
 
     def run(self, step: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """Enqueue a kernel."""
-        operands, is_free = (*inputs, *outputs), present() is None
+        """Enqueue a kernel, or those of its launch once the last of them has come."""
+        self._waiting.append((step, (*inputs, *outputs)))
+        if len(self._waiting) <= step.beside:
+            return
+        waiting, self._waiting = self._waiting, []
+        is_free = present() is None
+        if len(waiting) == 1 or not is_free:
+            for each, operands in waiting:
+                self._run(each, operands, is_free)
+            return
+        every = [operands for _, operands in waiting]
+        key = (self.device, *map(device_launches.alignment, every))
+        known = step.launches.get(key)
+        if known is not None:
+            known.run(every, self.stream, self.device)
+            return
+        plans = [(each.kernel, self._run(each, operands, is_free)) for each, operands in waiting]
+        if key not in step.launches:
+            step.launches[key] = device_launches.joined(plans, self.device)
+
+    def _run(self, step: Any, operands: tuple[Any, ...], is_free: bool) -> Any:
+        """Enqueue one kernel; its plan, if later calls may follow that."""
         key = (self.device, device_launches.alignment(operands))
         known = step.launches.get(key) if is_free else None
         if known is not None:
             known.run(operands, self.stream, self.device)
-            return
+            return known.plan
         options = CallOptions(stream=self.stream)
         if step.group.axes is not None:
             options = CallOptions(step.axis, keepdims=True, stream=self.stream)
         step.kernel.run(operands, None, options)
-        if is_free:
-            device_launches.keep(step, operands, options, key)
+        if not is_free:
+            return None
+        plan = device_launches.lasting_plan(step, operands, options)
+        device_launches.keep(step, plan, key)
+        return plan
 
     def _copy(self, source: object, target: object) -> None:
         Planned.copier().run((source, target), None, CallOptions(stream=self.stream))

@@ -20,6 +20,7 @@ class HostMemory:
     """Makes the frames of one plan's calls, and the arrays in them."""
 
     is_host = True
+    takes_results = True  # kernels may make their results themselves
 
     def __init__(self, slots: Slots) -> None:
         self.arena_slot, self.arena_bytes = slots.arena_slot, slots.arena.nbytes
@@ -70,7 +71,9 @@ class HostMemory:
 
 
 class NotedMemory(HostMemory):
-    """The memory of calls that are only noted, which learn of new arrays."""
+    """The memory of calls that are only noted, which learn of new arrays and of kernels that share a launch."""
+
+    takes_results = False
 
     def __init__(self, like: HostMemory, notes: KeptNotes) -> None:
         vars(self).update(vars(like), _spare=[])
@@ -79,6 +82,13 @@ class NotedMemory(HostMemory):
     def new(self, given: Fresh) -> Array:
         """A new array."""
         return self.notes.fresh(super().new(given))  # type: ignore[no-any-return]
+
+    def run(self, step: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Note a kernel."""
+        before = len(self.notes.order)
+        super().run(step, inputs, outputs)
+        if step.beside:
+            self.notes.share(self.notes.order[before:], step.place == 0)
 
 
 class _Lent:

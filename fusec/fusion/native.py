@@ -99,7 +99,7 @@ class _Builder:
         self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
         self.written: set[int] = set()  # slots whose memory is written
         self.areas: dict[str, int] = {}
-        self.pieces: list[CompositePiece] = []
+        self.launches: list[list[CompositePiece]] = []
 
     def made(self) -> NativeSequence:
         """The whole. Raises NotNative."""
@@ -118,7 +118,7 @@ class _Builder:
         outside = CompositeInterface(
             self.name, self.slots, Layout(1, tuple((each, (Stride.UNIT,)) for each in arrays)), self.areas
         )
-        whole = composites.sequence(outside, self.pieces)
+        whole = composites.sequence(outside, self.launches)
         assert whole.description is not None, "sequences have descriptions"
         own = {each.slot for step in self.steps for each in step.fresh}
         aligned = [(slot, self.frame[slot].dtype.alignment) for slot in self.arrays if slot >= 0 and slot not in own]
@@ -159,7 +159,9 @@ class _Builder:
                     copies.append((slot, self._array(base), start + offset))
                 else:
                     places.append((slot, prefix + name, offset))
-            self.pieces.append(
+            if not step.place:
+                self.launches.append([])
+            self.launches[-1].append(
                 CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions)
             )
 

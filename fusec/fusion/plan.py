@@ -24,6 +24,7 @@ from fusec.fusion.elsewhere import counted
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
+from fusec.fusion.together import together
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
@@ -84,10 +85,12 @@ class KernelStep:
     views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
     makes: tuple[tuple[int, Shape | None], ...] = ()  # outputs in host memory that the kernel makes, and their shapes
     releases: tuple[int, ...] = ()  # slots that nobody needs any more
+    place: int = 0  # among the steps of its launch
+    beside: int = 0  # how many other steps the launch has
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
-        if not (self.makes and memory.is_host):
+        if not (self.makes and memory.takes_results):
             for each in self.fresh:
                 frame[each.slot] = memory.new(each)
             for slot, view in self.views:
@@ -221,10 +224,12 @@ class PlanBuilder:
             self.slots.number(("computed", place))
         of_calls = {buffer for step in found if isinstance(step, CallStep) for buffer in step.call.buffers}
         apart = {*self.needed} | of_calls
+        launches = together(found)
         self.slots.arena.arrange(
-            [_temporaries((each.buffer for each in step.stored), apart) for step in found],
-            [_temporaries((leaf.buffer for leaf in step.leaves), apart) for step in found],
+            [_temporaries((each.buffer for step in one for each in step.stored), apart) for one in launches],
+            [_temporaries((leaf.buffer for step in one for leaf in step.leaves), apart) for one in launches],
         )
+        found = [step for one in launches for step in one]
         placed = [self._placed(step) if isinstance(step, KernelStep) else self._placed_call(step) for step in found]
         last = {
             buffer: at
@@ -234,6 +239,11 @@ class PlanBuilder:
         }
         for buffer, at in last.items():
             placed[at].releases += self.slots.holding(buffer)
+        rest = iter(placed)
+        for one in launches:
+            for place, step in zip(range(len(one)), rest, strict=False):
+                if isinstance(step, KernelStep):
+                    step.place, step.beside = place, len(one) - 1
         return placed
 
     def _shared(self, groups: Sequence[Group]) -> set[Buffer]:

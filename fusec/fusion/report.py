@@ -26,10 +26,10 @@ def report(name: str, plan: Any) -> Explanation:
             lines.append((f"kernel {number}" if step.call.kernels else "library call", str(step)))
             moved += step.nbytes
             continue
-        number += 1
+        number += not step.place
         topic = f"kernel {number}"
-        lines.append((topic, _described(step)))
-        if step.group.reason and number > 1:
+        lines.append((topic, f"{'beside it, ' if step.place else ''}{_described(step)}"))
+        if step.group.reason and number > 1 and not step.place:
             lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         phases = step.phases()
         for before, _ in itertools.pairwise(phases):

@@ -13,7 +13,7 @@ from fusec.base import dtypes
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Kernel, Slot
 from fusec.base.records import dataclass, field
-from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, NotedLibraryCall
+from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, ListedTogether, NotedLibraryCall
 from fusec.kinds.slots import arrange
 
 WIDTH = 110  # of lines of the comment
@@ -140,6 +140,9 @@ def _uses(listed: Listed) -> tuple[list[View], list[View]]:
     """The arrays that a launch reads, and those that it writes."""
     if isinstance(listed, NotedLibraryCall):
         return list(map(_view, listed.operands)), list(map(_view, listed.results))
+    if isinstance(listed, ListedTogether):
+        read, written = zip(*map(_uses, listed.parts), strict=True)
+        return [view for each in read for view in each], [view for each in written for view in each]
     called = dict(listed.launch.arrays)
     names = [name for name, _, _ in listed.launch.operands] + list(listed.raw)
     written = listed.outputs | {name for name, _, _ in listed.launch.made}
@@ -151,7 +154,7 @@ def _uses(listed: Listed) -> tuple[list[View], list[View]]:
 
 def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterator[str]:
     """The lines of the comment."""
-    launches = sum(isinstance(each, ListedLaunch) for each in listed)
+    launches = sum(not isinstance(each, NotedLibraryCall) for each in listed)
     what = counted(launches, "launch", "launches")
     what += f" and {counted(len(listed) - launches, 'library call')}" if launches < len(listed) else ""
     yield f"{name}: {what}{' in this order' if len(listed) > 1 else ''}"
@@ -163,6 +166,10 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
     for at, entry in enumerate(listed, 1):
         if isinstance(entry, NotedLibraryCall):
             yield from _lines(f"  {at}. {entry.name}: ", _operands(entry, at, places))
+        elif isinstance(entry, ListedTogether):
+            yield f"  {at}. {entry.title} over {entry.size:,}, in {len(entry.parts)} parts of the grid:"
+            for part in entry.parts:
+                yield from _lines(f"     {part.title} over {part.size:,}: ", _arguments(part, at, places))
         else:
             yield from _lines(f"  {at}. {entry.title} over {entry.size:,}: ", _arguments(entry, at, places))
     for each in places.found[places.given :]:

@@ -44,6 +44,7 @@ class KeptNotes(Notes):
     marks: dict[tuple[str, bytes], Any] = field(default_factory=dict)
     order: list[NotedCall | NotedLibraryCall] = field(default_factory=list)
     moved: dict[int, Any] = field(default_factory=dict)  # what stands for arrays on a device, by their identity
+    shared: list[list[NotedCall | NotedLibraryCall]] = field(default_factory=list)  # calls of one launch each
 
     def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[object, ...]:
         """Note a call of a kernel; outputs without meaning, in the memory order of those of a call."""
@@ -66,6 +67,13 @@ class KeptNotes(Notes):
     def library_call(self, name: str, operands: Sequence[Any], results: Sequence[Any]) -> None:
         """Note a call of a library; results are what later calls read."""
         self.order.append(NotedLibraryCall(name, tuple(map(self.known, operands)), tuple(map(self.fresh, results))))
+
+    def share(self, calls: Sequence[NotedCall | NotedLibraryCall], is_first: bool) -> None:
+        """Calls are the next kernel of a launch; of one that first copies an input they are several."""
+        if is_first:
+            self.shared.append([])
+        if len(calls) == 1:
+            self.shared[-1] += calls
 
     def _add(self, call: NotedCall) -> None:
         self.calls.append(call)
@@ -111,12 +119,30 @@ class ListedLaunch:
         return title_of(self.kernel)
 
 
+@dataclass(eq=False)
+class ListedTogether:
+    """One launch of several kernels."""
+
+    kernel: Kernel
+    parts: Sequence[ListedLaunch]  # in the order in which the kernel takes their arguments
+
+    @property
+    def title(self) -> str:
+        """What the kernel is called."""
+        return self.kernel.title
+
+    @property
+    def size(self) -> int:
+        """Threads."""
+        return sum(each.size for each in self.parts)
+
+
 def title_of(kernel: Kernel | Program) -> str:
     """What a kernel or a program is called."""
     return kernel.title if isinstance(kernel, Kernel) else kernel.name
 
 
-Listed = ListedLaunch | NotedLibraryCall
+Listed = ListedLaunch | ListedTogether | NotedLibraryCall
 
 
 def launches_of(noted: NotedCall, target: str, fp: Fp | None) -> list[ListedLaunch]:

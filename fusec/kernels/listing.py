@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fusec.ir.loops import Program
 
 from fusec.kernels.launch_comment import MemoryUses, lines_of
-from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, NotedLibraryCall, launches_of, title_of
+from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, ListedTogether, NotedLibraryCall, launches_of, title_of
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,16 @@ class Listing:
     def _listed(self, target: str) -> list[Listed]:
         """All launches and calls in order; kernels are numbered if there are several."""
         found: list[Listed] = []
+        shared: dict[int, list[ListedLaunch]] = {}  # launches by the calls that share them
+        sharing = {id(call): at for at, calls in enumerate(self.notes.shared) for call in calls}
         for call in self.notes.order:
-            found += [call] if isinstance(call, NotedLibraryCall) else launches_of(call, target, self.fp)
+            if isinstance(call, NotedLibraryCall):
+                found.append(call)
+                continue
+            made = launches_of(call, target, self.fp)
+            found += made
+            if id(call) in sharing and len(made) == 1:
+                shared.setdefault(sharing[id(call)], []).extend(made)
         launches = [each for each in found if isinstance(each, ListedLaunch)]
         distinct: dict[str, Kernel | Program] = {}
         for each in launches:
@@ -62,12 +70,34 @@ class Listing:
         }
         for each in launches:
             each.kernel = renamed[id(each.kernel)]
-        return found
+        return _together(found, [*shared.values()], target_of(target))
+
+
+def _together(listed: list[Listed], shared: Sequence[Sequence[ListedLaunch]], row: Target) -> list[Listed]:
+    """The same with one launch for kernels that share it, where the target has such kernels."""
+    generator = row.generator if row.shows == "source" else None
+    if generator is None or generator.together is None:
+        return listed
+    first: dict[int, ListedTogether] = {}
+    gone: set[int] = set()
+    taken: list[Kernel] = []
+    for launches in shared:
+        kernels = [each.kernel for each in launches if isinstance(each.kernel, Kernel)]
+        if len(kernels) < 2 or not all(map(generator.can_join, kernels)):
+            continue
+        distinct = [id(each) for each in dict.fromkeys(kernels)]
+        parts = sorted(launches, key=lambda each: distinct.index(id(each.kernel)))
+        made = generator.together([each.kernel for each in parts], f"{kernels[0].title}_together")  # type: ignore[misc]
+        made = next((each for each in taken if each.source == made.source), made)
+        taken.append(made)
+        first[id(launches[0])] = ListedTogether(made, parts)
+        gone |= {id(each) for each in launches[1:]}
+    return [first.get(id(each), each) for each in listed if id(each) not in gone]
 
 
 def _kernels_of(listed: Sequence[Listed]) -> list[Kernel | Program]:
     """The kernels that are launched, each once."""
-    return list({id(each.kernel): each.kernel for each in listed if isinstance(each, ListedLaunch)}.values())
+    return list({id(each.kernel): each.kernel for each in listed if not isinstance(each, NotedLibraryCall)}.values())
 
 
 def _named(kernel: Kernel | Program, name: str) -> Kernel | Program:

@@ -19,9 +19,9 @@ from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.area_text import HEAD, LINE
 from fusec.runtime.cpu.chain_text import ENTRY, WORDS, chain_text
 from fusec.runtime.cpu.engine import Executable
-from fusec.runtime.cpu.grain import Grain
+from fusec.runtime.cpu.grain import UNIT, Grain, grain_together
 from fusec.runtime.cpu.processor import processor
-from fusec.runtime.cpu.sequence_text import STEP, sequence_text
+from fusec.runtime.cpu.sequence_text import PART, STEP, sequence_text
 
 AREA = -1  # the source of a patch that is an address in the area
 _ONE_BY_ONE = Grain(serial_below=0, least=1, most=1, share=1, unit=1)
@@ -138,28 +138,47 @@ def chain(
         array_name, offset = places[pointer.slot]
         area.image[entry : entry + len(ENTRY)] = array("q", (8 * pointer.slot, 0, pointer.block, pointer.row))
         area.patch(entry + 1, AREA, area.places[array_name] + offset)
-    return _composite("chain", outside, area, pieces, job.rows * job.blocks)
+    return _composite("chain", outside, area, [each.executable for each in pieces], job.rows * job.blocks)
 
 
-def sequence(outside: CompositeInterface, pieces: Sequence[CompositePiece]) -> Composite:
-    """Kernels that run in order."""
-    area = _Area(len(STEP) * len(pieces), pieces, outside.arrays)
-    for number, (each, start) in enumerate(zip(pieces, area.starts, strict=True)):
+def sequence(outside: CompositeInterface, launches: Sequence[Sequence[CompositePiece]]) -> Composite:
+    """Kernels that run in order. launches: the kernels of each run together, and none needs what others of it make."""
+    pieces = [each for one in launches for each in one]
+    several = [one for one in launches if len(one) > 1]
+    table = len(STEP) * len(launches)
+    area = _Area(table + sum(1 + len(PART) * len(one) for one in several), pieces, outside.arrays)
+    table += area.words
+    starts, grains = iter(area.starts), list[Executable]()
+    for number, one in enumerate(launches):
         step = area.words + len(STEP) * number
-        words = (each.executable.address, 0, each.positions, each.executable.grain.address)
+        slots = step + STEP.index("slots")
+        if len(one) == 1:
+            words = (one[0].executable.address, 0, one[0].positions, one[0].executable.grain.address)
+            area.patch(slots, AREA, 8 * next(starts))
+        else:
+            area.patch(slots, AREA, 8 * table)
+            area.image[table], table, end = len(one), table + 1, 0
+            for each in one:
+                begin = -(-end // UNIT) * UNIT
+                end = begin + each.positions
+                area.image[table : table + len(PART)] = array("q", (each.executable.address, 0, begin, end))
+                area.patch(table + PART.index("slots"), AREA, 8 * next(starts))
+                table += len(PART)
+            grain = grain_together([(each.executable.grain, each.positions) for each in one])
+            grains.append(replace(one[0].executable, grain=grain))  # which keeps its numbers in place
+            words = (0, 0, end, grain.address)
         area.image[step : step + len(STEP)] = array("q", words)
-        area.patch(step + STEP.index("slots"), AREA, 8 * start)
-    return _composite("sequence", outside, area, pieces, len(pieces))
+    return _composite("sequence", outside, area, [*(each.executable for each in pieces), *grains], len(launches))
 
 
 def _composite(
     driver: Literal["chain", "sequence"],
     outside: CompositeInterface,
     area: _Area,
-    pieces: Sequence[CompositePiece],
+    executables: Sequence[Executable],
     size: int,
 ) -> Composite:
-    store = pieces[0].executable.store
+    store = executables[0].store
     pool = threads.pool(store)
     write = {"chain": chain_text, "sequence": sequence_text}[driver]
     code = jit.compile_text(driver, write(processor().architecture), store, "short")
@@ -168,8 +187,7 @@ def _composite(
     here = Slot("extent", "", 0, INT64)
     layout = replace(outside.layout, aligned=1)
     kernel = Kernel(outside.name, "llvm", (here, *outside.slots), "", layout)
-    executables = tuple(each.executable for each in pieces)
-    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, description, executables)
+    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, description, tuple(executables))
 
 
 class _Area:

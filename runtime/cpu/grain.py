@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cached_property
 
 from fusec.base.kernel_abi import Kernel, Step
@@ -67,6 +68,18 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
     share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
     return Grain(serial_below, least, most, share, unit)
+
+
+def grain_together(parts: Sequence[tuple[Grain, int]]) -> Grain:
+    """The grain of several kernels over their positions one behind the other. parts: the grain and positions of each.
+
+    They are worth sharing if each uses up so much of what one thread would do, or all of them together.
+    """
+    is_much = sum(size / max(grain.serial_below, 1) for grain, size in parts) > 1
+    serial_below = 0 if is_much else 1 << 62
+    least, most = (min(getattr(grain, name) for grain, _ in parts) for name in ("least", "most"))
+    share, unit = (max(getattr(grain, name) for grain, _ in parts) for name in ("share", "unit"))
+    return Grain(serial_below, least, max(least, most), share, unit)
 
 
 def _whole_units(elements: float, unit: int) -> int:

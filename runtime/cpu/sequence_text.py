@@ -1,7 +1,8 @@
 """Kernels in order as LLVM IR text, each run by the pool if there is one: no Python runs between them.
 
 The area of a call, see Note [Areas] in `fusec.runtime.cpu.area_text`, begins with a line that is not used; then come
-`STEP` for each kernel.
+`STEP` for each kernel. Kernels that run together are one step, whose slots are a table: their number, and `PART` for
+each.
 """
 
 from __future__ import annotations
@@ -9,12 +10,48 @@ from __future__ import annotations
 from fusec.runtime.cpu.area_text import HEAD, LINE, area_text, filled_in
 
 STEP = ("function", "slots", "positions", "grain")
-"""Address of the kernel, of its slots and of its grain; its positions."""
+"""Address of the kernel, 0 for several that run together; of its slots and of its grain; its positions."""
+PART = ("function", "slots", "begin", "end")
+"""Address of a kernel that runs beside others, and of its slots; its positions among theirs."""
 
 _TEXT = """
+declare i64 @llvm.smax.i64(i64, i64)
+
 ; what runs a function where there is no pool
 define internal void @alone(ptr %pool, ptr %function, ptr %slots, i64 %size, ptr %grain) nounwind {
   call void %function(i64 0, i64 %size, ptr %slots)
+  ret void
+}
+
+; some positions of several kernels, which lie one behind the other
+define internal void @together(i64 %lo, i64 %hi, ptr %table) nounwind {
+entry:
+  %count = load i64, ptr %table
+  %first = getelementptr i64, ptr %table, i64 1
+  br label %next
+next:
+  %number = phi i64 [ 0, %entry ], [ %following, %done ]
+  %offset = mul i64 %number, PART_BYTES
+  %part = getelementptr i8, ptr %first, i64 %offset
+  %begin = call i64 @word(ptr %part, i64 2)
+  %end = call i64 @word(ptr %part, i64 3)
+  %from = call i64 @llvm.smax.i64(i64 %lo, i64 %begin)
+  %to = call i64 @llvm.smin.i64(i64 %hi, i64 %end)
+  %some = icmp slt i64 %from, %to
+  br i1 %some, label %run, label %done
+run:
+  %function = load ptr, ptr %part
+  %slots.at = getelementptr ptr, ptr %part, i64 1
+  %slots = load ptr, ptr %slots.at
+  %from.own = sub i64 %from, %begin
+  %to.own = sub i64 %to, %begin
+  call void %function(i64 %from.own, i64 %to.own, ptr %slots)
+  br label %done
+done:
+  %following = add i64 %number, 1
+  %more = icmp slt i64 %following, %count
+  br i1 %more, label %next, label %out
+out:
   ret void
 }
 
@@ -34,7 +71,9 @@ next:
   %number = phi i64 [ 0, %entry ], [ %following, %next ]
   %offset = mul i64 %number, STEP_BYTES
   %step = getelementptr i8, ptr %first, i64 %offset
-  %function = load ptr, ptr %step
+  %its.own = load ptr, ptr %step
+  %is.several = icmp eq ptr %its.own, null
+  %function = select i1 %is.several, ptr @together, ptr %its.own
   %slots.at = getelementptr ptr, ptr %step, i64 1
   %its.slots = load ptr, ptr %slots.at
   %positions = call i64 @word(ptr %step, i64 2)
@@ -53,5 +92,8 @@ out:
 
 def sequence_text(architecture: str) -> str:
     """The module; its entry is ``void @sequence(pool, ignored, slots, ignored, ignored)``, as that of the pool."""
-    values = {"RUN": HEAD.index("run"), "SIZE": HEAD.index("size"), "LINE": LINE, "STEP_BYTES": 8 * len(STEP)}
+    values = {
+        "RUN": HEAD.index("run"), "SIZE": HEAD.index("size"), "LINE": LINE, "STEP_BYTES": 8 * len(STEP),
+        "PART_BYTES": 8 * len(PART),
+    }  # fmt: skip
     return area_text(architecture) + filled_in(_TEXT, {name: str(value) for name, value in values.items()})

@@ -28,7 +28,7 @@ from fusec.runtime.cuda.arrays import (
 )
 from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, in_cupy, lent_to_cupy, library_of, seen_as, stream_for
-from fusec.runtime.cuda.launching import Launcher, encode, launch, threads_of_block
+from fusec.runtime.cuda.launching import MAX_GRID, MOST_WORDS, Launcher, encode, grid_size, launch, threads_of_block
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, DeviceLayout, allocator, borrowed, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
@@ -37,6 +37,8 @@ from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
 
 __all__ = [
     "LEGACY",
+    "MAX_GRID",
+    "MOST_WORDS",
     "VECTOR_BYTES",
     "ArrayLibrary",
     "CompiledModule",
@@ -61,6 +63,7 @@ __all__ = [
     "encode",
     "fill_with_zeros",
     "from_numpy",
+    "grid_size",
     "handle",
     "in_cupy",
     "is_device_array",

@@ -19,6 +19,7 @@ from fusec.runtime.cuda.streams import StreamOn
 
 GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
 MAX_GRID = (1 << 31) - 1  # blocks along x
+MOST_WORDS = 512  # of 8 bytes, that a kernel is given
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
 MAX_STREAMS = 64  # remembered by one launcher
 
@@ -146,12 +147,14 @@ def _signed(number: int) -> int:
 def _enqueue(
     module: CompiledModule, words: array[int], shape: tuple[int, int], stream: int, on: DeviceProperties
 ) -> None:
-    """Every kernel parameter is read from its own 8-byte word: devices and hosts of CUDA are little-endian."""
+    """Every parameter of a kernel is read from its own 8-byte word, or a record from all of them: devices and hosts of
+    CUDA are little-endian.
+    """
     grid, block = shape
     loaded = module.load()
     api = driver_api()
     base, count = words.buffer_info()
-    params = array("Q", range(base, base + 8 * count, 8))
+    params = array("Q", (base,) if module.kernel.is_record else range(base, base + 8 * count, 8))
     entered = driver.enter(on)
     try:
         (code,) = api.cuLaunchKernel(

@@ -32,6 +32,11 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
     kernel, get the kernel's name behind their own: those words mean nothing else in its text, locals having been named
     around them.
     """
+    return join_parts(parts_of(kernels))
+
+
+def parts_of(kernels: Sequence[Kernel]) -> list[Part]:
+    """The parts of that file."""
     entries = {kernel.name for kernel in kernels}
     assert len(entries) == len(kernels), f"kernels of one file need different names, not {[k.name for k in kernels]}"
     written: dict[str, str] = {}  # without comments, which name lines of the user's text
@@ -48,7 +53,7 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
             if (name or text) not in written:
                 written[name or text] = _bare(text)
                 parts.append((name, text))
-    return join_parts(parts)
+    return parts
 
 
 def renamed(kernel: Kernel, title: str) -> Kernel:

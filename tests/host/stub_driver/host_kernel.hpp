@@ -5,6 +5,7 @@
 #include <utility>
 #define __global__
 #define __device__
+#define __grid_constant__
 #define __restrict__
 struct Index3 { unsigned x, y, z; };
 static thread_local Index3 gridDim, blockDim, blockIdx, threadIdx;

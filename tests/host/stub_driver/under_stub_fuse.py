@@ -14,7 +14,7 @@ import fusec
 from fusec.base.kernel_abi import Kernel, Layout
 from fusec.errors import FusecError
 from fusec.runtime import cuda
-from fusec.runtime.cuda import nvrtc
+from fusec.runtime.cuda import launching, nvrtc
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -154,3 +154,45 @@ def test_arrays_that_never_change_are_not_written(jax):
 
     with pytest.raises(ValueError, match="read-only"):
         fusec.fuse(function)(jax(X))
+
+
+def beside(x, y, z, w):
+    for each in (x, y, w):
+        each *= 0.5
+        each += z[0]
+    return np.stack([z, -z, z]), z + 1j, np.concatenate([y.T, y.T])
+
+
+def launched(monkeypatch):
+    """The names of kernels that are launched from now on."""
+    names, enqueue, call = [], launching._enqueue, launching.Launcher.__call__
+    monkeypatch.setattr(launching, "_enqueue", lambda module, *rest: (names.append(1), enqueue(module, *rest)))
+    monkeypatch.setattr(launching.Launcher, "__call__", lambda self, *rest: (names.append(1), call(self, *rest)))
+    return names
+
+
+def test_kernels_that_share_a_launch_are_one_from_the_second_call_on(monkeypatch):
+    fused, names = fusec.fuse(beside), launched(monkeypatch)
+    aligned = [[X, W, X[0], np.arange(3001.0)], [X[1:], W[1:], X[0], np.arange(300.0)[1:]]]
+    for turn, given in enumerate((*aligned, *aligned, *aligned)):
+        expected = [each.copy() for each in given]
+        wanted = beside(*expected)
+        whole = [cuda.from_numpy(each.copy()) for each in given]
+        names.clear()
+        found = fused(*whole)
+        assert len(names) == (6 if turn < 2 else 2)
+        for one, other in zip((*found, *whole), (*wanted, *expected), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
+def test_arguments_that_are_written_may_overlap(monkeypatch):
+    def update(x, y):
+        x += y
+        y *= 2
+
+    fused = fusec.fuse(update)
+    for offset in (0, 1, 8, 20) * 3:
+        expected, memory = np.arange(40.0), cuda.from_numpy(np.arange(40.0))
+        update(expected[:20], expected[offset : offset + 20])
+        fused(memory[:20], memory[offset : offset + 20])
+        np.testing.assert_array_equal(memory.numpy(), expected)
