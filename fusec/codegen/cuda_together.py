@@ -22,16 +22,13 @@ BLOCKS = (Slot("extent", "", 0, INT64), Slot("extent", "", 0, INT64))
 WIDTH = 100  # of lines of arguments
 
 
-def can_join(kernel: Kernel) -> bool:
-    """Whether the blocks of a kernel may be part of a launch: they are like those of others, and of the usual size."""
-    return not kernel.block and kernel.group == 1
+def joined(kernels: Sequence[Kernel], title: str) -> Kernel | None:
+    """The kernels as one, which has all their blocks; None if these are not of the usual size.
 
-
-def joined(kernels: Sequence[Kernel], title: str) -> Kernel:
-    """The kernels as one, which has a block for each block of a launch of its own.
-
-    Requires: `can_join` of each; equal kernels are neighbours. The size of a launch is the number of all blocks.
+    Requires: equal kernels are neighbours. The size of a launch is the number of all blocks.
     """
+    if any(each.block or each.group > 1 or not each.parts for each in kernels):
+        return None
     distinct = list({each.source: each for each in kernels}.values())
     counts = [sum(each.source == other.source for other in kernels) for each in distinct]
     if len({each.name for each in distinct}) < len(distinct):
@@ -53,7 +50,9 @@ def joined(kernels: Sequence[Kernel], title: str) -> Kernel:
         lines += function.called(f"{given}.{part}", count)
     record = names.fresh(f"{name}_arguments")
     above.append((record, "\n".join([f"struct {record} {{", *indented(fields, 1), "};"])))
-    head = f'extern "C" __global__ void __launch_bounds__({USUAL_BLOCK}) {name}(const __grid_constant__ {record} {given})'
+    head = (
+        f'extern "C" __global__ void __launch_bounds__({USUAL_BLOCK}) {name}(const __grid_constant__ {record} {given})'
+    )
     entry = (name, "\n".join([head, "{", *indented(lines, 1), "}"]))
     slots = tuple(slot for each in kernels for slot in (*each.slots, *BLOCKS))
     found = (*above, entry)

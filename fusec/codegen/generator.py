@@ -47,8 +47,7 @@ class Generator:
     join: Callable[[Sequence[Kernel]], str]  # kernels of different names as one file
     renamed: Callable[[Kernel, str], Kernel]  # a kernel under another title
     approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
-    together: Callable[[Sequence[Kernel], str], Kernel] | None = None  # kernels that run at once as one of a title
-    can_join: Callable[[Kernel], bool] = lambda kernel: False  # whether a kernel may be one of them
+    together: Callable[[Sequence[Kernel], str], Kernel | None] | None = None  # kernels as one of a title
     # Of targets without many threads only, which get loops along an axis as they are:
     reduction: Callable[[ReductionIR, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
     columns: Callable[[Program, Layout, Options], Kernel] | None = None  # a scan along an axis before the last one

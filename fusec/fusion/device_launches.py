@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from fusec.base.dtypes import UINT8
@@ -77,11 +76,9 @@ def joined(plans: Sequence[tuple[Any, Any]], device: int) -> JoinedLaunch | None
     if not all(plan is not None and len(plan.steps) == 1 for _, plan in plans):
         return None
     texts = [plan.steps[0].code.module.kernel for _, plan in plans]
-    generator, seen = target_of(ON_DEVICE).generator, list(dict.fromkeys(each.source for each in texts))
+    seen = list(dict.fromkeys(each.source for each in texts))
     order = sorted(range(len(plans)), key=lambda at: seen.index(texts[at].source))
     kernels = [texts[at] for at in order]
-    if generator.together is None or not all(each.parts and generator.can_join(each) for each in kernels):
-        return None
     words, pointers, numbers, blocks = array("q"), [], [], 0
     for at in order:
         kernel, plan = plans[at]
@@ -94,22 +91,25 @@ def joined(plans: Sequence[tuple[Any, Any]], device: int) -> JoinedLaunch | None
     if len(words) > cuda.MOST_WORDS or blocks > cuda.MAX_GRID:
         return None
     code = _compiled(kernels, device)
+    if code is None:
+        return None
     assert len(words) == len(code.kernel.slots), "words as the kernel takes them"
     return JoinedLaunch(code, words, tuple(pointers), tuple(numbers), blocks)
 
 
 def _compiled(kernels: Sequence[Kernel], device: int) -> Any:
-    """The machine code of several kernels as one."""
-    together, arch = target_of(ON_DEVICE).generator.together, cuda.device(device).arch
-    assert together is not None, "asked before"
+    """The machine code of several kernels as one; None if there is no such kernel."""
+    arch, together = cuda.device(device).arch, target_of(ON_DEVICE).generator.together
+    made = together and together(kernels, f"{kernels[0].title}_together")
+    if made is None:
+        return None
     texts = {"texts": [each.source for each in kernels]}
     name = pipeline.digest(f"together on {ON_DEVICE}", texts, arch, cuda.bindings_version())
 
     def build(made: Kernel) -> bytes:
         return cuda.compile(made, arch).packed()
 
-    generate = partial(together, kernels, f"{kernels[0].title}_together")
-    return pipeline.machine_code(name, arch, generate, build, cuda.CompiledModule.unpacked)
+    return pipeline.machine_code(name, arch, lambda: made, build, cuda.CompiledModule.unpacked)
 
 
 def alignment(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -128,9 +128,9 @@ def lasting_plan(step: Any, operands: tuple[Any, ...], options: CallOptions) -> 
     plan = kernel.plan(backend, call)
     if plan.is_idle or plan.bound.is_empty or plan.zeroed:
         return None
-    if any(isinstance(each, Write) for each in step.stored):  # which memory arguments share is part of a call's kind
-        if engine.needs_staging(backend, call) or disturbed(kernel, call.arguments(backend)):
-            return None
+    writes = any(isinstance(each, Write) for each in step.stored)  # which memory is shared is part of a call's kind
+    if writes and (engine.needs_staging(backend, call) or disturbed(kernel, call.arguments(backend))):
+        return None
     return plan
 
 

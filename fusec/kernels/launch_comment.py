@@ -141,8 +141,8 @@ def _uses(listed: Listed) -> tuple[list[View], list[View]]:
     if isinstance(listed, NotedLibraryCall):
         return list(map(_view, listed.operands)), list(map(_view, listed.results))
     if isinstance(listed, ListedTogether):
-        read, written = zip(*map(_uses, listed.parts), strict=True)
-        return [view for each in read for view in each], [view for each in written for view in each]
+        uses = list(map(_uses, listed.parts))
+        return [view for read, _ in uses for view in read], [view for _, made in uses for view in made]
     called = dict(listed.launch.arrays)
     names = [name for name, _, _ in listed.launch.operands] + list(listed.raw)
     written = listed.outputs | {name for name, _, _ in listed.launch.made}

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from fusec.ir.loops import Program
 
 from fusec.kernels.launch_comment import MemoryUses, lines_of
-from fusec.kernels.launches import KeptNotes, Listed, ListedLaunch, ListedTogether, NotedLibraryCall, launches_of, title_of
+from fusec.kernels.launches import (
+    KeptNotes,
+    Listed,
+    ListedLaunch,
+    ListedTogether,
+    NotedLibraryCall,
+    launches_of,
+    title_of,
+)
 
 
 @dataclass(frozen=True)
@@ -75,23 +83,21 @@ class Listing:
 
 def _together(listed: list[Listed], shared: Sequence[Sequence[ListedLaunch]], row: Target) -> list[Listed]:
     """The same with one launch for kernels that share it, where the target has such kernels."""
-    generator = row.generator if row.shows == "source" else None
-    if generator is None or generator.together is None:
+    together = row.generator.together if row.shows == "source" else None
+    if together is None:
         return listed
     first: dict[int, ListedTogether] = {}
     gone: set[int] = set()
-    taken: list[Kernel] = []
+    taken: dict[str, Kernel] = {}
     for launches in shared:
         kernels = [each.kernel for each in launches if isinstance(each.kernel, Kernel)]
-        if len(kernels) < 2 or not all(map(generator.can_join, kernels)):
-            continue
         distinct = [id(each) for each in dict.fromkeys(kernels)]
         parts = sorted(launches, key=lambda each: distinct.index(id(each.kernel)))
-        made = generator.together([each.kernel for each in parts], f"{kernels[0].title}_together")  # type: ignore[misc]
-        made = next((each for each in taken if each.source == made.source), made)
-        taken.append(made)
-        first[id(launches[0])] = ListedTogether(made, parts)
-        gone |= {id(each) for each in launches[1:]}
+        ordered = sorted(kernels, key=lambda each: distinct.index(id(each)))
+        made = together(ordered, f"{ordered[0].title}_together") if len(launches) > 1 else None
+        if made is not None:
+            first[id(launches[0])] = ListedTogether(taken.setdefault(made.source, made), parts)
+            gone |= {id(each) for each in launches[1:]}
     return [first.get(id(each), each) for each in listed if id(each) not in gone]
 
 
