@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 VERBS = frozenset(
     """
-    explain source clear_cache cached_codes run
+    explain source graph clear_cache cached_codes run
     name fp params in_params out_params nin nout nargs outputs input_names constants signature
     operation preamble kwargs reduce_dims no_return return_tuple identity reduce_type inclusive segments block
     otypes pyfunc

@@ -1,1 +1,21 @@
-"""Array code fused into few kernels: `fuse`, and `evaluate` for texts."""
+"""Functions of arrays as few kernels; see `fusec.fusion.fuse`. It compiles graphs, too, wherever they are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusec.graphs.building import Graph
+
+if TYPE_CHECKING:
+    from fusec.graphs.nodes import ArrayGraph
+    from fusec.kernels.public_types import GraphFunction
+
+
+def compiled(built: ArrayGraph) -> GraphFunction:
+    """The function of a graph; what runs it is imported when the first one is compiled."""
+    from fusec.fusion.graph_calls import CompiledGraph
+
+    return CompiledGraph(built)
+
+
+Graph.compiler = staticmethod(compiled)

@@ -42,6 +42,7 @@ from fusec.fusion.expression_kernels import (
 )
 from fusec.fusion.lines import HERE
 from fusec.fusion.numbers import picking
+from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import KernelCaller, NoCodes, give_verbs
 
 Names = Mapping[str, object]
@@ -247,6 +248,10 @@ class NumExpr(KernelCaller):
         """The same as a call."""
         return self(*args, **options)
 
+    def graph(self, *args: Any) -> Graph:
+        """The expression of these arguments as a graph of arrays; nothing is run."""
+        return _graph(self._expression.text, self._options, self._given(args, "safe"))
+
     def _given(self, args: tuple[object, ...], casting: Casting) -> dict[str, object]:
         """The arguments by name, as the signature's types. Raises ArgumentsOfExpression and CannotCast."""
         check_options("K", casting)
@@ -312,6 +317,12 @@ class EvaluateVerbs(KernelCaller):
     def call_keywords(self) -> None:
         """The keywords of calls: evaluate itself checks them."""
 
+    def graph(self, *args: Any, **options: Any) -> Graph:
+        """A text of some names as a graph of arrays; nothing is run."""
+        expression, values, _ = _taken(*args, **options)
+        made = {name: each for name, each in options.items() if name in ("optimization", "check", "truediv")}
+        return _graph(expression.text, made, dict(zip(expression.names, values, strict=True)))
+
     def named(self, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """The names of a text with what they stand for, and the output."""
         expression, values, rest = _taken(*args, **options)
@@ -333,7 +344,23 @@ def _taken(
     return expression, values, {"out": out, "order": order, "casting": casting}
 
 
-give_verbs(evaluate, EvaluateVerbs())
+def _graph(text: str, options: Mapping[str, Any], values: Mapping[str, Any]) -> Graph:
+    """An expression of some names as a graph."""
+    from fusec.fusion.fuse import Fused
+
+    kernel = _compiled(text, options, ExpressionKernel)
+
+    def value(**given: Any) -> Any:
+        found = composed(kernel.run, (kernel.pick(given), None, "K", "same_kind"), {})
+        assert found is not None, "its arguments are traced"
+        return found[0]
+
+    return Fused(value, NAME).graph(**values)
+
+
+_verbs = EvaluateVerbs()
+give_verbs(evaluate, _verbs)
+evaluate.graph = _verbs.graph  # type: ignore[attr-defined]
 
 
 # --- texts and names -------------------------------------------------------------------------------------------------

@@ -26,12 +26,14 @@ from fusec.fusion import operations, pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.bound import BoundFused
 from fusec.fusion.constants import Traced
+from fusec.fusion.graph_traces import graph_of
 from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
+from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.launches import KeptNotes
 from fusec.kernels.public_types import FusedFunction
@@ -41,6 +43,7 @@ NEVER = 1 << 30  # more calls than a plan is hastened at
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 LOADED = operations.LOADED
 
 
@@ -218,25 +221,29 @@ class Fused(KernelCaller, Traced):
                 oldest = min(self._plans, key=lambda each: max(plan.used for plan in self._plans[each]))
                 del self._plans[oldest]
 
-    def _made(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
-        """Trace the function, again if numbers turn out to be needed as such or memory to be shared."""
-        pattern: Any = None
+    def _traced(self, make: Callable[[TracedRun], T], found: CallArguments, pattern: Any = None) -> tuple[T, TracedRun]:
+        """What is made of a trace of the function, which is traced again if it needs numbers as such."""
         values = self._values
         while True:
             run = TracedRun(self.name, found, values, self._numbers, pattern)
             try:
                 with default_rounding():  # of constants, which the function may convert
-                    plan = run.plan()
+                    return make(run), run
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):
                     values = values | {need.place}
                 else:
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
-                continue
             except BaseException:  # a call that is refused or interrupted leaves nothing behind
                 run.recording.restore()
                 raise
+
+    def _made(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
+        """Trace the function, again if memory turns out to be shared."""
+        pattern: Any = None
+        while True:
+            plan, run = self._traced(TracedRun.plan, found, pattern)
             if plan.writes:
                 shared = pattern_of([*map(found.outline, run.flat)], plan.writes)
                 if shared != pattern:
@@ -244,7 +251,7 @@ class Fused(KernelCaller, Traced):
                     pattern = shared
                     continue
             if plan.problem is None:
-                self._values = self._values | values
+                self._values = self._values | run.values
             return plan, run.flat
 
     # --- looking inside ------------------------------------------------------------------------------------------
@@ -264,6 +271,12 @@ class Fused(KernelCaller, Traced):
             call.explained()  # compiles the kernel
         plans = [plan for each in self._plans.values() for plan in each]
         return replace(report(self.name, plan), plan=place_of(plan, plans))
+
+    @hide_internal_frames
+    def graph(self, *args: Any, **options: Any) -> Graph:
+        """What a call does, as a graph of arrays; nothing is run."""
+        graph, _ = self._traced(graph_of, self._arguments(args, options))
+        return graph
 
     def call_keywords(self) -> Sequence[str] | None:
         """The parameters of the function."""

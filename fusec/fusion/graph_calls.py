@@ -10,24 +10,26 @@ import numpy as np
 from fusec.arguments.layouts import Shape
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.dispatch.shown import Showing, ShownKernels
 from fusec.errors.graphs import GraphArguments, GraphBroken, GraphShapes
 from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
-from fusec.fusion import reducing, tracer
+from fusec.fusion import graph_elements, reducing, tracer
 from fusec.fusion.fuse import Fused
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
-from fusec.fusion.trace_values import Array, ArrayValue, phantom
+from fusec.fusion.trace_values import Array, ArrayValue, phantom, replaced
 from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes
-from fusec.graphs.extents import Extent, at, names_of
+from fusec.graphs.building import Graph
 from fusec.graphs.extents import Shape as Extents
+from fusec.graphs.extents import Size, at, decided, names_of, solved
 from fusec.graphs.nodes import ArrayGraph, ArrayInput
 from fusec.graphs.text import print_arrays
 from fusec.ir.expr import Const, Expr, apply, convert
+from fusec.ir.graph import SPREAD
 from fusec.ir.walk import inner_first
 
 SHOWN_SIZE = 1000  # of what source() shows, if nobody says
@@ -39,34 +41,68 @@ class CompiledGraph(Fused):
 
     def __init__(self, graph: ArrayGraph) -> None:
         check(graph)
-        self.graph = graph
+        self.built = graph
         super().__init__(lambda *args: Lowering(graph, args).results(), graph.name)
         self.params = tuple(each.name for each in graph.inputs)
+        self._donated = [at for at, each in enumerate(graph.inputs) if each.donated]
+        self._kept: dict[frozenset[int], CompiledGraph] = {}
         self.document(f"{len(self.params)} inputs, {len(graph.outputs)} outputs; see fusec.graph.")
 
-    def __call__(self, *args: Any, out: Any = None) -> Any:
+    def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """The output, or a tuple of several.
 
-        args: an array or number for each input. out: an array for the output, or a tuple of them.
+        args, named: an array or number for each input. out: an array for the output, or a tuple of them.
         """
+        if named:
+            args = self._in_order(args, named)
         if out is not None:
             given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-            if len(given) != len(self.graph.outputs):
-                what = f"out= of {len(given)} arrays for {len(self.graph.outputs)} outputs of graph '{self.name}'"
+            if len(given) != len(self.built.outputs):
+                what = f"out= of {len(given)} arrays for {len(self.built.outputs)} outputs of graph '{self.name}'"
                 raise GraphArguments(what, "pass one array for each output, in their order").at()
             args = (*args, *given)
+        elif self._donated and any(_is_readonly(args[at]) for at in self._donated if at < len(args)):
+            return self._keeping(frozenset(at for at in self._donated if _is_readonly(args[at])))(*args)
         return super().__call__(*args)
+
+    def _in_order(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call that names some. Raises GraphArguments."""
+        rest = self.params[len(args) :]
+        wrong = [name for name in named if name not in rest]
+        missing = [name for name in rest if name not in named]
+        if wrong or missing:
+            what = f"graph '{self.name}' has no input '{wrong[0]}' that is not given already" if wrong else (
+                f"graph '{self.name}' was called without its input '{missing[0]}'")  # fmt: skip
+            raise GraphArguments(what, f"its inputs are, in this order: {', '.join(self.params)}").at()
+        return (*args, *(named[name] for name in rest))
+
+    def _keeping(self, places: frozenset[int]) -> CompiledGraph:
+        """The same graph without the donation of some inputs, whose arrays are read-only in a call."""
+        if places not in self._kept:
+            known: dict[Expr, Expr] = {each: each for each in self.built.inputs}
+            inputs = [
+                replace(each, donated=each.donated and at not in places) for at, each in enumerate(self.built.inputs)
+            ]
+            known.update(zip(self.built.inputs, inputs, strict=True))
+            outputs = tuple((name, replaced(value, known)) for name, value in self.built.outputs)
+            self._kept[places] = CompiledGraph(replace(self.built, inputs=tuple(inputs), outputs=outputs))
+        return self._kept[places]
+
+    def graph(self, *args: Any, **options: Any) -> Graph:
+        """The graph that was compiled."""
+        del args, options
+        return Graph.of(self.built)
 
     def call_keywords(self) -> Sequence[str]:
         """The sizes, which source() takes."""
-        extents = (extent for each in self.graph.inputs for extent in each.shape)
+        extents = (extent for each in self.built.inputs for extent in each.shape)
         return sorted(frozenset().union(*map(names_of, extents)))
 
     def shown(self, asked: Showing, options: Mapping[str, Any] | None = None) -> ShownKernels:
         """What source() shows: the kernels of a call with sizes, or shapes, as asked; a size is a thousand without."""
         sizes = {**dict.fromkeys(self.call_keywords(), SHOWN_SIZE), **(options or {})}
         samples = []
-        for each in self.graph.inputs:
+        for each in self.built.inputs:
             shape = asked.shapes.get(each.name, asked.shape)
             shape = tuple(at(extent, sizes) for extent in each.shape) if shape is None else shape
             samples.append(np.empty(shape, each.type.numpy))
@@ -81,10 +117,14 @@ class CompiledGraph(Fused):
 
     def __reduce__(self) -> tuple[object, ...]:
         """The graph's text. Raises GraphBroken for one that calls functions."""
-        if self.graph.functions:
+        if self.built.functions:
             cure = "pickle its text, and read it with fusec.graph.parse(text, functions=...)"
             raise GraphBroken(f"graph '{self.name}' calls functions, which have no text", cure).at()
-        return _from_text, (print_arrays(self.graph),)
+        return _from_text, (print_arrays(self.built),)
+
+
+def _is_readonly(given: Any) -> bool:
+    return isinstance(given, np.ndarray) and not given.flags.writeable
 
 
 def _from_text(text: str) -> CompiledGraph:
@@ -97,8 +137,7 @@ def check(graph: ArrayGraph) -> None:
     """Raise GraphBroken for a graph without outputs, or with sizes that no input has as an extent."""
     if not graph.outputs:
         raise GraphBroken(f"graph '{graph.name}' has no outputs", "name them with graph.output(value, name)").at()
-    plain = [extent for each in graph.inputs for extent in each.shape if isinstance(extent, Extent)]
-    known = {str(extent) for extent in plain}
+    known = decided(extent for each in graph.inputs for extent in each.shape)
     for value in inner_first([*graph.inputs, *(value for _, value in graph.outputs)]):
         extents = [*nodes.shape_of(value), *getattr(value, "starts", ()), getattr(value, "extent", 0)]
         unknown = sorted(frozenset().union(*map(names_of, extents)) - known)
@@ -156,19 +195,18 @@ class Lowering:
             raise GraphArguments(what, "pass arrays that do not overlap").at()
         results = list(map(self._stored, self.out, found, [name for name, _ in self.graph.outputs])) if self.out else []
         if not self.out:
-            rooms = self._rooms()
-            for made in found:
-                room = next((each for each in rooms if each.shape == made.shape and _kind(each) == made.dtype), None)
+            rooms = {
+                each.name: given for each, given in zip(self.graph.inputs, self.given, strict=True) if each.donated
+            }
+            names = {name for name, _ in self.graph.outputs}
+            for (name, _), made in zip(self.graph.outputs, found, strict=True):
+                fits = [key for key, room in rooms.items() if room.shape == made.shape and _kind(room) == made.dtype]
+                key = name if name in fits else next((key for key in fits if key not in names), "")
+                room = rooms.pop(key, None)
                 if room is not None:
-                    rooms.remove(room)
                     room._write(made)
                 results.append(tracer.made(self.trace, made) if room is None else room)
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _rooms(self) -> list[Tracer]:
-        """The arrays that results may be stored in."""
-        pairs = zip(self.graph.inputs, self.given, strict=True)
-        return [each for declared, each in pairs if declared.donated and each._seen.flags.writeable]
 
     def _stored(self, out: Any, value: ArrayValue, name: str) -> Tracer:
         """A value in an array that the caller gives. Raises GraphArguments."""
@@ -212,9 +250,31 @@ class Lowering:
                 whole = tracer.made(self.trace, args[0])
                 whole._view(lambda array: array[index])._write(args[1])
                 return whole._read()
+            case nodes.Literal():
+                return self._literal(value)
+            case nodes.Positions(axis):
+                return graph_elements.positions(axis, self.shape(value))
+            case nodes.Bounded(_, extent, axis):
+                return graph_elements.bounded(self.trace, args[0], at(extent, self.sizes), axis)
+            case nodes.Strided(_, starts, steps):
+                if 0 in self.shape(value):
+                    return ArrayValue(constant(0, value.type).scalar, phantom(self.shape(value), value.type.numpy))
+                return self._viewed(args[0], graph_elements.strided(starts, steps, self.shape(value)))
+            case nodes.Inside() | nodes.Near():
+                return args[0] if args else constant(0, value.type)  # the Take reads it
+            case nodes.Take():
+                return graph_elements.Taking(self.trace, self.sizes, self.values).taken(value)
             case nodes.External():
                 return self._called(value)[value.at]._read()
         raise AssertionError(f"a graph has no {type(value).__name__}")
+
+    def _literal(self, value: nodes.Literal) -> ArrayValue:
+        """An array of constants."""
+        bits = [each.bits for each in value.elements if isinstance(each, Const)]
+        array = np.frombuffer(b"".join(each.to_bytes(value.type.nbytes, "little") for each in bits), np.uint8)
+        array = array.view(value.type.numpy).reshape(self.shape(value))
+        memory = self.trace.constant(array, value.type)
+        return self.trace.read(memory, (), memory.base)
 
     def _called(self, value: nodes.External) -> Sequence[Tracer]:
         """All results of a function, which is called once."""
@@ -250,6 +310,8 @@ class Lowering:
         if is_empty and op not in IDENTITIES:
             what = f"a fold by '{op}' of no elements: {list(value.shape)} along {list(axes)}"
             raise GraphShapes(what, "only add, multiply and bitwise ops have a value for none").at()
+        if op == SPREAD:
+            return graph_elements.spread(self.trace, value, axes, dtype)
         identity = constant(IDENTITIES[op], dtype) if op in IDENTITIES else None
         return reducing.totals(self.trace, op, value, axes, dtype, identity)
 
@@ -293,14 +355,21 @@ class CheckedFunction:
 def bound(graph: ArrayGraph, shapes: Sequence[Shape]) -> dict[str, int]:
     """The sizes by name. Raises GraphArguments for shapes that are not as declared."""
     sizes: dict[str, int] = {}
+    pairs = list[tuple[Size, int]]()
     for declared, shape in zip(graph.inputs, shapes, strict=True):
         if len(shape) != len(declared.shape):
             raise _unlike(graph, declared, shape)
-        for extent, given in zip(declared.shape, shape, strict=True):
-            if isinstance(extent, Extent) and extent.terms == (((str(extent),), 1),):
-                sizes.setdefault(str(extent), given)
+        pairs += zip(declared.shape, shape, strict=True)
+    pairs = [each for each in pairs if names_of(each[0])]
+    pairs.sort(key=lambda each: not str(each[0]).isidentifier())  # names by themselves come first
+    for _ in pairs:
+        for extent, given in pairs:
+            sizes.update(solved(extent, given, sizes))
+        if all(names_of(extent) <= sizes.keys() for extent, _ in pairs):
+            break
     for declared, shape in zip(graph.inputs, shapes, strict=True):
-        if tuple(at(each, sizes) for each in declared.shape) != shape:
+        is_known = all(names_of(each) <= sizes.keys() for each in declared.shape)
+        if not is_known or tuple(at(each, sizes) for each in declared.shape) != shape:
             raise _unlike(graph, declared, shape, sizes)
     return sizes
 
@@ -308,7 +377,7 @@ def bound(graph: ArrayGraph, shapes: Sequence[Shape]) -> dict[str, int]:
 def _unlike(graph: ArrayGraph, declared: ArrayInput, shape: Shape, sizes: Mapping[str, int] | None = None) -> Exception:
     wanted = ", ".join(map(str, declared.shape))
     names = sorted(frozenset().union(*map(names_of, declared.shape)))
-    known = "".join(f", where {name} is {sizes[name]}" for name in names) if sizes else ""
+    known = "".join(f", where {name} is {sizes[name]}" for name in names if sizes and name in sizes)
     what = f"input '{declared.name}' of graph '{graph.name}' has shape [{wanted}]{known}; given {list(shape)}"
     return GraphArguments(what, "pass an array of that shape").at()
 

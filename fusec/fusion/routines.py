@@ -67,7 +67,7 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
         if not copies:
             raise
         x = copied(x, "C")
-    return x._view(lambda array: np.reshape(array, wanted, copy=False))
+    return x._view(ViewOf(np.reshape, (wanted,), (("copy", False),)))
 
 
 def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:

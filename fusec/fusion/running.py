@@ -230,16 +230,7 @@ class TracedRun:
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
-        problem: Exception | None = None
-        try:
-            result = self._result()
-        except Exception as raised:  # whatever the function raises; its arguments may be traced
-            is_refused = isinstance(raised, FusecError) and not isinstance(raised.error, LIKE_NUMPY)
-            if is_refused or isinstance(raised, NeedsNumberError):
-                raise
-            problem, is_made = raised, self.recording.made_any
-            own = {name: each for name, each in vars(raised).items() if is_made((each,))}
-            result = [raised.args if is_made(raised.args) else None, own]
+        result, problem = self.ran()
         stored = self.recording.stored(defined(self.function))
         self.found.check_places(self.flat)
         self.trace.finish()
@@ -262,6 +253,18 @@ class TracedRun:
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
             (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)), template=template,
         )  # fmt: skip
+
+    def ran(self) -> tuple[Any, Exception | None]:
+        """What the function returns for tracers, or raises, with the traced parts of the exception."""
+        try:
+            return self._result(), None
+        except Exception as raised:  # whatever the function raises; its arguments may be traced
+            is_refused = isinstance(raised, FusecError) and not isinstance(raised.error, LIKE_NUMPY)
+            if is_refused or isinstance(raised, NeedsNumberError):
+                raise
+            is_made = self.recording.made_any
+            own = {name: each for name, each in vars(raised).items() if is_made((each,))}
+            return [raised.args if is_made(raised.args) else None, own], raised
 
     def _result(self) -> Any:
         """What the function returns for tracers."""

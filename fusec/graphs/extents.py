@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from math import prod
 from typing import Union
 
@@ -98,6 +98,38 @@ def size(name: str) -> Extent:
 def at(given: Size, sizes: Mapping[str, int]) -> int:
     """The integer that an extent is for these sizes."""
     return given if isinstance(given, int) else given.at(sizes)
+
+
+def unknown_in(given: Size, known: Container[str]) -> str:
+    """The only size that is not known in an extent that tells it, since it is of degree one; "" if there is none."""
+    names = [name for name in names_of(given) if name not in known]
+    if len(names) != 1 or isinstance(given, int):
+        return ""
+    factors = [factors for factors, _ in given.terms if any(each not in known for each in _names(factors))]
+    return names[0] if len(factors) == 1 and factors[0].count(names[0]) == 1 else ""
+
+
+def _names(factors: Iterable[Factor]) -> list[str]:
+    return [name for each in factors for name in ([each] if isinstance(each, str) else each.dividend.names)]
+
+
+def solved(given: Size, value: int, known: Mapping[str, int]) -> dict[str, int]:
+    """The size that makes an extent this integer, if the extent tells it."""
+    name = unknown_in(given, known)
+    if not name:
+        return {}
+    rest = at(given, {**known, name: 0})
+    by = at(given, {**known, name: 1}) - rest
+    return {name: (value - rest) // by} if by and (value - rest) % by == 0 and (value - rest) // by >= 0 else {}
+
+
+def decided(extents: Iterable[Size]) -> set[str]:
+    """The sizes that arrays of these extents tell."""
+    known: set[str] = set()
+    pending = [each for each in extents if names_of(each)]
+    for _ in range(len(pending)):
+        known.update(filter(None, [unknown_in(each, known) for each in pending]))
+    return known
 
 
 def names_of(given: Size) -> frozenset[str]:

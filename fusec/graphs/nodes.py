@@ -13,6 +13,9 @@ from fusec.base.records import dataclass, field
 from fusec.graphs.extents import Shape, Size
 from fusec.ir.expr import Const, Expr
 
+MODES = ("nearest", "wrap", "reflect", "mirror", "constant")
+"""How `Near` maps positions outside of an array back into it, as scipy.ndimage has them."""
+
 
 class ArrayInput(Expr):
     """An array, or a number if it has no axes, that calls give."""
@@ -20,7 +23,7 @@ class ArrayInput(Expr):
     name: str
     type: DType
     shape: Shape
-    donated: bool  # the caller does not need its contents any more: results may be stored there
+    donated: bool  # the caller does not need its contents any more: results may be stored there, that of its name is
 
 
 class SizeNumber(Expr):
@@ -96,6 +99,80 @@ class Update(Expr):
     starts: tuple[Size, ...]
     steps: tuple[int, ...]
     extents: Shape  # of the slice
+    type: DType
+    shape: Shape
+
+
+class Strided(Expr):
+    """Elements at regular distances: along axis a of the value at starts[a] and the sum, over the axes of this one, of
+    steps[a][axis] times where the element is along it. Diagonals and sliding windows are such views.
+    """
+
+    value: Expr
+    starts: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+    type: DType
+    shape: Shape
+
+
+class Positions(Expr):
+    """Where each element is along an axis: int64."""
+
+    axis: int
+    type: DType
+    shape: Shape
+
+
+class Bounded(Expr):
+    """Integers that are indices of an axis with so many elements, which each call checks; they may count from its end.
+
+    axis: what the IndexError calls it.
+    """
+
+    value: Expr
+    extent: Size
+    axis: int
+    type: DType
+    shape: Shape
+
+
+class Near(Expr):
+    """An index of a `Take`: the element's own position along the axis and `offset`, mapped back into the array.
+
+    mode: one of `MODES`; constant leaves it where it is, so that the Take is `outside` there.
+    """
+
+    offset: int
+    mode: str
+    type: DType
+    shape: Shape
+
+
+class Inside(Expr):
+    """An index of a `Take` that may lie outside of the array, where the Take is `outside`."""
+
+    value: Expr
+    type: DType
+    shape: Shape
+
+
+class Take(Expr):
+    """Elements of a value at an int64 index for each of its axes; these broadcast to the shape.
+
+    An index beyond an end of the axis stands for the element at that end. outside: see `Near` and `Inside`.
+    """
+
+    value: Expr
+    outside: Expr
+    index: tuple[Expr, ...]
+    type: DType
+    shape: Shape
+
+
+class Literal(Expr):
+    """An array of constants, each a Const, in C order."""
+
+    elements: tuple[Expr, ...]
     type: DType
     shape: Shape
 

@@ -44,6 +44,18 @@ def parse_arrays(text: str, functions: Mapping[str, Callable[..., object]] | Non
     return graph
 
 
+def extent_of(text: str) -> Size:
+    """The extent that a text such as "2*n + 1" says. Raises GraphShapes."""
+    if text.isidentifier() and text.isascii():
+        return size(text)
+    try:
+        ((found,),) = [each.shape for each in parse_arrays(f"graph g(x: bool[{text}]) {{ return x = x }}").inputs]
+    except (FusecError, ValueError):
+        cure = "extents are integers, names such as 'n', or made of these, such as '2*n + 1'"
+        raise GraphShapes(f"the extent {text!r}", cure).at() from None
+    return found
+
+
 def one(args: list[Expr]) -> Expr:
     """The only operand. Raises GraphSyntax."""
     if len(args) != 1:
@@ -137,6 +149,42 @@ class GraphTextBuilder(SyntaxBuilder):
         if len(args) != 2:
             raise GraphSyntax("update takes an array and its new part", CURE).at()
         return self.checked(None, lambda: rules.updated(args[0], args[1], index))
+
+    def strided(self, children: Children) -> Expr:
+        args, (starts, steps, shape) = children
+        return self.checked(None, lambda: rules.strided(one(args), starts, steps, shape))
+
+    def positions(self, children: Children) -> Expr:
+        axis, shape = children
+        return self.checked(None, lambda: rules.positions(self.single(axis), shape))
+
+    def bounded(self, children: Children) -> Expr:
+        args, extents, axis = children
+        if len(extents) != 1:
+            raise GraphSyntax("indices are of one axis", CURE).at()
+        return self.checked(None, lambda: rules.bounded(one(args), extents[0], self.single(axis)))
+
+    def literal(self, children: Children) -> Expr:
+        elements, shape = children
+        return self.checked(None, lambda: rules.literal(elements, shape))
+
+    def inside(self, children: Children) -> Expr:
+        return rules.inside(children[0])
+
+    def near(self, children: Children) -> Expr:
+        minus, number, mode = children
+        offset = self.integer([number])
+        return self.checked(mode, lambda: rules.near(-offset if minus else offset, mode.text))
+
+    def taken(self, children: Children) -> Expr:
+        value, *index, shape, outside = children
+        return self.checked(None, lambda: rules.taken(value, index, shape, outside))
+
+    def single(self, given: tuple[Size, ...]) -> int:
+        """The only integer of a list. Raises GraphSyntax."""
+        if len(given) != 1 or not isinstance(given[0], int):
+            raise GraphSyntax("one integer belongs here", CURE).at()
+        return given[0]
 
     def called_(self, children: Children) -> Expr:
         name, args, *kinds, at = children

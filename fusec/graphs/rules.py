@@ -5,19 +5,22 @@ Whatever makes graphs, a person, a parser or a trace, makes the nodes by these f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fusec.base.diagnostics import counted, did_you_mean
-from fusec.base.dtypes import INT64, DType
+from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType, real_type
 from fusec.base.ops import TABLE, result_type
 from fusec.errors.graphs import GraphShapes, GraphTypes
+from fusec.graphs import nodes
 from fusec.graphs.extents import Extent, Shape, Size, divided, product
 from fusec.graphs.nodes import Broadcast, External, Fold, Map, Reshape, SizeNumber, Slice, Transpose, Update, shape_of
-from fusec.ir.expr import Expr, scalar_type
+from fusec.ir.expr import Const, Expr, const, scalar_type
+from fusec.ir.graph import SPREAD
 
-FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor")
-"""The associative ops by which elements may be combined."""
+FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor", SPREAD)
+"""The associative ops by which elements may be combined, and the sum of their squared distances from their mean."""
 
+SPREADS = (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128)
 Index = tuple[tuple[Size, ...], tuple[int, ...], Shape]
 """A slice: where it starts along each axis, the steps, and how many elements it takes."""
 
@@ -126,6 +129,36 @@ def index_of(extent: Size, given: slice) -> tuple[Size, int, Size]:
     return start, step, count
 
 
+def indexed(own: Shape, items: Sequence[object]) -> tuple[Index, Shape]:
+    """The slice that an index takes, and the shape of what it gives. items: integers, slices, None and ...
+
+    Raises GraphShapes.
+    """
+    items = list(items)
+    for each in items:
+        if not (each is None or each is ... or isinstance(each, (int, slice))) or isinstance(each, bool):
+            cure = "indices are integers, slices, None and ..."
+            raise GraphShapes(f"an index of type {type(each).__name__}", cure).at()
+    missing = len(own) - sum(each is not None and each is not ... for each in items)
+    if items.count(...) > 1 or missing < 0:
+        raise GraphShapes(f"an index of {len(items)} items for {len(own)} axes", "leave some out").at()
+    at = items.index(...) if ... in items else len(items)
+    items[at : at + 1] = [slice(None)] * missing
+    parts, shape = list[tuple[Size, int, Size]](), list[Size]()
+    for each in items:
+        if each is None:
+            shape.append(1)
+            continue
+        extent = own[len(parts)]
+        if isinstance(each, slice):
+            parts.append(index_of(extent, each))
+            shape.append(parts[-1][2])
+        elif isinstance(each, int):
+            parts.append((extent + each if each < 0 else each, 1, 1))
+    starts, steps, extents = zip(*parts, strict=True) if parts else ((), (), ())
+    return (starts, steps, extents), tuple(shape)
+
+
 def _from_front(extent: Size, given: Size) -> Size:
     if isinstance(given, bool) or not isinstance(given, (int, Extent)):
         raise GraphShapes(f"a bound of a slice: {given!r}", "bounds are integers or extents").at()
@@ -175,7 +208,10 @@ def folded(op: str, value: Expr, axes: Sequence[int]) -> Expr:
     if op not in FOLDS:
         raise GraphTypes(f"a fold by '{op}'", f"folds are by {', '.join(FOLDS)}").at()
     dtype = scalar_type(value)
-    mapped(op, [value, value])  # for its checks
+    if op == SPREAD and dtype not in SPREADS:
+        raise GraphTypes(f"a fold by '{op}' of {dtype}", "convert it to float32, float64 or a complex dtype").at()
+    mapped("subtract" if op == SPREAD else op, [value, value])  # for its checks
+    dtype = real_type(dtype) if op == SPREAD else dtype
     own = shape_of(value)
     places = tuple(sorted({_axis(each, len(own)) for each in axes}))
     if len(places) != len(tuple(axes)):
@@ -195,6 +231,102 @@ def updated(value: Expr, part: Expr, index: Index) -> Update:
     if common_shape([shape_of(part), extents]) != extents:
         raise GraphShapes(f"{shown(shape_of(part))} stored in a slice of {shown(extents)}", "see the slice").at()
     return Update(value, part, tuple(starts), tuple(steps), tuple(extents), scalar_type(value), shape_of(value))
+
+
+def positions(axis: int, shape: Shape) -> nodes.Positions:
+    """Where each element of a shape is along an axis. Raises GraphShapes."""
+    return nodes.Positions(_axis(axis, len(shape)), INT64, tuple(shape))
+
+
+def literal(elements: Sequence[Expr], shape: Shape) -> nodes.Literal:
+    """An array of constants of one dtype. Raises GraphTypes and GraphShapes."""
+    kinds = {each.type for each in elements if isinstance(each, Const)}
+    if len(kinds) != 1 or not all(isinstance(each, Const) for each in elements):
+        raise GraphTypes("an array of anything but constants of one dtype", "use values of the graph").at()
+    if product(shape) != len(elements) or not all(isinstance(each, int) for each in shape):
+        raise GraphShapes(f"{counted(len(elements), 'constant')} as {shown(shape)}", "give one for each element").at()
+    return nodes.Literal(tuple(elements), scalar_type(elements[0]), tuple(shape))
+
+
+def bounded(value: Expr, extent: Size, axis: int) -> nodes.Bounded:
+    """Integers that must be indices of an axis. Raises GraphTypes."""
+    if not scalar_type(value).is_integer:
+        raise GraphTypes(f"indices of {scalar_type(value)}", "convert them: value.astype('int64')").at()
+    return nodes.Bounded(value, extent, axis, scalar_type(value), shape_of(value))
+
+
+def near(offset: int, mode: str) -> nodes.Near:
+    """An index for `taken`. Raises GraphTypes."""
+    if mode not in nodes.MODES:
+        raise GraphTypes(f"neighbours by '{mode}'", f"modes are {', '.join(nodes.MODES)}").at()
+    return nodes.Near(offset, mode, INT64, ())
+
+
+def inside(value: Expr) -> nodes.Inside:
+    """An index for `taken` that may lie outside of the array."""
+    return nodes.Inside(value, INT64, shape_of(value))
+
+
+def taken(value: Expr, index: Sequence[Expr], shape: Shape, outside: Expr) -> nodes.Take:
+    """The elements of a value at an index for each axis. Raises GraphTypes and GraphShapes."""
+    own = shape_of(value)
+    if len(index) != len(own) or not own:
+        what = f"{counted(len(index), 'index', 'indices')} for {counted(len(own), 'axis', 'axes')}"
+        raise GraphShapes(what, "give one for each axis, of an array that has some").at()
+    if any(scalar_type(each) != INT64 for each in index):
+        raise GraphTypes("an index that is not int64", "convert it: value.astype('int64')").at()
+    if any(isinstance(each, nodes.Near) for each in index) and len(shape) != len(own):
+        raise GraphShapes(f"neighbours in {shown(own)} of {shown(shape)}", "both have the same axes").at()
+    if scalar_type(outside) != scalar_type(value) or shape_of(outside):
+        raise GraphTypes(f"{scalar_type(outside)} outside of {scalar_type(value)}", "pass one number of its dtype").at()
+    if common_shape([*map(shape_of, index), shape]) != shape:
+        raise GraphShapes(f"indices that do not broadcast to {shown(shape)}", "give their common shape").at()
+    return nodes.Take(value, outside, tuple(index), scalar_type(value), tuple(shape))
+
+
+def counted_from(index: Expr, extent: Size, axis: int) -> Expr:
+    """Integers as indices of an axis, from its start; calls check them. Raises GraphTypes."""
+    if isinstance(index, Const) and isinstance(extent, int) and -extent <= int(index.value) < extent:
+        return const(int(index.value) % extent, INT64)
+    wide = converted(bounded(index, extent, axis), INT64)
+    behind = mapped("add", [wide, number_of(extent)])
+    return mapped("where", [mapped("less", [wide, const(0, INT64)]), behind, wide])
+
+
+def moved(value: Expr, moves: Mapping[int, tuple[int, int]], mode: str, outside: Expr) -> Expr:
+    """The elements at other positions. moves: for axes how far away they are, and by how much the axis grows.
+
+    Raises GraphTypes and GraphShapes.
+    """
+    own = shape_of(value)
+    found = {_axis(axis, len(own)): each for axis, each in moves.items()}
+    shape = tuple(extent + found.get(axis, (0, 0))[1] for axis, extent in enumerate(own))
+    index = [near(found[axis][0], mode) if axis in found else _along(axis, own) for axis in range(len(own))]
+    return taken(value, index, shape, outside) if own else value
+
+
+def _along(axis: int, own: Shape) -> Expr:
+    """Where elements are along an axis, in a shape that broadcasts to all of them."""
+    return positions(axis, tuple(extent if at == axis else 1 for at, extent in enumerate(own)))
+
+
+def strided(value: Expr, starts: Sequence[int], steps: Sequence[int], shape: Shape) -> nodes.Strided:
+    """Elements at regular distances. steps: for each axis of the value, those by the axes of the result.
+
+    Raises GraphShapes.
+    """
+    own, axes = shape_of(value), len(shape)
+    rows = tuple(tuple(steps[at * axes : (at + 1) * axes]) for at in range(len(own)))
+    if len(starts) != len(own) or len(steps) != len(own) * axes or not all(isinstance(each, int) for each in own):
+        cure = "give a start for each axis of the value, and a step by each axis of the result"
+        raise GraphShapes(f"elements of {shown(own)} at regular distances", cure).at()
+    for extent, start, row in zip(own, starts, rows, strict=True):
+        ends = [step * (count - 1) for step, count in zip(row, shape, strict=True)]
+        low = start + sum(min(each, 0) for each in ends)  # type: ignore[type-var,misc]
+        high = start + sum(max(each, 0) for each in ends)  # type: ignore[type-var,misc]
+        if not (low >= 0 and high < extent) and 0 not in shape:  # type: ignore[operator]
+            raise GraphShapes(f"elements {low} to {high} of an axis of {extent}", "a view stays within the array").at()
+    return nodes.Strided(value, tuple(starts), rows, scalar_type(value), tuple(shape))
 
 
 def called(function: str, args: Sequence[Expr], results: Sequence[tuple[DType, Shape]]) -> list[External]:

@@ -13,19 +13,29 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 
+from fusec.frontends.grammar_tables import GRAMMARS, load
 from fusec.graphs.extents import Shape, Size
 from fusec.graphs.nodes import (
     ArrayGraph,
     ArrayInput,
+    Bounded,
     Broadcast,
     External,
     Fold,
+    Inside,
+    Literal,
     Map,
+    Near,
+    Positions,
     Reshape,
     SizeNumber,
     Slice,
+    Strided,
+    Take,
     Transpose,
     Update,
 )
@@ -40,25 +50,35 @@ def print_arrays(graph: ArrayGraph) -> str:
     lines = list[str]()
     for value in inner_first([value for _, value in graph.outputs]):
         if isinstance(value, ArrayInput):
-            labels[value] = value.name
+            labels[value] = _names(value.name)
         elif isinstance(value, Const):
             labels[value] = constant_text(value)
         elif isinstance(value, SizeNumber):
-            labels[value] = f"size({value.extent})"
+            labels[value] = f"size({_names(str(value.extent))})"
+        elif isinstance(value, Near):
+            labels[value] = f"near {value.offset} as {value.mode}"
+        elif isinstance(value, Inside):
+            labels[value] = f"within {labels[value.value]}"
         else:
             labels[value] = f"%{len(lines) + 1}"
             lines.append(f"    {labels[value]} = {_operation(value, labels)}")
-    results = ", ".join(f"{name} = {labels[value]}" for name, value in graph.outputs)
-    head = f"graph {graph.name}({', '.join(map(_input, graph.inputs))}) {{"
+    results = ", ".join(f"{_names(name)} = {labels[value]}" for name, value in graph.outputs)
+    head = f"graph {_names(graph.name)}({', '.join(map(_input, graph.inputs))}) {{"
     return "\n".join([head, *lines, f"    return {results}", "}"]) + "\n"
 
 
 def _input(value: ArrayInput) -> str:
-    return f"{value.name}: {value.type}{_extents(value.shape)}{' donated' if value.donated else ''}"
+    return f"{_names(value.name)}: {value.type}{_extents(value.shape)}{' donated' if value.donated else ''}"
 
 
 def _extents(shape: Sequence[Size]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
+    return _names(f"[{', '.join(map(str, shape))}]")
+
+
+def _names(text: str) -> str:
+    """A text whose names that are words of the grammar have quotation marks."""
+    words = load("graph", GRAMMARS["graph"]).words
+    return re.sub(r"[^\W\d]\w*", lambda found: json.dumps(found[0]) if found[0] in words else found[0], text)
 
 
 def _operation(value: Expr, labels: dict[Expr, str]) -> str:
@@ -78,9 +98,20 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"fold {op}({args}) along {_extents(axes)}"
         case Update(_, _, starts, steps, extents):
             return f"update({args}) {_part(starts, steps, extents)}"
+        case Strided(_, starts, steps, _, shape):
+            return f"strided({args}) {_part(starts, [each for row in steps for each in row], shape)}"
+        case Positions(axis, _, shape):
+            return f"positions along [{axis}] of {_extents(shape)}"
+        case Bounded(_, extent, axis):
+            return f"bounded({args}) to {_extents([extent])} along [{axis}]"
+        case Literal():
+            return f"array({args}) to {_extents(value.shape)}"
+        case Take(array, outside, index):
+            places = ", ".join(labels[each] for each in index)
+            return f"take({labels[array]} at {places}) of {_extents(value.shape)} else {labels[outside]}"
         case External(function, _, results, at):
             kinds = ", ".join(f"{dtype}{_extents(shape)}" for dtype, shape in results)
-            return f"call {function}({args}) as {kinds} result {at}"
+            return f"call {_names(function)}({args}) as {kinds} result {at}"
     raise AssertionError(f"a graph has no {type(value).__name__}")
 
 

@@ -145,8 +145,27 @@ class FusedFunction(Protocol[P, Result]):
     ) -> str:
         """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
 
+    def graph(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """What a call does, as a fusec.graph.Graph; nothing is run."""
+
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""
+
+
+class GraphFunction(Protocol):
+    """The result of `fusec.graph.Graph.compile`: a function with an argument for each input."""
+
+    def __call__(self, *args: Any, out: Any = None) -> Any:
+        """The output, or a tuple of several. out: arrays for them."""
+
+    def explain(self, *args: Any) -> Explanation:
+        """Report the kernels of a call; nothing is run."""
+
+    def source(self, target: str = DEFAULT_TARGET, *args: Any, **options: Any) -> str:
+        """The text of all kernels of a call; nothing is run."""
+
+    def clear_cache(self) -> None:
+        """Forget all plans."""
 
 
 class ReductionFunction(Decorated, Protocol):

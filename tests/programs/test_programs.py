@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec import graph
+from fusec.graphs.text import print_arrays
 from tests.programs import images, neural, simulations, statistics
 from tests.programs.program import PROGRAMS
 
@@ -74,3 +76,30 @@ def test_a_program_is_as_few_kernels_as_it_was(name):
     program = PROGRAMS[name]
     today, _ = KERNELS[name]
     assert fusec.fuse(program.function).explain(*program.given(0, 5)).kernels == today
+
+
+def _flat(given: Any) -> list[Any]:
+    """The arrays and numbers of nested lists and tuples."""
+    if isinstance(given, (list, tuple)):
+        return [part for each in given for part in _flat(each)]
+    return [] if given is None else [given]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_graph_of_a_program_gives_its_bits(name):
+    program = PROGRAMS[name]
+    fused, given = fusec.fuse(program.function), program.given(0, 5)
+    built = fused.graph(*given).built()
+    text = print_arrays(built)
+    read = graph.parse(text, functions=built.functions)
+    assert str(read) == text.rstrip()
+    compiled = read.compile()
+    is_open = str(fused.graph(*program.given(1, 8))) == str(read)  # it has names for extents
+    for size in (5, 8) if is_open else (5,):
+        mine, theirs = program.given(1, size), program.given(1, size)
+        wanted, results = _flat(fused(*theirs)), compiled(*_flat(mine)[: len(built.inputs)])
+        written = sum(output in {each.name for each in built.inputs} for output, _ in built.outputs)
+        found = list(results if isinstance(results, tuple) else (results,))[written:]
+        for ours, their in zip([*found, *_flat(mine)], [*wanted, *_flat(theirs)], strict=True):
+            assert (np.asarray(ours).dtype, np.shape(ours)) == (np.asarray(their).dtype, np.shape(their))
+            assert np.asarray(ours).tobytes() == np.asarray(their).tobytes()
