@@ -1,7 +1,8 @@
 """LLVM's work: IR text to an object, an object to an address, behind one lock.
 
-LLVM aborts the process on internal errors, so every module is verified and emitted once. No process-wide option of
-LLVM is touched: other users of llvmlite share the library.
+LLVM aborts the process on internal errors, so every module is verified and emitted once, and where it gets no memory,
+so there must be room for its work. No process-wide option of LLVM is touched: other users of llvmlite share the
+library.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from fusec.base import locks
 from fusec.base.kernel_abi import CodeStore
 from fusec.base.records import dataclass
 from fusec.environment import debug
+from fusec.runtime.cpu.memory import look_for_room
 from fusec.runtime.cpu.processor import Processor, processor
 
+ROOM = 8 << 20  # bytes for LLVM's work on a small module, and for a large one so many more for each character
+ROOM_OF_CHARACTER = 64
 PIPELINE = 4  # raise it when passes or options change: it is part of the keys of cached code
 KIND = "object"
 
@@ -185,6 +189,7 @@ class TargetMachine:
         return data
 
     def _object(self, name: str, source: str, symbol: str, effort: Effort, target: Any) -> bytes:
+        look_for_room(ROOM + ROOM_OF_CHARACTER * len(source), f"to compile {name.removeprefix('fusec.')}")
         with self.parse(source, name, symbol) as module:
             self.optimise(module, effort)
             return bytes(target.emit_object(module))
@@ -229,6 +234,7 @@ class TargetMachine:
 
         LLVM would end the process for a function of a C runtime that the process has not.
         """
+        look_for_room(ROOM + len(data), f"for the code of {symbol.rpartition('.')[0].removeprefix('fusec.')}")
         missing = [name for name in _called(data) if not self._llvm.address_of_symbol(name)]
         assert not missing, f"{symbol} calls {', '.join(missing)}, which this process has not"
         self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(data))

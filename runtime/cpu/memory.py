@@ -68,6 +68,21 @@ def _make(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | No
         raise MemoryError(f"no memory for an array of shape {shape} and type {dtype}") from problem
 
 
+def look_for_room(nbytes: int, purpose: str) -> None:
+    """Raise MemoryError if the system would not give so many bytes, for what ends the process where it gets none."""
+    try:
+        _pages(nbytes).close()
+    except OSError as problem:
+        raise MemoryError(f"no memory {purpose}") from problem
+
+
+def _pages(nbytes: int) -> mmap.mmap:
+    """New pages of the system. Raises OSError."""
+    if sys.platform == "win32":
+        return mmap.mmap(-1, nbytes)
+    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
 def _address(array: NDArray[np.uint8]) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
@@ -90,13 +105,10 @@ class _Region:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
         self.idle_since = 0.0
-        if sys.platform == "win32":
-            memory = mmap.mmap(-1, nbytes)
-        else:
-            memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            if nbytes >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
-                with suppress(OSError):  # a kernel without them
-                    memory.madvise(mmap.MADV_HUGEPAGE)
+        memory = _pages(nbytes)
+        if sys.platform != "win32" and nbytes >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # a kernel without them
+                memory.madvise(mmap.MADV_HUGEPAGE)
         self.pages = np.frombuffer(memory, np.uint8).view(_Pages)
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fusec
 from fusec.runtime.cpu import memory
 
 SIZES = [0, 1, 1000, 10_000, 100_000, memory.LARGE // 8, 1_500_000]
@@ -63,6 +64,23 @@ def test_what_no_machine_holds_is_a_memory_error(shape: tuple[int, ...], make: t
     for axes in (None, tuple(reversed(range(len(shape))))):
         with pytest.raises(MemoryError):
             make(shape, FLOAT64, axes)
+
+
+def test_no_memory_for_a_compilation_is_an_error_and_not_the_end_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(nbytes: int) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    kernel = fusec.ElementwiseKernel("float64 x", "float64 y", "y = x * 1.2345 + 6.789", "unheard_of")
+    x = np.ones(3)
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "_pages", refuse)
+        with pytest.raises(MemoryError, match=r"no memory (to compile|for the code of) unheard_of"):
+            kernel(x)
+        with pytest.raises(MemoryError, match="not enough memory in fused function 'unheard_of_too'"):
+            fusec.fuse(lambda x: x * 1.2345 + 6.789, name="unheard_of_too")(x)
+    np.testing.assert_array_equal(kernel(x), x * 1.2345 + 6.789)
 
 
 def test_memory_nobody_refers_to_is_used_again() -> None:
