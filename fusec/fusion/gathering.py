@@ -23,9 +23,11 @@ from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, constant, here
 from fusec.fusion.trace_values import ArrayValue, LibraryCall, leaves_of, phantom
 from fusec.ir.expr import Expr, apply, const
+from fusec.library.reductions import minmax
 
 Shape = tuple[int, ...]
 ZERO = const(0, INT64)
+MANY = 1 << 14  # indices that a kernel looks at faster than NumPy
 
 
 def chosen(x: Any, items: Sequence[Any]) -> Any:
@@ -164,6 +166,9 @@ def _inside(trace: Trace, given: Any, extent: int, axis: int, behind: int) -> Ex
 
 def _check(trace: Trace, given: Any, extent: int, axis: int) -> None:
     """Have calls raise NumPy's IndexError for an index that is not one of an array."""
+    limits = np.iinfo(given.dtype)
+    if -extent <= limits.min and limits.max < extent:
+        return
     leaf = operand_of(given)
     if not given.size or (leaf.input, extent) in trace.checked:
         return
@@ -179,7 +184,8 @@ def _check(trace: Trace, given: Any, extent: int, axis: int) -> None:
 
 def check(extent: int, axis: int, index: Any) -> tuple[Any, ...]:
     """Raise IndexError if an element of an array is no index of an axis."""
-    if int(index.max()) >= extent or int(index.min()) < -extent:
+    low, high = minmax(index) if index.size > MANY else (index.min(), index.max())
+    if int(high) >= extent or int(low) < -extent:
         bad = next(each for each in index.flat if not -extent <= each < extent)
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {extent}")
     return ()

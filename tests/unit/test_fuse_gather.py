@@ -133,3 +133,27 @@ def test_the_bounds_of_an_index():
         with pytest.raises(IndexError, match=f"index {bad[-1]} is out of bounds for axis 1 with size 3"):
             check(3, 1, np.array(bad))
     assert check(3, 0, np.array([0, -3, 2])) == ()
+
+
+def test_indices_that_cannot_be_outside_are_not_looked_at():
+    def chosen(table, index):
+        return table[index]
+
+    def calls(table, index):
+        return [line for line in fusec.fuse(chosen).explain(table, index).lines if line[0] == "library call"]
+
+    index = np.arange(-100, 100, dtype="int8")
+    assert not calls(np.arange(256), index.astype("uint8"))
+    assert not calls(np.arange(128), index)
+    assert calls(np.arange(255), index.astype("uint8"))
+    assert calls(np.arange(127), index)
+
+
+def test_many_indices_are_looked_at_by_a_kernel():
+    table, index = np.arange(300.0), np.arange(90_000).reshape(300, 300)[:, ::-1] % 300
+    chosen = fusec.fuse(lambda table, index: table[index])
+    assert np.array_equal(chosen(table, index), table[index])
+    for bad in (300, -301):
+        index[299, 3] = bad
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for axis 0 with size 300"):
+            chosen(table, index)
