@@ -17,6 +17,7 @@ from fusec.base.records import dataclass
 Shape = tuple[int, ...]
 
 LISTED = 4096  # elements that are listed to see whether they overlap
+SHORT, LONG = 4, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
 TILE = 32  # elements along both sides of a square that is turned
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
@@ -42,6 +43,7 @@ class MergedSpace:
     extents: Shape
     strides: tuple[Shape, ...]  # of every operand, in bytes
     offsets: tuple[int, ...]  # of every operand, in bytes: not 0 where an axis was reversed to walk memory upwards
+    strips: bool = False  # see Layout
 
 
 def common_shape(left: Shape, right: Shape) -> Shape | int:
@@ -66,11 +68,12 @@ def broadcast_strides(view: View, shape: Shape) -> Shape:
     return (0,) * lead + tuple(inner)
 
 
-def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool) -> MergedSpace:
+def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool, strips: bool = False) -> MergedSpace:
     """The loop nest over `shape` for operands with these strides.
 
     reorder: axes may be permuted and reversed so that memory is walked in its own order (not if the body uses the
     index). merge: neighbouring axes that every operand walks evenly become one (not if the body asks for coordinates).
+    strips: a last axis that is short may stand before the one that it follows.
     """
     axes = [axis for axis, extent in enumerate(shape) if extent != 1] if merge else list(range(len(shape)))
     strides = [[row[axis] for axis in axes] for row in operands]
@@ -83,7 +86,11 @@ def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool)
         _merge(extents, strides)
     if not extents:
         extents, strides = [1], [[0] for _ in operands]
-    return MergedSpace(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets))
+    strips = strips and reorder and len(extents) > 1 and extents[-1] <= SHORT and extents[-2] >= LONG
+    if strips:
+        for row in (extents, *strides):
+            row[-2:] = row[:-3:-1]
+    return MergedSpace(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets), strips)
 
 
 def _walk_upwards(extents: list[int], strides: list[list[int]], offsets: list[int]) -> None:
@@ -188,7 +195,9 @@ def make_layout(
     aligned = _common_alignment(space, [view for _, view in arrays], [view for _, view in raw], vectors)
     units = [view.dtype.nbytes for _, view in arrays]
     tiled = vectors and _is_tiled(space, units)
-    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled)
+    return Layout(
+        len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled, strips=space.strips
+    )
 
 
 def _is_tiled(space: MergedSpace, units: Sequence[int]) -> bool:

@@ -38,6 +38,7 @@ class Layout:
     aligned: int = 1  # every pointer of a UNIT operand is a multiple of this many bytes, its element size at least
     streaming: bool = False  # the outputs exceed the last-level cache, so that writing around it pays
     tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
+    strips: bool = False  # positions run along the last axis but one, which is short, before they run along the last
 
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""
@@ -49,7 +50,7 @@ class Layout:
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
-        flags += "t" if self.tiled else ""
+        flags += ("t" if self.tiled else "") + ("s" if self.strips else "")
         flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
 

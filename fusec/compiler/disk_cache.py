@@ -235,6 +235,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
             "aligned": layout.aligned,
             "streaming": layout.streaming,
             "tiled": layout.tiled,
+            "strips": layout.strips,
         },
         "lanes": kernel.lanes,
         "cost": kernel.cost,

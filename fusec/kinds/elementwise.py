@@ -25,7 +25,8 @@ def launch_over(
     vectors: see `Machine`.
     """
     strides = [layouts.broadcast_strides(view, shape) for _, view in operands.walked]
-    nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
+    merge = reduce_dims or not uses_index
+    nest = layouts.nest(shape, strides, reorder=not uses_index, merge=merge, strips=not vectors)
     layout = layouts.make_layout(nest, operands.walked, operands.raw, c_order=uses_index, vectors=vectors)
     names = (name for name, _ in operands.walked)
     return Launch(layout, nest.extents, tuple(zip(names, nest.strides, nest.offsets, strict=True)))

@@ -28,6 +28,7 @@ from fusec.ir.walk import bodies_of, expressions, roots_of
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
 Tail = Literal["masked", "narrow", "copied", "scalar", "every", "none", "overlapping"]
+STRIP = 512  # elements of a row that stay in the first cache while the short axis before it turns
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -160,6 +161,8 @@ class Nest:
         b.place(start)
         if self.layout.ndim == 1:
             self._row(self._describe_row((), integer(0)), "%lo", "%hi")
+        elif self.layout.strips:
+            self._strips()
         else:
             self._rows(row)
         b.jump(done)
@@ -218,6 +221,37 @@ class Nest:
                 carry = b.cast("zext", turned, "i64")
                 following = b.select(turned, integer(0), following)
             b.write_slot(slots[axis], following)
+
+    def _strips(self) -> None:
+        """Strips of the last axis, each for all positions of the short one before it; single elements at the ends."""
+        b, last = self.b, self.layout.ndim - 1
+        slot, again, finished = b.alloca("i64"), b.label("strip"), b.label("finished")
+        short, long = self._extent(last - 1), self._extent(last)
+        b.write_slot(slot, Value("i64", "%lo"))
+        b.jump(again)
+        b.place(again)
+        position = b.read_slot(slot)
+        rest, coordinates = position, []
+        for extent in (short, long, *(self._extent(axis) for axis in range(last - 2, 0, -1))):
+            coordinates.append(b.binary("urem", rest, extent))
+            rest = b.binary("udiv", rest, extent)
+        first, at, *outer = coordinates
+        outer = [rest, *reversed(outer)][: last - 1]
+        left = b.binary("sub", Value("i64", "%hi"), position)
+        is_whole = b.binary("and", b.compare("icmp eq", first, integer(0)), b.compare("icmp sge", left, short))
+        count = b.intrinsic("umin", b.binary("udiv", left, short), b.binary("sub", long, at))
+        count = b.select(is_whole, b.intrinsic("umin", count, integer(STRIP)), integer(1))
+        until = b.select(is_whole, short, b.intrinsic("umin", short, b.binary("add", first, left)))
+        end = b.binary("add", at, count)
+
+        def strip(coordinate: str) -> None:
+            self._row(self._describe_row((*outer, Value("i64", coordinate)), integer(0)), at.text, end.text)
+
+        self._loop(first.text, 1, strip, until.text)
+        following = b.binary("add", position, b.binary("mul", count, b.binary("sub", until, first)))
+        b.write_slot(slot, following)
+        b.fork(b.compare("icmp slt", following, Value("i64", "%hi")), again, finished)
+        b.place(finished)
 
     def _extent(self, axis: int) -> Value:
         return self.arguments.number("extent", "", axis)

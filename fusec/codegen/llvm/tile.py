@@ -20,7 +20,7 @@ _ELEMENT_BYTES = (4, 8)
 
 def transposed_operands(program: Program, layout: Layout) -> tuple[str, ...]:
     """Arrays that are read with a run-time step along the last axis and unit step along the one before it."""
-    if layout.ndim < 2:
+    if layout.ndim < 2 or layout.strips:
         return ()
     loaded = uses_of(program).loaded
     return tuple(
