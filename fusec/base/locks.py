@@ -4,32 +4,55 @@ Note [Forks]: a child has one thread, and whatever locks others held in the pare
 llvmlite's, and those of modules being imported. So all that may hold one of them - compiling, caching, the first
 import of a stage - happens under this one lock, and a fork waits for it. The smaller locks of the front end and of the
 passes are taken under it too. Calls of compiled kernels do not take it. No user's code runs under it.
+
+LLVM has a second lock, which is taken after the first if both are: what compiles in the background sets the first
+aside meanwhile. Forks wait for both.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from fusec.base.rounding_mode import default_rounding
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-lock = threading.RLock()
+lock: Any = threading.RLock()
+llvm: Any = threading.RLock()
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """Give up the lock for a while, if this thread has it, however often."""
+    if not lock._is_owned():
+        yield
+        return
+    held = lock._release_save()  # as threading.Condition does
+    try:
+        yield
+    finally:
+        lock._acquire_restore(held)
+
+
+def _acquire() -> None:
+    lock.acquire()
+    llvm.acquire()
 
 
 def _release() -> None:
-    with suppress(RuntimeError):  # a fork that had begun when this module was imported
-        lock.release()
+    for each in (llvm, lock):
+        with suppress(RuntimeError):  # a fork that had begun when this module was imported
+            each.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lock.acquire, after_in_parent=_release, after_in_child=_release)
+    os.register_at_fork(before=_acquire, after_in_parent=_release, after_in_child=_release)
 
 
 def fork_safe(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 VERBS = frozenset(
     """
-    explain source graph clear_cache cached_codes run
+    explain source graph compile clear_cache cached_codes run
     name fp params in_params out_params nin nout nargs outputs input_names constants signature
     operation preamble kwargs reduce_dims no_return return_tuple identity reduce_type inclusive segments block
     otypes pyfunc
@@ -48,6 +48,8 @@ def signature_of(params: Mapping[str, str | None], options: Mapping[str, object]
 class Public(ABC):
     """A kernel as its users see it: what `dir`, `help` and notebooks show of it."""
 
+    explain: Callable[..., Any]
+
     @abstractmethod
     def described(self) -> tuple[str, str]:
         """The signature of the kernel, and its text."""
@@ -55,6 +57,13 @@ class Public(ABC):
     def document(self, own: str | None = None) -> None:
         """Give the kernel a docstring: its own, or else its signature and its text."""
         self.__doc__ = own or "\n\n".join(filter(None, self.described()))
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Compile what a call with these arguments runs, so that none is interpreted meanwhile. Nothing is run.
+
+        args, options: all those of the call.
+        """
+        self.explain(*args, **options)
 
     def __dir__(self) -> list[str]:
         """Python's own names and VERBS, and no internals."""

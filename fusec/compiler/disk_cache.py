@@ -67,6 +67,10 @@ class Cache:
             pass
         return None
 
+    def has(self, kind: str, key: str) -> bool:
+        """Whether there is an entry of this kind and key, which may be damaged."""
+        return (self.path / kind / _name(kind, key)).is_file()
+
     def _found(self, folder: Folder, name: str, digest: bytes) -> bytes | None:
         with folder.read(name) as stream:
             found = _open_envelope(stream.read(), digest)

@@ -9,16 +9,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
+from fusec.base import background
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
-from fusec.base.locks import fork_safe
+from fusec.base.locks import fork_safe, llvm, lock
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
@@ -42,6 +44,11 @@ MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
 SOURCES = (".py", ".lark", ".json")  # ends of names of files that say what kernels are made
 FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
+OF_LLVM = ("arith", "expr", "stmt", "values", "nest", "interior", "reduction", "column")
+STAGES = (  # modules that import a few others each
+    *(f"fusec.codegen.llvm.{name}" for name in OF_LLVM), "fusec.passes.blocks", "fusec.codegen.llvm",
+    "fusec.runtime.cpu.engine",
+)  # fmt: skip
 MAX_LOADED = 512  # kernels that new shapes find in memory; the code itself stays there as long as the process lives
 
 Shown = TypeVar("Shown")
@@ -238,6 +245,27 @@ def _compiled(
     return machine_code(name, "CPU", generate, engine.compile_object, load)
 
 
+def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...]) -> bool:
+    """Whether `compiled` finds the machine code of a kernel; no if LLVM, which runs it, is not loaded yet."""
+    if "llvmlite.binding" not in sys.modules:
+        return False
+    from fusec.runtime.cpu import jit
+
+    name, store = digest(sort, texts, *key, jit.target_id()), disk_cache.default_cache()
+    return (store, name) in _loaded or (store is not None and store.has("kernel", name))
+
+
+@lru_cache(maxsize=1)
+def load_in_steps() -> None:
+    """In the background: import what compiles, a few milliseconds at a time, so that calls pass."""
+    for name in STAGES:
+        background.let_pass()
+        with lock:
+            import_module(name)
+    with background.in_parallel(), llvm, suppress(ImportError, OSError):  # which is reported where it is needed
+        import_module("llvmlite.binding")
+
+
 @fork_safe
 def machine_code(
     key: str,
@@ -264,7 +292,8 @@ def machine_code(
         kernel, code = unpacked
     else:
         kernel = generate()
-        code = build(kernel)
+        with background.in_parallel():
+            code = build(kernel)
         if store is not None:
             store.put("kernel", key, disk_cache.pack_kernel(kernel, code), f"{kernel.label} {machine}")
     report(kernel, len(code), "compiled" if unpacked is None else "from the disk cache", started)

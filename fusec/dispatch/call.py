@@ -15,6 +15,7 @@ from fusec.compiler.pipeline import Source
 from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import NewArray, Plan
 from fusec.dispatch.spec import MAX_PLANS, PLAIN, CallOptions, Given, KernelSpec, Kind, SpecOptions, is_one_axis
+from fusec.dispatch.waiting import Waiting
 from fusec.errors.reductions import WhereNotBool
 from fusec.kinds.launch import MASK
 
@@ -190,6 +191,7 @@ class KernelWithPlans(KernelSpec):
     def __init__(self, definition: Source, signature: Signature, kind: Kind, **options: Unpack[SpecOptions]) -> None:
         super().__init__(definition, signature, kind, **options)
         self.plans: dict[object, Recent[object, Plan[Any]]] = defaultdict(lambda: Recent(MAX_PLANS))  # by backend
+        self.waiting: Recent[object, Waiting] = Recent(MAX_PLANS)  # kinds of calls that were interpreted
 
     def plan(self, backend: Backend[Memory], call: KernelCall[Memory]) -> Plan[Any]:
         """The plan of a call, made and stored at the first call of its kind."""
@@ -197,10 +199,18 @@ class KernelWithPlans(KernelSpec):
         found = plans.get(key)
         again = found is not None
         if found is None:
-            found = plans.keep(key, backend.plan(self, call.given(backend), call.device))
+            waiting = self.waiting.get(key)
+            if waiting is not None:
+                waiting.wait()
+            found = plans.get(key) or plans.keep(key, backend.plan(self, call.given(backend), call.device))
         self.hasten(found, call, again)
         self.remember(found.bound)
         return found
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some of its calls are interpreted, since their kernels are not compiled yet."""
+        return not all(each.is_over for each in self.waiting.values())
 
     def hasten(self, plan: Plan[Any], call: KernelCall[Any], again: bool) -> None:
         """Make later calls of this kind faster; again: an earlier call had this plan."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from math import inf, prod
+from typing import TYPE_CHECKING, Any
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
@@ -14,7 +16,7 @@ from fusec.base.kernel_abi import Kernel, strides_in_order
 from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Specialisation
+from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch.shown import Showing
 from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.environment import debug
@@ -29,6 +31,9 @@ from fusec.errors.checks import BlockMisused
 from fusec.errors.python import StencilShapes
 from fusec.kinds.elementwise import Operands, launch_over
 from fusec.kinds.launch import Launch, Machine, Request
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
 
 
 def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
@@ -154,14 +159,38 @@ def canonical(kernel: KernelSpec, asked: Showing, types: Mapping[str, DType], ta
     return Bound(types, (), (), (Launch(layout, (), ()),), {}, request)
 
 
+@lru_cache(maxsize=64)
+def _lowered(definition: Source, request: Request, ndims: tuple[tuple[str, int], ...]) -> Program:
+    """The program that is interpreted: that of any target, where no axes are merged."""
+    from fusec.passes import Facts
+
+    return pipeline.lower(definition, dict(request.types), dict(ndims), request.scalars, Facts(fp=request.fp))
+
+
+def _program(kernel: KernelSpec, bound: Bound, ndim: int) -> Program:
+    """ndim: axes of the space."""
+    raw = tuple((name, len(view.shape)) for name, view in bound.raw.items())
+    return _lowered(kernel.definition, bound.request, (("", ndim), *raw))
+
+
+def _effort(kernel: KernelSpec, bound: Bound) -> float:
+    """The interpreter's seconds; infinite for kernels to which it matters that axes are merged."""
+    from fusec.ir.axes import knows_axes
+    from fusec.ir.effort import program_effort
+
+    (launch,), program = bound.launches, _program(kernel, bound, len(bound.shape))
+    merged = len(launch.extents)
+    is_merged = kernel.uses_index and merged != len(bound.shape)
+    if is_merged and (knows_axes(program) or _program(kernel, bound, merged) != program):
+        return inf
+    return program_effort(program, prod(bound.shape))
+
+
 def _interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], values: Mapping[str, object]) -> None:
     from fusec.ir.interpret import interpret
     from fusec.ir.memory import BlockFault
-    from fusec.passes import Facts
 
-    ndims = {"": len(bound.shape), **{name: len(view.shape) for name, view in bound.raw.items()}}
-    request = bound.request
-    program = pipeline.lower(kernel.definition, bound.types, ndims, request.scalars, Facts(fp=request.fp))
+    program = _program(kernel, bound, len(bound.shape))
     try:
         interpret(program, arrays, values, bound.shape)
     except BlockFault as found:
@@ -232,6 +261,7 @@ ELEMENTWISE = Kind(
     generate=_generate,
     program=lambda definition, request, launch: pipeline.program_of(definition, specialisation(request, launch)),
     interpret=_interpret,
+    effort=_effort,
     describe=_describe,
     canonical=canonical,
     grain=None,

@@ -79,15 +79,27 @@ class Host:
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
-    @locks.fork_safe
-    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[Executable]:
-        """Bind types, order the walk, compile every launch."""
-        del device
+    def bound(self, kernel: KernelSpec, given: Given) -> Bound:
+        """The facts of a call, with the launches of this machine."""
         with locks.lock:
             from fusec.runtime.cpu.machine import thread_count
 
         kind = kernel.kind
-        bound = kind.fitted(kernel, kind.bind(kernel, given, kind.machine(thread_count()), None))
+        return kind.fitted(kernel, kind.bind(kernel, given, kind.machine(thread_count()), None))
+
+    def is_compiled(self, kernel: KernelSpec, bound: Bound) -> bool:
+        """Whether the code of all launches is at hand."""
+        texts = kernel.definition.texts
+        return all(
+            pipeline.is_compiled(kernel.kind.name, texts, (bound.request.key, each.code(False)))
+            for each in bound.chain or bound.launches
+        )
+
+    @locks.fork_safe
+    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[Executable]:
+        """Bind types, order the walk, compile every launch."""
+        del device
+        bound = self.bound(kernel, given)
         if bound.chain:
             from fusec.dispatch import composites
 

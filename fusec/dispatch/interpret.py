@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fusec.arguments.operands import Array, outputs_of
+from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
-from fusec.dispatch import checked, engine
+from fusec.dispatch import checked, engine, tiers
 from fusec.dispatch.checked import CheckedSource
 from fusec.dispatch.host import HOST
 from fusec.dispatch.planned import Planned
@@ -25,26 +26,21 @@ def interpreted(
     backend, call = engine.read_call(kernel, args, out, options)
     if call.is_given or kernel.writes_inputs:
         engine.protect(backend, call)
-    bound = kernel.kind.bind(kernel, call.given(HOST), MANY_THREADS, None)
+    given: list[Array] = [np.array(each, order="C") for each in call.outputs or ()]
+    like = call if call.outputs is None else replace(call, outputs=tuple(given))
+    bound = kernel.kind.bind(kernel, like.given(HOST), MANY_THREADS, None)
     if isinstance(kernel.definition, CheckedSource):
         kernel.remember(bound)  # what has found violations asks for it
-    if call.outputs is None:
-        pairs = zip(kernel.out_params, bound.shapes, strict=True)
-        made: list[Array] = [np.zeros(shape, bound.types[param.name].numpy) for param, shape in pairs]
-    else:
-        made = [np.array(each, order="C") for each in call.outputs]
-    flat = [
-        each if param.raw or param.name in kernel.elements else each.reshape(bound.kept)
-        for param, each in zip(kernel.out_params, made, strict=True)
-    ]
+    pairs = zip(kernel.out_params, bound.shapes, strict=True)
+    made = given or [np.zeros(shape, bound.types[param.name].numpy) for param, shape in pairs]
     if bound.is_empty:
         from fusec.dispatch.empty_totals import empty_totals
 
-        held = flat if bound.read else None
-        for each, value in zip(flat, empty_totals(kernel, bound, call.values, held), strict=True):
-            each[...] = value
+        held = made if bound.read else None
+        for each, value in zip(made, empty_totals(kernel, bound, call.values, held), strict=True):
+            each[...] = value.reshape(each.shape) if value.size == each.size else value
     else:
-        kernel.kind.interpret(kernel, bound, call.arrays(flat), call.values)
+        tiers.interpret(kernel, bound, call, made, call.values)
     if call.outputs is None:
         return tuple(made)
     for target, source in zip(call.outputs, made, strict=True):

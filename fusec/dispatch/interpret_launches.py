@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from functools import lru_cache
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,24 @@ from fusec.base.records import replace
 from fusec.compiler import reduction_pipeline, scan_pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.spec import Bound, KernelSpec
+from fusec.ir.effort import STEP, body_effort, functions_effort
 from fusec.ir.expr import Const, Expr, Pointer, const
+from fusec.ir.interpret import single_op
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.interpret_scans import interpret_scan
-from fusec.ir.loops import ArrayParam, Element, Load, Query
+from fusec.ir.loops import GROUP, ArrayParam, Element, Load, Query
 from fusec.ir.reductions import OneAxis, ReductionIR, Stage, chunk_of
+from fusec.ir.scans import ROWS
+from fusec.ir.scans import chunk_of as scanned_at_once
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.kinds.reduction import Phase
 
 Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
+PART, CALL = 200e-6, 20e-6  # seconds that a stage, and a call of what combines, take besides their statements
+
+_prepared = lru_cache(maxsize=64)(reduction_pipeline.prepared)
+_prepared_scan = lru_cache(maxsize=64)(scan_pipeline.prepared)
 
 
 def run_phases(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], values: Mapping[str, object]) -> None:
@@ -31,7 +40,7 @@ def run_phases(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], value
     for phase in bound.launches:
         assert isinstance(phase, Phase), "a phase of a reduction"
         memory |= {known: np.zeros(shape, dtype.numpy) for known, shape, dtype in phase.made}
-        reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
+        reduction = _prepared(kernel.definition, bound.request, phase)
         here = memory | {name: memory[known] for name, known in phase.arrays}
         scalars = {**values, **bound.sizes}
         _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel)
@@ -43,10 +52,60 @@ def run_scan(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], values:
     if walk is None:
         return
     assert isinstance(kernel.definition, ScanDefinition), "a scan"
-    scan = scan_pipeline.prepared(kernel.definition, bound.request, len(walk.extents))
+    scan = _prepared_scan(kernel.definition, bound.request, len(walk.extents))
     given = {name: _window(memory[name], offset, walk.extents, row) for name, _, row, offset in walk.operands}
     given |= {name: memory[name] for name in bound.raw}
     interpret_scan(scan, given, values, OneAxis(walk.extents, walk.axis))
+
+
+# --- how long that takes -------------------------------------------------------------------------------------------
+
+
+def phases_effort(kernel: KernelSpec, bound: Bound) -> float:
+    """Seconds that `run_phases` takes, infinite for what it should not run."""
+    total = 0.0
+    for phase in bound.launches:
+        assert isinstance(phase, Phase), "a phase of a reduction"
+        reduction = _prepared(kernel.definition, bound.request, phase)
+        if any(param.raw and param.written for param in reduction.arrays):
+            return inf
+        length = phase.extent if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
+        side = reduction.lanes if phase.is_last else 1
+        rows = prod(phase.extents) // phase.extent
+        rounds = length // side + side.bit_length()
+        total += phase.chunks * _effort(reduction, rows * length, rounds, rows * min(side, length))
+    return total
+
+
+def scan_effort(kernel: KernelSpec, bound: Bound) -> float:
+    """Seconds that `run_scan` takes, infinite for what it should not run."""
+    walk = bound.walk
+    if walk is None:
+        return 0.0
+    assert isinstance(kernel.definition, ScanDefinition), "a scan"
+    scan = _prepared_scan(kernel.definition, bound.request, len(walk.extents))
+    if any(param.raw and param.written for param in scan.reduction.arrays):
+        return inf
+    is_last, extent = walk.axis == len(walk.extents) - 1, walk.extents[walk.axis]
+    chunk, rows = scanned_at_once(is_last), prod(walk.extents) // extent
+    chunks = -(-extent // chunk)
+    rounds = chunk // GROUP + GROUP.bit_length() if is_last else ROWS
+    width = rows * chunks * (GROUP if is_last else 1)
+    levels = 1 if chunks == 1 else 3
+    return levels * _effort(scan.reduction, prod(walk.extents), rounds, width)
+
+
+def _effort(reduction: ReductionIR, elements: int, rounds: int, width: int) -> float:
+    """Seconds for the parts of a reduction. rounds: times that so many values are combined at once."""
+    of_elements = functions_effort(reduction.functions, elements)
+    total = sum(body_effort(stage.body, of_elements, elements) + PART for stage in reduction.stages)
+    total += sum(body_effort((*stage.then, *reduction.finish), of_elements, width) for stage in reduction.stages)
+    calls = functions_effort(reduction.functions, width)
+    combining = {each.name: STEP if single_op(each) else CALL + calls[each.name] for each in reduction.functions}
+    return total + PART + sum(rounds * combining[each.combine] for each in reduction.accumulators)
+
+
+# --- one phase -----------------------------------------------------------------------------------------------------
 
 
 def _run_phase(

@@ -4,7 +4,7 @@ addresses and numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 from typing import Generic, NamedTuple, TypeVar
 
@@ -56,6 +56,17 @@ class Plan(Generic[Code]):
     is_idle: bool  # a call runs nothing
 
 
+def new_arrays(kernel: KernelSpec, bound: Bound, zeroed: Container[str]) -> tuple[NewArray, ...]:
+    """The outputs of calls that give none. zeroed: those that begin as zeros."""
+    types, orders = bound.types, bound.orders
+    return tuple(
+        [
+            NewArray(param, shape, types[param.name], orders.get(param.name), param.name in zeroed)
+            for param, shape in zip(kernel.out_params, bound.shapes, strict=True)
+        ]
+    )
+
+
 def planned(
     kernel: KernelSpec, bound: Bound, steps: Sequence[CompiledLaunch[Code]], kernels: Sequence[Kernel]
 ) -> Plan[Code]:
@@ -63,13 +74,10 @@ def planned(
     zeroed, offsets, nbytes = set(bound.read), dict[str, int](), 0
     for each in kernels:
         zeroed.update(each.fills)
-    outputs = []
-    for param, shape in zip(kernel.out_params, bound.shapes, strict=True):
-        name = param.name
-        outputs.append(NewArray(param, shape, bound.types[name], bound.orders.get(name), name in zeroed))
+    outputs = new_arrays(kernel, bound, zeroed)
     for step in steps:
         for name, shape, dtype in step.launch.made:
             offsets[name] = nbytes
             nbytes += -(-prod(shape) * dtype.nbytes // ALIGNED) * ALIGNED
     is_idle = not steps or not steps[0].launch.positions
-    return Plan(bound, tuple(steps), tuple(kernels), tuple(outputs), frozenset(zeroed), nbytes, offsets, is_idle)
+    return Plan(bound, tuple(steps), tuple(kernels), outputs, frozenset(zeroed), nbytes, offsets, is_idle)

@@ -221,6 +221,12 @@ def _interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], value
     run_phases(kernel, bound, arrays, values)
 
 
+def _effort(kernel: KernelSpec, bound: Bound) -> float:
+    from fusec.dispatch.interpret_launches import phases_effort
+
+    return phases_effort(kernel, bound)
+
+
 def check(*call: Any) -> None:
     """Look at the indices of a call of a kernel along axes before it runs. Raises IndexOutside or CannotCheck."""
     from fusec.dispatch import checked_axis
@@ -237,6 +243,7 @@ REDUCTION = Kind(
     generate=pipeline.generate,
     program=pipeline.program_of,
     interpret=_interpret,
+    effort=_effort,
     describe=_describe,
     canonical=canonical,
     check=check,

@@ -192,6 +192,12 @@ def _interpret(kernel: KernelSpec, bound: Bound, arrays: dict[str, Array], value
     run_scan(kernel, bound, arrays, values)
 
 
+def _effort(kernel: KernelSpec, bound: Bound) -> float:
+    from fusec.dispatch.interpret_launches import scan_effort
+
+    return scan_effort(kernel, bound)
+
+
 SCAN = Kind(
     name="scan",
     along_axes=True,
@@ -201,6 +207,7 @@ SCAN = Kind(
     generate=pipeline.generate,
     program=pipeline.program_of,
     interpret=_interpret,
+    effort=_effort,
     describe=_describe,
     canonical=canonical,
     check=check,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -115,6 +116,7 @@ class Kind:
     describe: Callable[[KernelSpec, Bound, Sequence[Kernel]], tuple[int, Lines]]  # bytes moved, and what kernels do
     # Kernel, what is asked for, types, parameters passed by value: the call that source() shows.
     canonical: Callable[[Any, Any, Mapping[str, DType], tuple[str, ...]], Bound]
+    effort: Callable[[KernelSpec, Bound], float] = lambda *_: inf  # seconds of that; infinite: it is compiled instead
     check: Callable[..., None] = _no_check  # looks at the indices of a call before it runs
     # Elements that a position stands for, and positions that one of so many threads takes side by side; None if the
     # kernel itself knows how many rows belong together.

@@ -69,6 +69,10 @@ SETTINGS = (
     Setting("FUSEC_CACHE_BYTES", _number(0), BYTES, "the largest size of the disk cache"),
     Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of freed outputs is kept for new outputs"),
     Setting(
+        "FUSEC_TIERS", _switch, "0 (off) or 1 (on)",
+        "`0`, `off`, `no` or `false`: first calls wait for the compiler, see [speed.md](speed.md#first-calls)",
+    ),
+    Setting(
         "FUSEC_CHECK", _checks, "'bounds', 'wrap' or 'bounds,wrap', or 0 for no checks",
         "`bounds` checks the indices and assertions of all kernels as they run, `wrap` reports integers that wrap;"
         " see [kernels.md](kernels.md#checked-kernels) and [numerics.md](numerics.md#integers-that-wrap)",

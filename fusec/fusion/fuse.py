@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from fusec.base import background
 from fusec.base.diagnostics import instance_of
 from fusec.base.recent import Recent
 from fusec.base.records import replace
@@ -198,7 +199,8 @@ class Fused(KernelCaller, Traced):
             if made is not None and flat is not None:
                 self._remember(key, made)
                 return made, flat
-        plan, given = self._made(found)
+        with background.stepping_back():
+            plan, given = self._made(found)
         if plan.problem is not None:
             return plan, given
         self._objects |= {type(each) for each in found.objects if not isinstance(each, CallArguments.CALLED)}

@@ -13,7 +13,9 @@ from fusec.arguments.operands import memory_order
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
 from fusec.dispatch.call import KernelCall
+from fusec.dispatch.engine import read_call
 from fusec.dispatch.fast_path_host import FastPath
+from fusec.dispatch.host import HOST
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
@@ -154,8 +156,9 @@ class KernelStep:
         if isinstance(self.kernel, MapKernel):
             return ()
         options = CallOptions(self.group.axes, keepdims=True)
-        plan = self.kernel.planned(tuple(map(self._example, self.leaves)), options)
-        return tuple(each for each in plan.bound.launches if isinstance(each, Phase))
+        _, call = read_call(self.kernel, tuple(map(self._example, self.leaves)), None, options)
+        bound = HOST.bound(self.kernel, call.given(HOST))
+        return tuple(each for each in bound.launches if isinstance(each, Phase))
 
     def _example(self, leaf: Leaf) -> Any:
         """What a kernel reads, but for its content."""

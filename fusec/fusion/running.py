@@ -130,6 +130,8 @@ class FusedPlan:
             except FusecError:  # a number that does not fit: the kernel that takes it says so
                 return False
         if self.calls == HASTEN_AT and len(self.kernels) > 1 and present() is None:
+            if any(step.kernel.is_waiting for step in self.kernels):
+                return False
             with locks.lock, default_rounding():
                 from fusec.fusion.native import native_sequence
 

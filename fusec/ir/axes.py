@@ -29,6 +29,12 @@ def _mentions(program: Program) -> Iterator[tuple[str, int]]:
                 yield param, len(index)
 
 
+def knows_axes(program: Program) -> bool:
+    """Whether a program asks for more of the iteration space than the number of an element, and of all elements."""
+    found = expressions(roots_of(*bodies_of(program)))
+    return any(isinstance(each, Query) and not each.param and each.what not in ("index", "size") for each in found)
+
+
 def position_of(expr: Expr) -> tuple[int, int] | None:
     """The axis and the distance of an element's coordinate that a constant shifts."""
     match expr:

@@ -10,6 +10,7 @@ Annotations say what the fields of a class are: operands are `Expr`, nested stat
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -68,6 +69,14 @@ class _Interned(type):
             key = (cls, *node._values(node))
         with _Interned._lock:
             return _Interned._nodes.setdefault(key, node)
+
+    @staticmethod
+    def _unlock() -> None:
+        _Interned._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Interned._unlock)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -8,7 +8,7 @@ elements that are read unwritten, or touched by two threads without a barrier be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, assert_never
 
@@ -81,6 +81,24 @@ def call(function: ir.Function, args: Sequence[Array], callees: Sequence[ir.Func
         part = [arg[start : start + BLOCK] for arg in flat] if args else []
         result[start : start + BLOCK] = run.call(function, part, np.ones(len(positions), np.bool_))
     return result.reshape(shape)
+
+
+def two_place(name: str, functions: Sequence[ir.Function]) -> Callable[[Array, Array], Array]:
+    """The function of that name and two parameters; a single operation takes no detour."""
+    function = {each.name: each for each in functions}[name]
+    op = single_op(function)
+    if op is None:
+        return lambda a, b: call(function, [a, b], functions)
+    return lambda a, b: evaluate(op.op, [a, b], op.type)
+
+
+def single_op(function: ir.Function) -> Apply | None:
+    """The operation on its parameters, in their order, that is all that a function does; None if it does more."""
+    match function.body:
+        case (ir.Return(Apply(_, args) as value),):
+            locals_ = tuple(ir.Local(name, kind) for name, kind in function.params)
+            return value if args == locals_ else None
+    return None
 
 
 def _storage(kind: Type) -> np.dtype[Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Struct
-from fusec.ir.interpret import call, interpret, whole_value
+from fusec.ir.interpret import interpret, two_place, whole_value
 from fusec.ir.loops import ArrayParam, Declare, Program, ScalarParam
 from fusec.ir.reductions import (
     AXIS,
@@ -68,14 +68,14 @@ def fold(values: Array, accumulator: Accumulator, reduction: ReductionIR, *, is_
 
 def _fold_chunk(values: Array, accumulator: Accumulator, reduction: ReductionIR, is_last: bool) -> Array:
     """Lanes take every so many-th element, one after the other; then halves of the lanes meet."""
-    combine = {function.name: function for function in reduction.functions}[accumulator.combine]
+    combine = two_place(accumulator.combine, reduction.functions)
 
     def joined(left: Array, right: Array) -> Array:
         """Combine with as many elements as there are on the right; the others stay."""
         width = right.shape[-1]
-        if not width:
-            return left
-        return np.concatenate([call(combine, [left[..., :width], right], reduction.functions), left[..., width:]], -1)
+        if width == left.shape[-1]:
+            return combine(left, right)
+        return np.concatenate([combine(left[..., :width], right), left[..., width:]], -1) if width else left
 
     lanes = reduction.lanes if is_last else 1
     held = values[..., :lanes]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.ir.interpret import call, interpret, whole_value
+from fusec.ir.interpret import interpret, two_place, whole_value
 from fusec.ir.interpret_reductions import ReductionRun, parts_by_name
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import OneAxis, finish_program, stage_program
@@ -33,9 +33,8 @@ def interpret_scan(scan: Scan, arrays: Mapping[str, Array], scalars: Mapping[str
     walk = ReductionRun(scan.reduction, whole, scalars, along)
     found = walk.run(stage_program(scan.reduction, 0), {}, shape, whole)
     elements = np.moveaxis(whole_value(found, scan.running.type), axis, -1)
-    functions = {function.name: function for function in scan.reduction.functions}
-    combine = functions[scan.running.combine]
-    totals = scanned(elements, lambda a, b: call(combine, [a, b], scan.reduction.functions), is_last=along.walks_last)
+    combine = two_place(scan.running.combine, scan.reduction.functions)
+    totals = scanned(elements, combine, is_last=along.walks_last)
     totals = np.moveaxis(totals, -1, axis)
 
     def part(where: slice) -> dict[str, Array]:

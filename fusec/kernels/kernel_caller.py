@@ -223,7 +223,7 @@ class FunctionVerbs(KernelCaller):
         return self.function(*args, **options)
 
 
-FUNCTION_VERBS = ("explain", "source", "shown", "simulated", "cached_codes", "_repr_html_", "name", "fp")
+FUNCTION_VERBS = ("explain", "compile", "source", "shown", "simulated", "cached_codes", "_repr_html_", "name", "fp")
 
 
 def give_verbs(function: Callable[..., Any], verbs: KernelCaller) -> None:

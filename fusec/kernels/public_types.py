@@ -36,6 +36,9 @@ class Decorated(Protocol):
     def explain(self, *args: Any, **named: Any) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""
 
+    def compile(self, *args: Any, **named: Any) -> None:
+        """Compile what a call with these arguments runs; nothing is run."""
+
 
 class Elemental(Decorated, Protocol):
     """The members of functions of elements, and of kernels over a grid."""
@@ -133,6 +136,9 @@ class FusedFunction(Protocol[P, Result]):
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Report the kernels of a call: their number, their work, and why they are separate; nothing is run."""
+
+    def compile(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Trace and compile a call; nothing is run."""
 
     def source(
         self,

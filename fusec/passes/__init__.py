@@ -11,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from fusec.base import background
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass
@@ -188,6 +189,7 @@ def _through(steps: Sequence[PassRow], facts: Facts, check: bool, unit: Any) -> 
         if step is FOLD and (check or watched):
             looks = True
             _look(unit, "the front end", watched)
+        background.let_pass()
         given = [getattr(facts, step.needs)] if step.needs else []
         if step.parts:
             given.append(partial(_through, step.parts, facts, check))

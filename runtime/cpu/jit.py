@@ -78,9 +78,9 @@ class LoadedCode:
 
 
 # Note [One lock]: llvmlite lets one thread at a time into LLVM, by a lock of its own, and a fork would copy that lock
-# in whatever state another thread holds it. So all our use of llvmlite happens under the lock that forks wait for. That
+# in whatever state another thread holds it. So all our use of llvmlite happens under a lock that forks wait for. That
 # includes the end of its objects: functions that make some keep them to themselves and are called under the lock.
-_lock = locks.lock
+# Whoever takes the lock of all stages too takes that one first.
 _loaded: dict[str, LoadedCode] = {}  # by symbol, which names source and target
 
 
@@ -94,7 +94,7 @@ def target_id() -> str:
 
 def compile_text(name: str, source: str, store: CodeStore | None = None, effort: Effort = "full") -> LoadedCode:
     """The function `name` of a module given as IR text; compiled at most once in a process, and stored."""
-    with _lock:
+    with locks.lock, locks.llvm:
         symbol = symbol_of(name, source, effort)
         if symbol in _loaded:
             return _loaded[symbol]
@@ -115,7 +115,7 @@ def load_object(name: str, source: str, data: bytes, effort: Effort = "full") ->
 
     LLVM would end the process if asked for a symbol that is not there, so the object is searched for it first.
     """
-    with _lock:
+    with locks.lock, locks.llvm:
         symbol = symbol_of(name, source, effort)
         if symbol not in _loaded:
             if symbol.encode() not in data:
@@ -126,8 +126,12 @@ def load_object(name: str, source: str, data: bytes, effort: Effort = "full") ->
 
 def emit(name: str, source: str, effort: Effort = "full") -> bytes:
     """The object of a module; only the function `name` is visible in it, as `symbol_of` calls it."""
-    with _lock:
-        return _machine(processor()).emit(name, source, symbol_of(name, source, effort), effort)
+    with locks.lock:
+        symbol = symbol_of(name, source, effort)
+        with locks.llvm:
+            machine = _machine(processor())
+    with locks.llvm:
+        return machine.emit(name, source, symbol, effort)
 
 
 def symbol_of(name: str, source: str, effort: Effort) -> str:
@@ -138,7 +142,7 @@ def symbol_of(name: str, source: str, effort: Effort) -> str:
 
 def assembly(name: str, source: str, effort: Effort = "full") -> str:
     """The assembly text of a module, for people to read."""
-    with _lock:
+    with locks.lock, locks.llvm:
         return _machine(processor()).assembly(name, source, effort)
 
 

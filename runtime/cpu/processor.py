@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from fusec.base import locks
 from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass
 from fusec.environment import settings
@@ -59,9 +60,9 @@ def _processor(level: str) -> Processor:
         from fusec.errors.targets import JitMissing  # the catalogue takes longer to import than a kernel to load
 
         raise JitMissing(str(error)).at() from error
-    triple = llvm.get_process_triple()
+    with locks.llvm:
+        triple, name, features = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
     x86 = triple.startswith("x86_64")
-    features = llvm.get_host_cpu_features()
     avx2 = x86 and all(features.get(name, False) for name in AVX2_LEVEL)
     allowed = ["native", "generic"] + ["sse2"] * x86 + ["avx2"] * avx2
     if level not in allowed:
@@ -71,4 +72,4 @@ def _processor(level: str) -> Processor:
     if level != "native":
         return Processor(triple, "x86-64" if x86 else "generic", "", 128)
     bits = 512 if features.get("avx512f", False) else 256 if features.get("avx2", False) else 128
-    return Processor(triple, llvm.get_host_cpu_name(), features.flatten(), bits)
+    return Processor(triple, name, features.flatten(), bits)

@@ -10,6 +10,10 @@ import pytest
 
 import fusec
 from fusec import graph
+from fusec.base import background
+from fusec.compiler import pipeline
+from fusec.dispatch import tiers
+from fusec.fusion import plan
 from fusec.graphs.text import print_arrays
 from tests.programs import images, neural, simulations, statistics
 from tests.programs.program import PROGRAMS
@@ -69,6 +73,50 @@ def test_a_program_gives_the_same_results_fused(name):
         expected, found = program.function(*given), fused(*mine)
         assert_same(found, expected, program.rtol, program.atol)
         assert_same(mine, given, program.rtol, program.atol)  # what the function writes
+
+
+WITHOUT_KERNELS = ("histogram",)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_first_calls_are_interpreted_and_have_the_bits_of_later_ones(name, monkeypatch):
+    answered, outputs = [], tiers._outputs
+    monkeypatch.setattr(tiers, "_outputs", lambda *call: answered.append(call) or outputs(*call))
+    monkeypatch.setattr(background, "submit", lambda job: True)  # which never does it
+    forget()
+    program = PROGRAMS[name]
+    results = []
+    for tiered in (True, False):
+        monkeypatch.setenv("FUSEC_TIERS", str(int(tiered)))
+        monkeypatch.setenv("FUSEC_CACHE", str(int(not tiered)))
+        fused = fusec.fuse(program.function)
+        for seed, size in ((0, 5), (2, 8), (3, 20)):
+            given = program.given(seed, size)
+            results.append((fused(*given), given))
+        forget()
+    assert bool(answered) == (name not in WITHOUT_KERNELS)
+    for first, later in zip(results[:3], results[3:], strict=True):
+        assert_same_bits(first, later)
+
+
+def forget():
+    """Have kernels compiled anew."""
+    plan._map_kernel.cache_clear()
+    plan._reducing.cache_clear()
+    pipeline.forget_executables()
+
+
+def assert_same_bits(ours: Any, theirs: Any) -> None:
+    """Compare two results, each array and number by its bytes."""
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, (tuple, list)):
+        for our, their in zip(ours, theirs, strict=True):
+            assert_same_bits(our, their)
+    elif isinstance(theirs, (np.ndarray, np.generic)):
+        assert (ours.dtype, ours.shape, ours.strides) == (theirs.dtype, theirs.shape, theirs.strides)
+        assert ours.tobytes() == theirs.tobytes()
+    else:
+        assert ours == theirs or (ours != ours and theirs != theirs)
 
 
 @pytest.mark.parametrize("name", KERNELS)

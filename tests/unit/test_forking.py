@@ -122,7 +122,7 @@ import fusec
 from fusec.base import locks as forking
 from fusec.runtime.cpu import jit
 owned = []
-ffi.register_lock_callback(lambda: owned.append(forking.lock._is_owned()), lambda: None)
+ffi.register_lock_callback(lambda: owned.append(forking.llvm._is_owned()), lambda: None)
 kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x * y", "k")
 for shape in ((3,), (300_000,), (300, 400)):
     for _ in range(3):

@@ -146,6 +146,14 @@ def own_explain(row: Row) -> None:
     assert report._repr_html_()
 
 
+def compile_call(row: Row) -> None:
+    """Nothing is run, and what a call runs is there."""
+    x = X.copy()
+    assert row.kernel.compile(x, **row.options) is None
+    equal(x, X)
+    row.call()
+
+
 def explained_with(make: Callable[[Row], dict[str, Any]]) -> Callable[[Row], None]:
     """explain takes the options of calls: the report is that of the call without them, but for the lines about them."""
 
@@ -300,6 +308,7 @@ def compiled(row: Row) -> None:
 VERBS: dict[str, Callable[[Row], None]] = {
     "fusec.explain": explain,
     "explain": own_explain,
+    "compile": compile_call,
     "explain out=": explained_with(outputs_for),
     "explain stream=": explained_with(lambda row: {"stream": None}),
     "explain block_size=": explained_with(lambda row: {"block_size": 64}),
@@ -345,6 +354,7 @@ WITHOUT_BLOCK_SIZE = {
 REFUSED: dict[str, dict[str, str]] = {  # by verb and code, the kinds that refuse, each with its reason
     "fusec.explain": {"F236": "median"},
     "explain": {"F236": "median"},
+    "compile": {"F236": "median"},
     "explain out=": {"F188": "kernel, kernel in blocks", "F282": FUSED, "F236": "median"},
     "explain stream=": {"F236": "median", **WITHOUT_STREAM},
     "explain block_size=": {"F236": "median", **WITHOUT_BLOCK_SIZE},

@@ -1,0 +1,155 @@
+"""A thread that compiles while calls are answered in another way, and that steps back as long as they are.
+
+It lives as long as there is something to do. It begins once no new kind of call has come for a moment, and lets such
+calls pass between two stages: what it does holds the interpreter lock and the lock of all stages, for which they would
+wait.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from fusec.base import locks
+
+QUIET = 0.01  # seconds without a new kind of call, after which it begins
+LONGEST = 0.25  # seconds that it waits for such a moment
+STEP = 0.001  # seconds between two looks
+
+_guard = threading.RLock()  # of what follows; nothing else is locked under it
+_jobs: deque[Callable[[], None]] = deque()
+_thread: threading.Thread | None = None
+_since = _last = 0.0  # when the oldest job came, and when a new kind of call was answered last
+_answering = 0  # calls of new kinds that are under way
+_awaited = 0  # calls that wait for it
+_is_urgent = _is_over = False
+generation = 0  # of jobs: a child process does none of its parent's
+
+
+def submit(job: Callable[[], None]) -> bool:
+    """Have something done, which must not raise exceptions; False if there is nobody to do it."""
+    global _thread, _since
+    with _guard:
+        if _is_over:
+            return False
+        if not _jobs:
+            _since = time.perf_counter()
+        _jobs.append(job)
+        if _thread is None:
+            _thread = threading.Thread(target=_work, name="fusec-compiler", daemon=True)
+            try:
+                _thread.start()
+            except RuntimeError:  # no threads any more, or none here
+                _thread = None
+                _jobs.clear()
+                return False
+    return True
+
+
+@contextmanager
+def stepping_back() -> Iterator[None]:
+    """Answer a new kind of call, which the background lets pass."""
+    global _answering, _last
+    with _guard:
+        _answering += 1
+    try:
+        yield
+    finally:
+        with _guard:
+            _answering -= 1
+            _last = time.perf_counter()
+
+
+def hurry() -> None:
+    """Begin at once: what is under way is wanted."""
+    global _is_urgent
+    _is_urgent = True
+
+
+def let_pass() -> None:
+    """In the background: wait while new kinds of calls are answered. Nothing elsewhere."""
+    if _answering and is_here():
+        until = time.perf_counter() + LONGEST
+        with locks.set_aside():
+            while _answering and not (_awaited or _is_over) and time.perf_counter() < until:
+                time.sleep(STEP)
+
+
+@contextmanager
+def awaited() -> Iterator[None]:
+    """Wait for what it does: it lets nothing pass meanwhile."""
+    global _awaited
+    with _guard:
+        _awaited += 1
+    hurry()
+    try:
+        yield
+    finally:
+        with _guard:
+            _awaited -= 1
+
+
+@contextmanager
+def in_parallel() -> Iterator[None]:
+    """In the background: without the lock of all stages, so that calls pass. Nothing elsewhere."""
+    if is_here():
+        with locks.set_aside():
+            yield
+    else:
+        yield
+
+
+def is_here() -> bool:
+    """Whether this is the thread of the background."""
+    return _thread is not None and _thread.ident == threading.get_ident()
+
+
+def _work() -> None:
+    global _thread, _is_urgent
+    while True:
+        _wait()
+        with _guard:
+            if _is_over or not _jobs:
+                _thread, _is_urgent = None, False
+                return
+            job = _jobs.popleft()
+        job()
+        del job  # and the kernel that it belongs to
+
+
+def _wait() -> None:
+    """Wait for the moment to begin."""
+    while not _is_urgent and not _is_over:
+        now = time.perf_counter()
+        if now > _since + LONGEST or (not _answering and now > _last + QUIET):
+            return
+        time.sleep(STEP)
+
+
+def _end() -> None:
+    """Let the thread end before Python does: LLVM must not be at work then. What has not begun is left."""
+    global _is_over
+    thread = _thread
+    _is_over = True
+    _jobs.clear()
+    if thread is not None and thread is not threading.current_thread():
+        with suppress(KeyboardInterrupt):
+            thread.join()
+
+
+def _begin_again() -> None:
+    """A child process has no such thread."""
+    global _guard, _jobs, _thread, _answering, _awaited, _is_urgent, generation
+    _guard, _jobs, _thread = threading.RLock(), deque(), None
+    _answering, _awaited, _is_urgent = 0, 0, False
+    generation += 1
+
+
+atexit.register(_end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
