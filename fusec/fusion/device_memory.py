@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.base import dtypes
+from fusec.base import dtypes, locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
-from fusec.errors import targets
-from fusec.fusion import device_calls, device_launches
+from fusec.errors import FusecError, targets
+from fusec.fusion import device_calls
+from fusec.fusion.calls import CallStep
 from fusec.fusion.results import Returned
 from fusec.fusion.slots import Fresh, SlotView
 from fusec.fusion.trace_values import Array
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
+    from fusec.fusion.device_repeats import DeviceRepeats
+    from fusec.fusion.device_sequences import PreparedPlan
     from fusec.runtime.cuda import DeviceArray
+
+MAX_KNOWN = 16  # devices and alignments of arrays for which a plan keeps launches
 
 
 class DeviceSide:
@@ -30,6 +35,7 @@ class DeviceSide:
     def __init__(self) -> None:
         self.asked: object = None  # the stream= of the call
         self.arrays: list[DeviceArray] = []
+        self.memory: DeviceMemory | None = None  # the frame, if all kernels ran at once
         self._current: int | None = None  # stream of the first library that has such a notion
 
     @property
@@ -102,7 +108,8 @@ class DeviceMemory:
 
     is_host = takes_results = False
 
-    def __init__(self, host: Any, side: DeviceSide, flat: Sequence[Any]) -> None:
+    def __init__(self, plan: Any, side: DeviceSide, flat: Sequence[Any]) -> None:
+        host, self.side = plan.memory, side
         self.device = cuda.same_device(side.arrays)
         self.stream = side.stream
         cuda.acquire(side.arrays, self.stream, self.device)
@@ -113,9 +120,13 @@ class DeviceMemory:
         self._delivered: dict[int, Any] = {}
         self.frame: list[Any] = [*flat]
         self.frame += [self._constant(host, at) for at in range(-len(host.own), 0)]
+        plan.compute(self.frame)
+        self.prepared, self.arena = self._prepared(plan), None
+        nbytes = host.arena_bytes if self.prepared is None else self.prepared.nbytes
+        if nbytes:
+            self.arena = self._described(cuda.empty((nbytes,), dtypes.UINT8, None, self.device, self.stream))
         if host.arena_slot is not None:
-            arena = cuda.empty((host.arena_bytes,), dtypes.UINT8, None, self.device, self.stream)
-            self.frame[host.arena_slot] = self._described(arena)
+            self.frame[host.arena_slot] = self.arena
         for slot, view in host.lasting:
             self.frame[slot] = self.view(self.frame, view)
 
@@ -127,8 +138,61 @@ class DeviceMemory:
         known = host.on_devices.get((slot, self.device))
         if known is None:
             known = host.on_devices[slot, self.device] = cuda.from_numpy(value, self.device, self.stream)
-        cuda.acquire([cuda.describe(known)], self.stream, self.device)
+        known.stream = self.stream  # which need not wait: the host has waited for the copy
         return self._described(known)
+
+    def _prepared(self, plan: Any) -> PreparedPlan | None:
+        """The kernels as launches, if a call like this one has run before, and nobody looks at single kernels."""
+        known = plan.launches
+        if known is None or present() is not None:
+            return None
+        key = (self.device, *(each.pointer % cuda.VECTOR_BYTES for each in self.frame if is_described(each)))
+        if key not in known:
+            if len(known) >= MAX_KNOWN:
+                known.clear()
+            known[key] = None
+            return None
+        if known[key] is None:
+            with locks.lock:
+                from fusec.fusion.device_sequences import prepared_plan
+            known[key] = prepared_plan(plan, self.frame, self.device) or False
+        return known[key] or None
+
+    def runs_at_once(self) -> bool:
+        """Run all kernels, if they are known together; False if nothing is done."""
+        prepared, frame = self.prepared, self.frame
+        if prepared is None:
+            return False
+        try:
+            begun = iter([part.begun(frame) for part in prepared.kernels])
+        except FusecError:  # a number that does not fit: the kernel that takes it says so
+            return False
+        for each in prepared.fresh:
+            frame[each.slot] = self.new(each)
+        given = len(frame) - prepared.own
+        addresses = [each.pointer if is_described(each) else 0 for each in (*frame[:given], self.arena, *frame[given:])]
+        if any(addresses[slot] % cuda.VECTOR_BYTES for slot in prepared.new):
+            return False
+        for part in prepared.parts:
+            if not isinstance(part, CallStep):
+                part.run(next(begun), addresses, self.stream)
+                continue
+            for slot in part.inputs:
+                if slot in prepared.views:
+                    frame[slot] = self.view(frame, prepared.views[slot])
+            part.run(frame, self)
+            for slot in part.outputs:
+                addresses[slot] = frame[slot].pointer
+            for slot in part.releases:
+                frame[slot] = None
+        self.side.memory = self
+        return True
+
+    def repeats(self, told: Callable[[Exception], Exception]) -> DeviceRepeats:
+        """What repeats calls of a function. told: makes errors what users see."""
+        with locks.lock:
+            from fusec.fusion.device_repeats import DeviceRepeats
+        return DeviceRepeats(told)
 
     def new(self, given: Fresh) -> DeviceArray:
         """A new array of the library of the call's first one."""
@@ -150,42 +214,11 @@ class DeviceMemory:
         )
 
     def run(self, step: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """Enqueue a kernel, or those of its launch once the last of them has come."""
-        self._waiting.append((step, (*inputs, *outputs)))
-        if len(self._waiting) <= step.beside:
-            return
-        waiting, self._waiting = self._waiting, []
-        is_free = present() is None
-        if len(waiting) == 1 or not is_free:
-            for each, operands in waiting:
-                self._run(each, operands, is_free)
-            return
-        every = [operands for _, operands in waiting]
-        key = (self.device, *map(device_launches.alignment, every))
-        known = step.launches.get(key)
-        if known is not None:
-            known.run(every, self.stream, self.device)
-            return
-        plans = [(each.kernel, self._run(each, operands, is_free)) for each, operands in waiting]
-        if key not in step.launches:
-            step.launches[key] = device_launches.joined(plans, self.device)
-
-    def _run(self, step: Any, operands: tuple[Any, ...], is_free: bool) -> Any:
-        """Enqueue one kernel; its plan, if later calls may follow that."""
-        key = (self.device, device_launches.alignment(operands))
-        known = step.launches.get(key) if is_free else None
-        if known is not None:
-            known.run(operands, self.stream, self.device)
-            return known.plan
+        """Enqueue a kernel."""
         options = CallOptions(stream=self.stream)
         if step.group.axes is not None:
             options = CallOptions(step.axis, keepdims=True, stream=self.stream)
-        step.kernel.run(operands, None, options)
-        if not is_free:
-            return None
-        plan = device_launches.lasting_plan(step, operands, options)
-        device_launches.keep(step, plan, key)
-        return plan
+        step.kernel.run((*inputs, *outputs), None, options)
 
     def _copy(self, source: object, target: object) -> None:
         Planned.copier().run((source, target), None, CallOptions(stream=self.stream))
@@ -212,6 +245,7 @@ class DeviceMemory:
         order = range(len(wanted.shape)) if wanted.order is None else wanted.order
         is_own = not any(np.may_share_memory(outline(each), outline(array)) for each in apart if is_described(each))
         is_laid_out = array.strides == strides_in_order(wanted.shape, order, array.dtype.nbytes)
+        is_laid_out = is_laid_out and array.pointer % cuda.VECTOR_BYTES == 0
         if is_own and is_laid_out and cuda.library_of(array) == cuda.library_of(self.like):
             self._new.add(wanted.slot)
             return replace(array, stream=None)

@@ -32,6 +32,7 @@ from fusec.fusion.host_memory import NotedMemory
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
+from fusec.fusion.results import MISSED, ServedCall
 from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
 from fusec.graphs.building import Graph
@@ -72,6 +73,7 @@ class Fused(KernelCaller, Traced):
         self.name = name if name.isidentifier() and name.isascii() else "fused"
         self._plans: dict[Any, list[FusedPlan]] = {}  # by kind of call, those used last first
         self._templates: Recent[Any, tuple[FusedPlan, ...]] = Recent(MAX_PLANS)  # for calls of other extents, by kind
+        self._repeats: Any = None  # those of calls with arrays on a device
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
@@ -99,6 +101,10 @@ class Fused(KernelCaller, Traced):
                 is_plain = False
                 break
         if not is_plain:
+            if self._repeats is not None:
+                found = self._repeated(args, options)
+                if found is not MISSED:
+                    return found
             key, flat, objects = self._nested(args, options)
         elif objects:
             flat = [arg for arg in args if type(arg) not in self._objects]
@@ -142,6 +148,11 @@ class Fused(KernelCaller, Traced):
         return found.whole(self._values), found.flat, found.objects
 
     @hide_internal_frames
+    def _repeated(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        """A call with arrays on a device that is like one before; MISSED if it is none."""
+        return self._repeats.call(args, options, self._values, self._objects)
+
+    @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         recording = RECORDING.get()
         if recording is not None:
@@ -151,11 +162,15 @@ class Fused(KernelCaller, Traced):
         plan, flat = self._plan(found)
         plan.used = self._time
         try:
-            return plan.run(flat, found.side)
+            result = plan.run(flat, found.side)
         except MemoryError as problem:
             if problem is plan.problem:
                 raise
             raise self._told(problem) from problem.__cause__
+        if found.side is not None and found.side.memory is not None:
+            self._repeats = self._repeats or found.side.memory.repeats(self._told)
+            self._repeats.add(args, options, ServedCall(plan, flat, found, self._values, self._objects))
+        return result
 
     def _told(self, problem: Exception) -> Exception:
         """An error as the user sees it: of memory for a plan, with the function in place of a kernel."""
@@ -299,9 +314,8 @@ class Fused(KernelCaller, Traced):
         memory, side = plan.memory, found.side
         if isinstance(interceptor, KeptNotes):  # which read what arrays hold
             memory, (flat, interceptor.moved), side = NotedMemory(memory, interceptor), found.on_host(flat), None
-        return replace(plan, steps=steps, quick=None, stores=stores, memory=memory, native=None, calls=NEVER).run(
-            flat, side
-        )
+        made = replace(plan, steps=steps, quick=None, stores=stores, memory=memory, native=None, calls=NEVER)
+        return replace(made, launches=None).run(flat, side)
 
     @property
     def cached_codes(self) -> dict[str, str]:
@@ -326,6 +340,7 @@ class Fused(KernelCaller, Traced):
         with self._lock:
             self._plans.clear()
             self._templates.clear()
+            self._repeats = None
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else BoundFused(self, instance)

@@ -129,11 +129,6 @@ class KernelStep:
         return numbers.picking(self.outputs)
 
     @cached_property
-    def launches(self) -> dict[object, Any]:
-        """What runs on devices, by device and alignment of the operands; see `device_launches`."""
-        return {}
-
-    @cached_property
     def written(self) -> tuple[Array, ...]:
         """What each output is, but for its content."""
         return tuple(each.phantom if isinstance(each, Write) else each.buffer.phantom for each in self.stored)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusec.base.records import dataclass
 from fusec.fusion import constants
 from fusec.fusion.slots import SlotView
+
+MISSED = object()
+"""The answer of what repeats calls to one that is none of those that it knows; nothing is done."""
+
+
+class ServedCall(NamedTuple):
+    """A call that a plan has run. flat: its arrays and numbers. found: its arguments. values: places of numbers that
+    the function needs as such; objects: types of arguments whose attributes are read.
+    """
+
+    plan: Any
+    flat: Sequence[Any]
+    found: Any
+    values: frozenset[int]
+    objects: frozenset[type]
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from fusec.arguments.operands import dtype_of, without_memory
 from fusec.base import dtypes, locks
 from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass, replace
+from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.dispatch.interception import present
@@ -83,6 +83,7 @@ class FusedPlan:
     calls: int = 0  # that ran its kernels one by one
     native: NativeSequence | None = None  # all kernels, once calls have come several times
     template: PlanTemplate | None = None  # makes plans for other extents
+    launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
     def __post_init__(self) -> None:
@@ -108,7 +109,7 @@ class FusedPlan:
                 return None
         if self.numbers:
             try:
-                self._compute([*flat, *self.memory.own])
+                self.compute([*flat, *self.memory.own])
             except OtherNumberError:
                 return None
         return flat
@@ -120,7 +121,8 @@ class FusedPlan:
             steps, slots = self.template.resized(outlines)
         except OtherShapesError:
             return None
-        return replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True, calls=0, native=None)
+        made = replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
+        return replace(made, calls=0, native=None, launches={})
 
     def _runs_natively(self, frame: list[Any]) -> bool:
         """Run all kernels at once, if they are known to be right together; False if nothing is done."""
@@ -148,7 +150,7 @@ class FusedPlan:
         """The steps that are no calls of libraries."""
         return [step for step in self.steps if isinstance(step, KernelStep)]
 
-    def _compute(self, frame: list[Any]) -> None:
+    def compute(self, frame: list[Any]) -> None:
         """Store the numbers of a call in its frame. Raises OtherNumberError."""
         for number in self.numbers:
             number.run(frame)
@@ -164,14 +166,14 @@ class FusedPlan:
             own = host.take() if host.lasting else host.own
             frame = [*flat, *own]
         else:
-            memory = device_memory_of(host, side, flat)
+            memory = device_memory_of(self, side, flat)
             for step in self.steps:  # before anything is written
                 if isinstance(step, CallStep):
                     memory.check(step)
             frame = memory.frame
-        if self.numbers:
-            self._compute(frame)
-        if side is not None or not self._runs_natively(frame):
+        if self.numbers and side is None:
+            self.compute(frame)
+        if not (self._runs_natively(frame) if side is None else memory.runs_at_once()):
             for step in self.steps:
                 try:
                     step.run(frame, memory)
@@ -194,12 +196,12 @@ class FusedPlan:
         return result
 
 
-def device_memory_of(host: HostMemory, side: Any, flat: Sequence[Any]) -> Any:
+def device_memory_of(plan: FusedPlan, side: Any, flat: Sequence[Any]) -> Any:
     """The memory of a call on a device."""
     with locks.lock:
         from fusec.fusion.device_memory import DeviceMemory
 
-    return DeviceMemory(host, side, flat)
+    return DeviceMemory(plan, side, flat)
 
 
 class TracedRun:

@@ -26,12 +26,22 @@ from fusec.runtime.cuda.arrays import (
     release,
     same_device,
 )
-from fusec.runtime.cuda.driver import current_ordinal, device
-from fusec.runtime.cuda.foreign import allocate, deliver, in_cupy, lent_to_cupy, library_of, seen_as, stream_for
+from fusec.runtime.cuda.driver import current_ordinal, device, is_current
+from fusec.runtime.cuda.foreign import (
+    allocate,
+    deliver,
+    in_cupy,
+    is_whole,
+    lent_to_cupy,
+    library_of,
+    seen_as,
+    stream_for,
+)
 from fusec.runtime.cuda.launching import MAX_GRID, MOST_WORDS, Launcher, encode, grid_size, launch, threads_of_block
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, DeviceLayout, allocator, borrowed, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
 
@@ -40,11 +50,13 @@ __all__ = [
     "MAX_GRID",
     "MOST_WORDS",
     "VECTOR_BYTES",
+    "ArgumentWords",
     "ArrayLibrary",
     "CompiledModule",
     "CudaArray",
     "DeviceArray",
     "DeviceLayout",
+    "LaunchSequence",
     "Launcher",
     "StreamOn",
     "acquire",
@@ -66,7 +78,9 @@ __all__ = [
     "grid_size",
     "handle",
     "in_cupy",
+    "is_current",
     "is_device_array",
+    "is_whole",
     "launch",
     "lent_to_cupy",
     "library_of",

@@ -106,6 +106,11 @@ def current_ordinal() -> int:
     return int(ordinal) if int(code) == 0 else 0
 
 
+def is_current(ordinal: int) -> bool:
+    """Whether a device is the current one of this thread, or the only one there is."""
+    return initialise() == 1 or current_ordinal() == ordinal
+
+
 def enter(on: DeviceProperties) -> bool:
     """Make a device current in this thread; return whether another one was, so that `leave` must restore it.
 

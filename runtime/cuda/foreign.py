@@ -127,6 +127,11 @@ def seen_as(array: Any, view: DeviceArray, offset: int) -> object | None:
             return array.seen_as(shape, strides, offset, dtype)
 
 
+def is_whole(array: Any) -> bool:
+    """Whether an array of CuPy or fusec has memory of its own, and is no view of another array."""
+    return (array._whole if isinstance(array, CudaArray) else array.base) is None
+
+
 def lent_to_cupy(array: DeviceArray) -> Any:
     """A CuPy array in the memory of any array, which it keeps."""
     cupy = module("cupy")

@@ -25,13 +25,14 @@ Maker = Callable[[], tuple[Any, int]]
 class ArrayLibrary:
     """How a library's arrays are read and created without DLPack, where its own attributes take less time.
 
-    kind: the exact type it is for; subclasses may mean something else. address: a Python expression of an array for
-    the address of its first element. facts: expressions, and how their values compare, that settle everything else:
-    dtype, shape, strides, device and whether the array is more than its memory. stream: handle of the stream that is
+    library: its name. kind: the exact type it is for; subclasses may mean something else. address: a Python expression
+    of an array for the address of its first element. facts: expressions, and how their values compare, that settle
+    all else: dtype, shape, strides, device and whether the array is more than its memory. stream: handle of the one
     current on a device. maker: for a new array's shape, axes from outermost to innermost in memory, dtype and device, a
     function that makes one and tells its address. look: the dtype and the shape of an array on a device.
     """
 
+    library: foreign.Library
     kind: type
     address: str
     facts: tuple[tuple[str, str], ...]
@@ -110,9 +111,10 @@ def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device:
 
 
 def _own() -> ArrayLibrary:
-    return ArrayLibrary(
-        CudaArray, "{}.pointer", OWN, lambda _: streams.LEGACY, _own_maker, lambda array: (array.row, array.shape)
-    )
+    def looked(array: CudaArray) -> Look:
+        return array.row, array.shape
+
+    return ArrayLibrary("fusec", CudaArray, "{}.pointer", OWN, lambda _: streams.LEGACY, _own_maker, looked)
 
 
 @cache
@@ -136,7 +138,7 @@ def _torch(torch: Any) -> ArrayLibrary:
     def looked(tensor: Any) -> Look | None:
         return _typed(_row_of_torch(tensor.dtype), tensor.shape) if tensor.is_cuda else None
 
-    return ArrayLibrary(torch.Tensor, "{}.data_ptr()", TORCH, stream, maker, looked)
+    return ArrayLibrary("torch", torch.Tensor, "{}.data_ptr()", TORCH, stream, maker, looked)
 
 
 @cache
@@ -162,4 +164,4 @@ def _cupy(cupy: Any) -> ArrayLibrary:
     def looked(array: Any) -> Look | None:
         return _typed(dtypes.from_numpy(array.dtype), array.shape)
 
-    return ArrayLibrary(cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked)
+    return ArrayLibrary("cupy", cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked)

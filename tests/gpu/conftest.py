@@ -7,7 +7,6 @@ With FUSEC_STUB_KERNELS set (tests/host/stub_driver) the same tests run on the s
 import ctypes
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,20 +50,10 @@ def _host_twins():
     if not ON_STAND_IN:
         yield
         return
-    from fusec.base.kernel_abi import Kernel, Layout
-    from fusec.runtime.cuda import nvrtc
-
     sys.path[:0] = [str(HERE.parent / "host"), str(HERE.parent / "host" / "stub_driver")]
-    from stub import emitted_twin
+    import stub
 
-    real = nvrtc.compile_text
-
-    def compile_both(source, name, goal):
-        image = real(source, name, goal)
-        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvrtc, "compile_text", compile_both)
+    with stub.host_twins():
         yield
 
 

@@ -30,6 +30,7 @@ class MemoryPointer:
 
 class ndarray:
     def __init__(self, shape, dtype=float, memptr=None, strides=None):
+        self.base = None
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         self.strides = strides or strides_in_order(self.shape, range(len(self.shape)), self.dtype.itemsize)
         if memptr is None:

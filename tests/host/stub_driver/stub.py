@@ -2,9 +2,14 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from fusec.base.kernel_abi import Kernel
+import pytest
+
+from fusec.base.kernel_abi import Kernel, Layout
 
 HERE = Path(__file__).parent
 _BLOCK_ENTRY = """
@@ -60,6 +65,22 @@ def emitted_twin(image: bytes, kernel: Kernel) -> bytes:
     call = f"{flat} kernel_0(grid[0], block[0], 0, params);"
     _compile(marked, f'{translation_unit([kernel])}\nextern "C" void {kernel.name}__host({entry}) {{ {call} }}\n')
     return marked
+
+
+@contextmanager
+def host_twins() -> Iterator[None]:
+    """A block in which every text that NVRTC compiles gets such a twin."""
+    from fusec.runtime.cuda import nvrtc
+
+    real = nvrtc.compile_text
+
+    def compile_both(source: str, name: str, goal: nvrtc.Goal) -> nvrtc.Image:
+        image = real(source, name, goal)
+        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "compile_text", compile_both)
+        yield
 
 
 def block_twin(image: bytes, source: str) -> None:

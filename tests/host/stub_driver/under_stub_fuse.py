@@ -1,33 +1,19 @@
 """Run by test_stub_driver.py: fused functions of arrays of other libraries, and calls of NumPy between kernels."""
 
+import ctypes
 import sys
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import cupy_over_stub
 import numpy as np
 import pytest
-from stub import emitted_twin
 from under_stub_scans import Tensor, tensor  # noqa: F401 - a fixture
 
 import fusec
-from fusec.base.kernel_abi import Kernel, Layout
 from fusec.errors import FusecError
 from fusec.runtime import cuda
-from fusec.runtime.cuda import launching, nvrtc
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _host_twins():
-    real = nvrtc.compile_text
-
-    def compile_both(source, name, goal):
-        image = real(source, name, goal)
-        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvrtc, "compile_text", compile_both)
-        yield
+pytestmark = pytest.mark.usefixtures("host_twins")
 
 
 @pytest.fixture
@@ -163,29 +149,30 @@ def beside(x, y, z, w):
     return np.stack([z, -z, z]), z + 1j, np.concatenate([y.T, y.T])
 
 
-def launched(monkeypatch):
-    """The names of kernels that are launched from now on."""
-    names, enqueue, call = [], launching._enqueue, launching.Launcher.__call__
-    monkeypatch.setattr(launching, "_enqueue", lambda module, *rest: (names.append(1), enqueue(module, *rest)))
-    monkeypatch.setattr(launching.Launcher, "__call__", lambda self, *rest: (names.append(1), call(self, *rest)))
-    return names
+def logged(*entries):
+    """How many calls of these entries of the driver there were since the last look."""
+    library = ctypes.CDLL("libcuda.so.1")
+    library.stub_log.restype = ctypes.c_char_p
+    log = library.stub_log().decode()
+    library.stub_log_clear()
+    return [log.count(f"{each} ") for each in entries]
 
 
-def test_kernels_that_share_a_launch_are_one_from_the_second_call_on(monkeypatch):
-    fused, names = fusec.fuse(beside), launched(monkeypatch)
+def test_kernels_that_share_a_launch_are_one_from_the_second_call_on():
+    fused = fusec.fuse(beside)
     aligned = [[X, W, X[0], np.arange(3001.0)], [X[1:], W[1:], X[0], np.arange(300.0)[1:]]]
     for turn, given in enumerate((*aligned, *aligned, *aligned)):
         expected = [each.copy() for each in given]
         wanted = beside(*expected)
         whole = [cuda.from_numpy(each.copy()) for each in given]
-        names.clear()
+        logged()
         found = fused(*whole)
-        assert len(names) == (6 if turn < 2 else 2)
+        assert logged("cuLaunchKernel") == [6 if turn < 2 else 2]
         for one, other in zip((*found, *whole), (*wanted, *expected), strict=True):
             np.testing.assert_array_equal(one.numpy(), other)
 
 
-def test_arguments_that_are_written_may_overlap(monkeypatch):
+def test_arguments_that_are_written_may_overlap():
     def update(x, y):
         x += y
         y *= 2
@@ -196,3 +183,56 @@ def test_arguments_that_are_written_may_overlap(monkeypatch):
         update(expected[:20], expected[offset : offset + 20])
         fused(memory[:20], memory[offset : offset + 20])
         np.testing.assert_array_equal(memory.numpy(), expected)
+
+
+def chained(x, y, turns=2):
+    for _ in range(turns):  # two kernels
+        x = np.sqrt(x * (y / x.sum(axis=0)))
+        x = x / x.sum(axis=1)[:, None]
+    return x, x.max()
+
+
+def python_calls(function, *args):
+    """The functions of fusec that a call runs."""
+    seen = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_globals["__name__"].startswith("fusec"):
+            seen.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def test_repeated_calls_of_many_kernels_run_no_more_python_than_those_of_few():
+    found = []
+    for turns in (1, 4):
+        fused, x, y = fusec.fuse(chained), cuda.from_numpy(X), cuda.from_numpy(X)
+        for _ in range(3):
+            check(fused(x, y, turns), chained(X, X, turns))
+        found.append(python_calls(fused, x, y, turns))
+    assert found[0] == found[1]
+    assert len(found[0]) < 40, found[0]
+
+
+def test_repeated_calls_export_no_arrays(tensor):  # noqa: F811
+    fused = fusec.fuse(chained)
+    for turn in range(4):
+        x, y = tensor(X + turn), tensor(X)
+        check([each.own for each in fused(x, y)], chained(X + turn, X))
+    assert (x.exports, y.exports) == (0, 0)
+
+
+def test_repeated_calls_allocate_what_is_between_their_kernels_at_once():
+    fused, x, y = fusec.fuse(chained), cuda.from_numpy(X), cuda.from_numpy(X)
+    for _ in range(3):
+        found = fused(x, y)
+    logged()
+    found = fused(x, y)
+    counts = logged("cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuEventRecord")
+    assert counts == [6, 3, 3, 0]  # also of two results
+    del found

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stub import emitted_twin
 
 import fusec
 from fusec.base.kernel_abi import Kernel, Layout
 from fusec.dispatch.spec import CallOptions
 from fusec.runtime import cuda
-from fusec.runtime.cuda import launching, nvrtc
+from fusec.runtime.cuda import launching
 from tests.support.differences import differences
 
 sys.path.append(str(Path(__file__).parents[1]))
+pytestmark = pytest.mark.usefixtures("host_twins")
 library = ctypes.CDLL("libcuda.so.1")
 library.stub_log.restype = ctypes.c_char_p
 TOTAL = fusec.ReductionKernel("T x", "T z", "x", "a + b", "z = a", "0", "total")
@@ -28,19 +28,6 @@ STREAM = 4096
 def calls(*entries: str) -> list[str]:
     lines = [line.strip() for line in library.stub_log().decode().splitlines()]
     return [line for line in lines if line.startswith(entries)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _host_twins():
-    real = nvrtc.compile_text
-
-    def compile_both(source, name, goal):
-        image = real(source, name, goal)
-        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvrtc, "compile_text", compile_both)
-        yield
 
 
 @pytest.fixture(autouse=True)

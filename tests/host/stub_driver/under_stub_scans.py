@@ -1,33 +1,17 @@
 """Run by test_stub_driver.py where libcuda is the stand-in: scans of device arrays, end to end."""
 
 import sys
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from stub import emitted_twin
 
 import fusec
 from fusec.base import dtypes
-from fusec.base.kernel_abi import Kernel, Layout
 from fusec.runtime import cuda
-from fusec.runtime.cuda import nvrtc
 
+pytestmark = pytest.mark.usefixtures("host_twins")
 ADD = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _host_twins():
-    real = nvrtc.compile_text
-
-    def compile_both(source, name, goal):
-        image = real(source, name, goal)
-        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvrtc, "compile_text", compile_both)
-        yield
 
 
 class Tensor:
