@@ -45,6 +45,7 @@ class CallArguments:
         self._owner: int | str = 0
         self.labelled: tuple[Labelled, ...] = ()
         self.labelled_places: dict[int, str] = {}  # in `flat`, with the names of their types
+        self.swapped: dict[int, tuple[str, str]] = {}  # names and dtypes by place: other byte orders
         self.side: Any = None  # what is on a device
         self._there: Any = None  # the module for that, if something is
         self.flat: list[Any] = []
@@ -76,6 +77,8 @@ class CallArguments:
         """What stands for an argument or an item of it."""
         kind = type(given)
         if isinstance(given, np.ndarray):
+            if not given.dtype.isnative:
+                self.swapped[len(self.flat)] = (self.name(), str(given.dtype))
             return self._array(given if kind is np.ndarray and given.dtype.isnative else self._converted(given))
         if kind in self.readable:
             return self._read(given)

@@ -33,7 +33,7 @@ from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.results import MISSED, ServedCall
-from fusec.fusion.running import FusedPlan, TracedRun
+from fusec.fusion.running import FusedPlan, TracedRun, UnfitNumberError
 from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
@@ -131,7 +131,7 @@ class Fused(KernelCaller, Traced):
             if plan.writes and plan.may_not_fit(flat):
                 return self._general(args, options)
             return plan.run(flat)
-        except OtherNumberError:
+        except (OtherNumberError, UnfitNumberError):
             return self._general(args, options)
         except FusecError as error:
             raise self._told(plan.named(error)) from error.__cause__
@@ -163,6 +163,9 @@ class Fused(KernelCaller, Traced):
         plan.used = self._time
         try:
             result = plan.run(flat, found.side)
+        except UnfitNumberError as unfit:
+            plan, flat = self._made(found, unfit.places)
+            return plan.run(flat, found.side)
         except MemoryError as problem:
             if problem is plan.problem:
                 raise
@@ -238,9 +241,15 @@ class Fused(KernelCaller, Traced):
                 oldest = min(self._plans, key=lambda each: max(plan.used for plan in self._plans[each]))
                 del self._plans[oldest]
 
-    def _traced(self, make: Callable[[TracedRun], T], found: CallArguments, pattern: Any = None) -> tuple[T, TracedRun]:
-        """What is made of a trace of the function, which is traced again if it needs numbers as such."""
-        values = self._values
+    def _traced(
+        self, make: Callable[[TracedRun], T], found: CallArguments, pattern: Any = None,
+        known: frozenset[int] = frozenset(),
+    ) -> tuple[T, TracedRun]:  # fmt: skip
+        """What is made of a trace of the function, which is traced again if it needs numbers as such.
+
+        known: the places of some that it is traced for.
+        """
+        values = self._values | known
         while True:
             run = TracedRun(self.name, found, values, self._numbers, pattern)
             try:
@@ -256,18 +265,20 @@ class Fused(KernelCaller, Traced):
                 run.recording.restore()
                 raise
 
-    def _made(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
+    def _made(
+        self, found: CallArguments, known: frozenset[int] = frozenset()
+    ) -> tuple[FusedPlan, Sequence[Any]]:  # fmt: skip
         """Trace the function, again if memory turns out to be shared."""
         pattern: Any = None
         while True:
-            plan, run = self._traced(TracedRun.plan, found, pattern)
+            plan, run = self._traced(TracedRun.plan, found, pattern, known)
             if plan.writes:
                 shared = pattern_of([*map(found.outline, run.flat)], plan.writes)
                 if shared != pattern:
                     run.recording.restore()
                     pattern = shared
                     continue
-            if plan.problem is None:
+            if plan.problem is None and not known:
                 self._values = self._values | run.values
             return plan, run.flat
 

@@ -19,6 +19,7 @@ from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
+from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
@@ -59,7 +60,23 @@ LIKE_NUMPY = (
     ShapesDoNotBroadcast,
     ComplexIntoReal,
     AxisOutOfBounds,
+    NumberTooLarge,
 )  # errors of calls that NumPy refuses too, where it comes to them
+
+
+Bound = tuple[int, int, int, frozenset[int]]
+"""The slot of an integer, the least and the largest that fits, and the arguments that it is made of, by place."""
+
+
+class UnfitNumberError(Exception):
+    """An integer does not fit an array: what the function does before that is found by a trace with the integer.
+
+    places: of the arguments that it is made of.
+    """
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__(places)
+        self.places = places
 
 
 @dataclass(eq=False)
@@ -84,6 +101,7 @@ class FusedPlan:
     native: NativeSequence | None = None  # all kernels, once calls have come several times
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
+    bounds: tuple[Bound, ...] = ()  # of integers of a call
     is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
     def __post_init__(self) -> None:
@@ -158,7 +176,7 @@ class FusedPlan:
     def run(self, flat: Sequence[Any], side: Any = None) -> Any:
         """Run all kernels; the result of the function. side: what of the arrays is on a device.
 
-        Raises OtherNumberError before anything is written.
+        Raises OtherNumberError and UnfitNumberError before anything is written.
         """
         host = self.memory
         memory: Any = host
@@ -173,6 +191,9 @@ class FusedPlan:
             frame = memory.frame
         if self.numbers and side is None:
             self.compute(frame)
+        for slot, low, high, places in self.bounds:
+            if not low <= frame[slot] <= high:
+                raise UnfitNumberError(places)
         if not (self._runs_natively(frame) if side is None else memory.runs_at_once()):
             for step in self.steps:
                 try:
@@ -213,7 +234,7 @@ class TracedRun:
         self.recording = Recording(name, numbers, self._operand, found.labelled)
         self.recording.described = self._described
         self.recording.trace = self.trace
-        self.trace.labelled = {**found.labelled_places}
+        self.trace.labelled, self.trace.swapped = {**found.labelled_places}, found.swapped
         if found.side is not None:
             self._see_device(found.side.arrays[0].given)
         self.pattern = pattern
@@ -256,7 +277,23 @@ class TracedRun:
             self.recording.guards(), self.pattern, stores, numbers,
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
             (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)), template=template,
+            bounds=self._bounds(steps) if writes or stores else (),
         )  # fmt: skip
+
+    def _bounds(self, steps: Sequence[KernelStep | CallStep]) -> tuple[Bound, ...]:
+        """Which integers of a call must fit which dtypes, lest an error comes when something is written already."""
+        found = dict[Bound, None]()
+        pairs = [pair for step in steps for pair in zip(step.leaves, step.inputs, strict=True)]
+        for leaf, slot in pairs:
+            dtype, number = leaf.input.type, leaf.number
+            if number is None or number[0] == "known" or not dtype.is_integer:
+                continue
+            places = frozenset(self.trace.arguments_of(number))
+            value = self.trace._number_at(number)
+            if type(value) is int and max(places) < len(self.found.flat):
+                limits = np.iinfo(dtype.numpy)
+                found[slot, int(limits.min), int(limits.max), places] = None
+        return tuple(found)
 
     def ran(self) -> tuple[Any, Exception | None]:
         """What the function returns for tracers, or raises, with the traced parts of the exception."""

@@ -106,7 +106,7 @@ def unknown_in(given: Size, known: Container[str]) -> str:
     if len(names) != 1 or isinstance(given, int):
         return ""
     factors = [factors for factors, _ in given.terms if any(each not in known for each in _names(factors))]
-    return names[0] if len(factors) == 1 and factors[0].count(names[0]) == 1 else ""
+    return names[0] if all(each.count(names[0]) == 1 for each in factors) else ""
 
 
 def _names(factors: Iterable[Factor]) -> list[str]:

@@ -197,3 +197,45 @@ def test_what_numpy_returns_as_a_bool_of_python_or_an_array_without_axes_is_one(
             assert repr(found) == repr(wanted)
         else:
             np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_what_is_written_before_a_number_that_does_not_fit_stays():
+    class Counts:
+        calls = 0
+
+    counts = Counts()
+
+    def add(x, n, y):
+        counts.calls += 1
+        y += 1
+        y[0] = y[1:].sum()
+        x += 2 * n
+        return x
+
+    fused = fusec.fuse(add)
+    for n in (3, 3, 200, 300, 4):  # the plan of 3 is run before, and afterwards
+        mine, theirs = ([np.arange(3, dtype="uint8"), np.zeros(3)] for _ in range(2))
+        problems = []
+        for function, (x, y) in ((fused, mine), (add, theirs)):
+            try:
+                function(x, n, y)
+            except OverflowError as problem:
+                problems.append(str(problem).partition(" [")[0])
+        assert problems == [f"Python integer {2 * n} out of bounds for uint8"] * 2 * (n > 100)
+        for ours, their in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(ours, their)
+    assert counts.calls == 10
+
+
+def test_arrays_in_another_byte_order_are_not_written():
+    x = np.arange(4.0).astype(">f8")
+
+    @fusec.fuse
+    def write(x):
+        x[1:] += 1
+
+    write(np.arange(4.0))
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"dtype '>f8' of parameter 'x' of kernel 'write' is not supported.*F206"):
+            write(x)
+    np.testing.assert_array_equal(x, np.arange(4.0))

@@ -265,3 +265,79 @@ def test_texts_with_mistakes_are_refused_at_their_place(text, found):
     with pytest.raises(fusec.FusecError) as caught:
         graph.parse(text)
     assert found in str(caught.value)
+
+
+def test_operators_and_numbers_of_numpy_are_those_of_arrays():
+    g = graph.Graph("operators")
+    x, i = g.input("x", "float32", ("n",)), g.input("i", "int64", ("n",))
+    g.output(2.0**x)
+    g.output(x // np.float32(0.3) + x % 0.3)
+    g.output(-7 // i + i % np.int64(3) + i**2)
+    a, b = np.linspace(0, 3, 5, dtype="float32"), np.array([1, -2, 3, 4, -5])
+    power, rest, integers = g.compile()(a, b)
+    np.testing.assert_allclose(power, 2**a, rtol=1e-6)
+    np.testing.assert_array_equal(rest, a // np.float32(0.3) + a % np.float32(0.3))
+    np.testing.assert_array_equal(integers, -7 // b + b % 3 + b**2)
+    with pytest.raises(fusec.FusecError, match="a NumPy number of float64 where float32 is expected"):
+        x + np.float64(1)
+
+
+def test_extents_are_texts_and_tell_the_sizes_they_are_made_of():
+    g = graph.Graph("halves")
+    x, y = g.input("x", "int32", ("2*n + 1",)), g.input("y", "int32", ("m*(n + 1)", "n"))
+    g.output(x[0:1] + x[1:].reshape(2, "n").sum(axis=0) + y.sum(axis=0))
+    assert str(graph.parse(str(g))) == str(g)
+    compiled = g.compile()
+    np.testing.assert_array_equal(compiled(np.arange(7, dtype="int32"), np.ones((8, 3), "int32")), [13, 15, 17])
+    with pytest.raises(fusec.FusecError, match=r"has shape \[2 \* n \+ 1\], where n is 3; given \[6\]"):
+        compiled(np.arange(6, dtype="int32"), np.ones((8, 3), "int32"))
+
+
+def test_calls_name_arguments():
+    compiled = graph.parse("graph less(x: int32[n], y: int32[n]) { %1 = subtract(x, y) return z = %1 }").compile()
+    x, y = np.array([5, 6], "int32"), np.array([1, 1], "int32")
+    np.testing.assert_array_equal(compiled(x, y=y), [4, 5])
+    np.testing.assert_array_equal(compiled(y=x, x=y), [-4, -5])
+    for args, named, text in (
+        ((x,), {"x": y}, "no input 'x' that is not given already"),
+        ((), {"x": y}, "without its input 'y'"),
+        ((x,), {"q": y}, "no input 'q'"),
+    ):
+        with pytest.raises(fusec.FusecError, match=text):
+            compiled(*args, **named)
+
+
+def test_read_only_arrays_are_not_donated():
+    compiled = graph.parse("graph next(x: int32[n] donated) { %1 = add(x, int32(1)) return x = %1 }").compile()
+    x = np.arange(3, dtype="int32")
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(fixed), [1, 2, 3])
+        np.testing.assert_array_equal(fixed, [0, 1, 2])
+    assert compiled(x) is x
+
+
+def test_elements_are_taken_moved_and_counted():
+    g = graph.Graph("elements")
+    x, to = g.input("x", "float32", ("n",)), g.input("to", "int32", ("m",))
+    g.output(x.take(to), "from")
+    g.output(x.rolled(2) + x.padded([(1, 2)], "mirror")[1:-2])
+    g.output(x.padded([(2, 0)], number=7))
+    g.output(g.array([1.5, 2], "float32").take(-1) * g.positions((3, 2), 1).astype("float32"))
+    read = graph.parse(str(g))
+    assert str(read) == str(g)
+    a, i = np.arange(6, dtype="float32"), np.array([0, -1, 3], "int32")
+    taken, moved, padded, counted = read.compile()(a, i)
+    np.testing.assert_array_equal(taken, a[i])
+    np.testing.assert_array_equal(moved, np.roll(a, 2) + a)
+    np.testing.assert_array_equal(padded, np.pad(a, (2, 0), constant_values=7))
+    np.testing.assert_array_equal(counted, [[0, 2]] * 3)
+    with pytest.raises(IndexError, match="index -7 is out of bounds for axis 0 with size 6"):
+        read.compile()(a, i - 7)
+
+
+def test_an_index_of_a_text_never_leaves_the_array():
+    text = "graph far(x: int8[n], i: int64[m]) { %1 = take(x at i) of [m] else int8(0) return y = %1 }"
+    found = graph.parse(text).compile()(np.arange(4, dtype="int8"), np.array([-(2**40), 2, 2**40]))
+    np.testing.assert_array_equal(found, [0, 2, 3])
