@@ -127,7 +127,7 @@ class FusedPlan:
                 return None
         if self.numbers:
             try:
-                self.compute([*flat, *self.memory.own])
+                self._count([*flat, *self.memory.own])
             except OtherNumberError:
                 return None
         return flat
@@ -169,6 +169,13 @@ class FusedPlan:
         return [step for step in self.steps if isinstance(step, KernelStep)]
 
     def compute(self, frame: list[Any]) -> None:
+        """Store the numbers of a call in its frame. Raises OtherNumberError and UnfitNumberError."""
+        self._count(frame)
+        for slot, low, high, places in self.bounds:
+            if not low <= frame[slot] <= high:
+                raise UnfitNumberError(places)
+
+    def _count(self, frame: list[Any]) -> None:
         """Store the numbers of a call in its frame. Raises OtherNumberError."""
         for number in self.numbers:
             number.run(frame)
@@ -189,11 +196,8 @@ class FusedPlan:
                 if isinstance(step, CallStep):
                     memory.check(step)
             frame = memory.frame
-        if self.numbers and side is None:
+        if (self.numbers or self.bounds) and side is None:
             self.compute(frame)
-        for slot, low, high, places in self.bounds:
-            if not low <= frame[slot] <= high:
-                raise UnfitNumberError(places)
         if not (self._runs_natively(frame) if side is None else memory.runs_at_once()):
             for step in self.steps:
                 try:
