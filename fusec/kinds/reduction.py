@@ -18,6 +18,9 @@ from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, SHORT, Role, chunk_of
 from fusec.kinds.launch import Launch
 
+FEW = 64  # columns of a row that are better walked with those of other rows
+Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
+
 
 @dataclass(frozen=True)
 class Phase(Launch):
@@ -29,6 +32,7 @@ class Phase(Launch):
     role: Role  # which part of the reduction
     axis: int  # which of the extents is reduced
     chunks: int  # that it has
+    stored: Shape  # of the arrays that later phases read
 
     @property
     def is_last(self) -> bool:
@@ -151,7 +155,7 @@ def phases(shape: Shape, axes: Sequence[int], operands: Sequence[Operand], rules
             return tuple(found)
         rules = replace(rules, raw=(), as_is=rules.totals_as_is)
         views = {name: views[name] for name in outputs}
-        views |= {name: dense(phase.space, dtype) for _, name, dtype in rules.partials}
+        views |= {name: dense(phase.stored, dtype) for _, name, dtype in rules.partials}
 
 
 def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]) -> Phase:
@@ -162,7 +166,7 @@ def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]
     if phase.role in ("whole", "last"):
         return replace(phase, arrays=arrays)
     return replace(
-        phase, arrays=arrays, made=tuple((known[stored], phase.space, dtype) for stored, _, dtype in partials)
+        phase, arrays=arrays, made=tuple((known[stored], phase.stored, dtype) for stored, _, dtype in partials)
     )
 
 
@@ -199,24 +203,39 @@ def _phase(
     names = [name for name in views if is_done or name not in outputs]
     rows = [*((name, tuple(walk.rows[name]), walk.offsets[name]) for name in names)]
     rows += [(name, view.strides, 0) for name, view in stored]
+    role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
+    after = _after(walk, space, axis, outputs, rules)
+    if not (is_last or rules.as_is):
+        extents, axis, rows = _columns_together(extents, axis, rows)
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
-    role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
-    phase = Phase(layout, extents, tuple(rows), role, axis, chunks)
-    return phase, _after(walk, phase, outputs, rules)
+    return Phase(layout, extents, tuple(rows), role, axis, chunks, space), after
 
 
-def _after(walk: _Walk, phase: Phase, outputs: Sequence[str], rules: PhaseRules) -> _Walk:
+def _columns_together(extents: Shape, axis: int, rows: list[Walked]) -> tuple[Shape, int, list[Walked]]:
+    """The walk of a phase with few axes of columns: which of them are reduced later does not matter here.
+
+    The axes before the reduced one move behind it if there are few columns.
+    """
+    kept = [at for at in range(len(extents)) if at != axis]
+    order = [axis, *kept] if prod(extents[axis + 1 :]) < FEW else list(range(len(extents)))
+    walk = _Walk(list(extents), [at == axis for at in range(len(extents))], {}, {})
+    walk.rows = {name: list(row) for name, row, _ in rows}
+    walk.take(order)
+    walk.merge()
+    return tuple(walk.extents), walk.reduced.index(True), [(name, tuple(walk.rows[name]), at) for name, _, at in rows]
+
+
+def _after(walk: _Walk, space: Shape, axis: int, outputs: Sequence[str], rules: PhaseRules) -> _Walk:
     """The walk over the results of chunks; where positions count, an axis that is done stays, with one element."""
-    space, axis, chunks = phase.space, phase.axis, phase.chunks
     rows = {name: list(walk.rows[name]) for name in outputs}
     rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in rules.partials}
     left = _Walk([*space], [*walk.reduced], rows, {name: walk.offsets.get(name, 0) for name in rows})
     if rules.totals_as_is:
-        left.reduced[axis] = chunks > 1
+        left.reduced[axis] = space[axis] > 1
         return left
-    left.take([at for at in range(len(space)) if at != axis or chunks > 1])
+    left.take([at for at in range(len(space)) if at != axis or space[axis] > 1])
     left.merge()
     return left
 

@@ -27,6 +27,7 @@ _CELLS, _FAR_CELLS = 1 << 14, 1 << 18
 whose last cache holds the inputs, and no slower on 2. Two of the others fit a second cache: inputs from memory are read
 in longer pieces of rows then, a tenth to a fifth faster."""
 _MOST_COLUMNS = 4096
+_LINES = 256  # of columns that do not lie side by side: the rows that follow find theirs in the first cache
 _ROWS = 4  # taken at a time
 _LIGHT = 24  # operations for an element up to which they are
 
@@ -64,6 +65,8 @@ class ColumnNest(ReductionNest):
             walked = sum(self.arrays[name].dtype.nbytes for name in self.inputs & self.inner.keys())
             cells = _FAR_CELLS if self.layout.streaming else _CELLS
             columns = min(columns, cells // (reductions.ROUNDS * max(walked, 1)))
+        apart = sum(self.inner[name] is Step.ANY for name in self.inputs & self.inner.keys())
+        columns = min(columns, _LINES // apart) if apart else columns
         self.tile = max(self.width, columns // self.width * self.width)
         for name, kind in parts:
             self.held[name], self.types[name] = Held(self.b, kind, self.tile), kind
