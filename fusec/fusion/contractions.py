@@ -91,7 +91,7 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
     columns = [each for each in result if each not in left and size[1][each] > 1]
     if shared and rows and columns and all(size[0][each] == size[1][each] for each in left if each in right):
         function = Contraction(left, right, result)
-        return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=lambda _: wanted)(*arrays)
+        return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=lambda _: wanted, follows=False)(*arrays)
     order = result + "".join(dict.fromkeys(each for each in left + right if each not in result))
     dtype = np.asarray(wanted).dtype
     parts = [_spread(_diagonal(x, term), term, order) for x, term in zip(arrays, (left, right), strict=True)]

@@ -285,7 +285,14 @@ class Lowering:
             function = CheckedFunction(self.graph.name, value.function, self.graph.functions[value.function], wanted)
             args = [tracer.made(self.trace, self.values[each]) for each in value.args]
             call = LibraryFunction(
-                function, value.function, tuple(range(len(args))), (), True, lambda _: wanted, takes_out=False
+                function,
+                value.function,
+                tuple(range(len(args))),
+                (),
+                True,
+                lambda _: wanted,
+                takes_out=False,
+                follows=False,
             )
             self.called[key] = call(*args)
         return self.called[key]

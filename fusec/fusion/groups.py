@@ -51,6 +51,7 @@ class Group:
     arrays: set[object] = field(default_factory=set)
     depths: dict[Buffer, int] = field(default_factory=dict)
     beside: dict[Input, Leaf] = field(default_factory=dict)  # arrays with one element for each total
+    finished: dict[Input, tuple[Leaf, Computation]] = field(default_factory=dict)  # what those are, and what reads them
     call: LibraryCall | None = None
     reads: list[tuple[Leaf, bool]] = field(default_factory=list)  # of arrays that others make; whether at any position
     writes: list[Write] = field(default_factory=list)
@@ -151,7 +152,7 @@ class Group:
             elif leaf.buffer is not None:
                 self.arrays.add(geometry(leaf.phantom))
                 if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
-                    known[leaf.input] = self._beside(leaf, extents_of(statement)).input
+                    known[leaf.input] = self._beside(leaf, statement).input
         expr = replaced(statement.value.expr, known)
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
@@ -168,14 +169,20 @@ class Group:
         else:
             self.defined[statement.buffer] = statement
 
-    def _beside(self, leaf: Leaf, shape: Shape) -> Leaf:
-        """A leaf that is read where totals are finished, in the shape of totals. shape: that it is repeated to."""
-        name, kept = TotalInput(f"{leaf.input.name} {shape}", leaf.input.type), self.kept
+    def _beside(self, leaf: Leaf, statement: Computation) -> Leaf:
+        """A leaf that is read where totals are finished, in the shape of totals."""
+        name = TotalInput(f"{leaf.input.name} {extents_of(statement)}", leaf.input.type)
         if name not in self.beside:
-            steps = (lambda array: np.broadcast_to(array, shape), lambda array: array.reshape(kept))
-            seen = steps[1](steps[0](leaf.phantom))
-            self.beside[name] = Leaf(name, seen, leaf.buffer, leaf.version, (*leaf.steps, *steps))
+            self.beside[name] = self.finishing(name, leaf, statement)
+            self.finished[name] = (leaf, statement)
         return self.beside[name]
+
+    def finishing(self, name: Input, leaf: Leaf, statement: Computation) -> Leaf:
+        """A leaf repeated to what a statement stores, in the shape of totals."""
+        shape, kept = extents_of(statement), self.kept
+        steps = (lambda array: np.broadcast_to(array, shape), lambda array: array.reshape(kept))
+        seen = steps[1](steps[0](leaf.phantom))
+        return Leaf(name, seen, leaf.buffer, leaf.version, (*leaf.steps, *steps))
 
 
 def _reads_of(statement: Computation, leaves: list[Leaf]) -> list[tuple[Leaf, bool]]:

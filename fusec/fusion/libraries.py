@@ -15,6 +15,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.operands import operand_of
+from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, check_fits, here
 from fusec.fusion.trace_values import Leaf, LibraryCall, outermost_first, phantom
 
@@ -92,6 +93,7 @@ class LibraryFunction:
     may_raise: bool = False  # for some values
     outcome: Outcome = Asked.by_stand_ins
     takes_out: bool = True
+    follows: bool = True  # what it makes follows from the extents of its operands alone
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for traced operands, or NumPy's error."""
@@ -111,11 +113,19 @@ class LibraryFunction:
             LibraryCall(
                 self.name, _as_function(asked, wanted),
                 [each.input for each in given.leaves], tuple(each._memory.buffer for each in results),
-                self.may_raise, here(),
+                self.may_raise, here(), again=partial(_again, self.outcome, asked) if self.follows else None,
             )
         )  # fmt: skip
         found = wanted._make(results) if hasattr(wanted, "_make") else rebuilt(wanted, results)
         return found if out is None else _stored(self.name, found, out)
+
+
+def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ...]:
+    """What a call makes of operands of other extents; in place of numbers, these are as they were."""
+    pairs = zip(asked.examples, seen, strict=True)
+    examples = [new if isinstance(old, np.ndarray) else old for old, new in pairs]
+    wanted = outcome(Asked(asked.function, asked.args, asked.options, examples))
+    return tuple(_phantom_of(each) for each in parts_of_result(wanted))
 
 
 def keep_written(trace: Trace) -> None:
@@ -217,10 +227,15 @@ def _trace_in(given: Any) -> Trace:
 
 def _result_of(trace: Trace, wanted: Any) -> Any:
     """A new array that a call of a library makes."""
-    seen = wanted if isinstance(wanted, np.ndarray) else phantom((), np.asarray(wanted).dtype)
+    seen = _phantom_of(wanted)
     buffer = trace.temporary(seen, elementwise.known_dtype(seen.dtype))
     memory = trace.storage(buffer.phantom, buffer)
     return tracer.Tracer(trace, memory, (), buffer.phantom, not isinstance(wanted, np.ndarray))
+
+
+def _phantom_of(wanted: Any) -> Any:
+    """A result as an array: numbers have no axes."""
+    return wanted if isinstance(wanted, np.ndarray) else phantom((), np.asarray(wanted).dtype)
 
 
 def _stored(name: str, found: Any, out: Any) -> Any:
@@ -283,3 +298,6 @@ def _enlarged(found: Any, sizes: _Sizes) -> Any:
     if not isinstance(found, np.ndarray):
         return found
     return phantom(tuple(sizes.real.get(each, each) for each in found.shape), found.dtype, outermost_first(found))
+
+
+METHODS["_follows"] = lambda known: type(known) is LibraryFunction and known.follows

@@ -18,7 +18,7 @@ def operand_of(given: Any) -> Any:
         return _stored(trace, given._read())
     if memory.value is not None and memory.value.is_weak and not given._steps:
         return _number(trace, given, memory.value)
-    if memory.value is not None and given._steps and given.size >= memory.base.size:
+    if memory.value is not None and given._steps and given._seen.size >= memory.base.size:
         found = plain_leaf(trace, memory.value)
         if found is None or found.phantom.shape != memory.base.shape:
             trace.settle(memory)  # a view of all of it, such as its transpose
@@ -26,7 +26,7 @@ def operand_of(given: Any) -> Any:
         return _leaf(trace, trace.leaf(memory.buffer, given._steps, given._seen))
     value = given._read()
     found = plain_leaf(trace, value)
-    if found is not None and found.phantom.shape == given.shape:
+    if found is not None and found.phantom.shape == given._seen.shape:
         return found
     if given._steps:
         return _stored(trace, value)

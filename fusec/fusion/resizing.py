@@ -1,7 +1,8 @@
 """A plan for calls of other extents, made of one that was traced: the same kernels over the same slots.
 
 Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent: the function has not looked at
-any, all views are data (`ViewOf`, regular `Indexed`), and all temporaries are dense in C order. What is equal by
+any, all views are data (`ViewOf`, regular `Indexed`), library calls say what they make of operands of other extents
+(`LibraryCall.again`), and all temporaries are dense in C order. What is equal by
 accident of the traced call's extents must not be taken for equal: calls that share a plan in this way agree in which
 extents are 0, 1 or equal to each other, and every shape is worked out again from those of the arguments.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion import trace_values as t
+from fusec.fusion.calls import CallStep
 from fusec.fusion.groups import Group, extents_of
 from fusec.fusion.plan import KernelStep, PlanBuilder
 from fusec.fusion.slots import Slots
@@ -26,6 +28,7 @@ from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
 
 Shape = tuple[int, ...]
+PlanStep = KernelStep | CallStep
 ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
 
 
@@ -38,12 +41,12 @@ class PlanTemplate:
     """A traced plan before its operands had slots. prior: buffers that results gave slots before kernels did."""
 
     trace: Trace
-    steps: Sequence[KernelStep]
+    steps: Sequence[PlanStep]
     needed: Sequence[t.Buffer]
     prior: Sequence[t.Buffer]
-    placed: Sequence[KernelStep]
+    placed: Sequence[PlanStep]
 
-    def resized(self, outlines: Sequence[Any]) -> tuple[list[KernelStep], Slots]:
+    def resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
         """The steps and slots for calls of arrays like these, by place. Raises OtherShapesError."""
         made = _Resized(self.trace, outlines)
         try:
@@ -53,41 +56,46 @@ class PlanTemplate:
         builder = PlanBuilder(made.trace, [made.buffer(each) for each in self.needed])
         for each in self.prior:
             builder.slots.buffer(made.buffer(each))
-        if not all(map(builder.fits, steps)):
+        if not all(builder.fits(step) for step in steps if isinstance(step, KernelStep)):
             raise OtherShapesError
         placed = builder.placed(steps)
-        found: list[KernelStep] = [step for step in placed if isinstance(step, KernelStep)]
-        for own, other in zip(found, self.placed, strict=True):
-            if (own.inputs, own.outputs, len(own.makes)) != (other.inputs, other.outputs, len(other.makes)):
-                raise OtherShapesError
-        return found, builder.slots
+        if list(map(_operands, placed)) != list(map(_operands, self.placed)):
+            raise OtherShapesError
+        return placed, builder.slots
+
+
+def _operands(step: PlanStep) -> tuple[object, ...]:
+    """The slots of a step, and how many of its results it makes itself."""
+    return step.inputs, step.outputs, step.releases, len(step.makes) if isinstance(step, KernelStep) else -1
 
 
 def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any]) -> PlanTemplate | None:
     """What makes plans for other extents; None if the trace depends on some."""
-    trace, prior = builder.trace, builder.prior
-    steps = [step for step in builder.unplaced if isinstance(step, KernelStep)]
-    if trace.has_looked or trace.notes or len(steps) != len(builder.unplaced) or not steps:
+    trace, prior, steps = builder.trace, builder.prior, builder.unplaced
+    if trace.has_looked or trace.notes or not steps or prior is None:
         return None
-    if prior is None or any(isinstance(each, t.LibraryCall) for each in trace.statements):
-        return None
-    exprs = {type(part) for each in trace.statements if not isinstance(each, t.LibraryCall)
-             for part in t.parts_of(each.value.expr)}  # fmt: skip
-    if not exprs <= ANYWHERE:
-        return None
-    if not all(map(_is_plain, trace.leaves.values())) or any(step.group.beside for step in steps):
+    if not all(map(_is_alike, trace.statements)) or not all(map(_is_plain, trace.leaves.values())):
         return None
     found = PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed)
     try:  # what the same extents do not give again depends on more than extents
         again, slots = found.resized(outlines)
     except OtherShapesError:
         return None
-    same = all(
-        (own.fresh, own.views, own.makes) == (other.fresh, other.views, other.makes)
-        for own, other in zip(again, placed, strict=True)
-    )
+    same = list(map(_memory, again)) == list(map(_memory, placed))
     is_same = same and slots.views == builder.slots.views and slots.arena.nbytes == builder.slots.arena.nbytes
     return found if is_same else None
+
+
+def _memory(step: PlanStep) -> tuple[object, ...]:
+    """The arrays of a step that are not the caller's."""
+    return (step.fresh, step.views, step.makes) if isinstance(step, KernelStep) else (step.views,)
+
+
+def _is_alike(statement: t.Statement) -> bool:
+    """Whether a statement is about the same positions in calls of all extents."""
+    if isinstance(statement, t.LibraryCall):
+        return statement.again is not None
+    return {type(part) for part in t.parts_of(statement.value.expr)} <= ANYWHERE
 
 
 def _is_plain(leaf: t.Leaf) -> bool:
@@ -105,19 +113,24 @@ class _Resized:
         self.buffers: dict[t.Buffer, t.Buffer] = {}
         self.leaves: dict[t.Leaf, t.Leaf] = {}
         self.statements: dict[t.Computation, t.Computation] = {}
+        self.calls: dict[t.LibraryCall, t.LibraryCall] = {}
 
-    def steps(self, steps: Sequence[KernelStep]) -> list[KernelStep]:
-        """The kernels over these parts. Raises OtherShapesError."""
+    def steps(self, steps: Sequence[PlanStep]) -> list[PlanStep]:
+        """The kernels and calls over these parts. Raises OtherShapesError."""
         for statement in self.old.statements:
-            assert not isinstance(statement, t.LibraryCall), "a template has none"
-            self.statements[statement] = self._statement(statement)
-        return [
-            KernelStep(
-                self._group(step.group), step.kernel, list(map(self.leaf, step.leaves)),
-                [self.statements[each] for each in step.stored],
-            )
-            for step in steps
-        ]  # fmt: skip
+            if isinstance(statement, t.LibraryCall):
+                self.calls[statement] = self._call(statement)
+            else:
+                self.statements[statement] = self._statement(statement)
+        return list(map(self._step, steps))
+
+    def _step(self, step: PlanStep) -> PlanStep:
+        if isinstance(step, CallStep):
+            return CallStep(self.calls[step.call], list(map(self.leaf, step.leaves)))
+        group = self._group(step.group)
+        return KernelStep(
+            group, step.kernel, list(map(self.leaf, step.leaves)), [self.statements[each] for each in step.stored]
+        )
 
     def buffer(self, buffer: t.Buffer) -> t.Buffer:
         """An argument as it is in this call, a constant, or a temporary whose statement has come."""
@@ -140,11 +153,19 @@ class _Resized:
             else:
                 buffer = self.buffer(leaf.buffer)
                 part = _view(buffer.phantom, leaf.steps)
-                if [min(each, 2) for each in part.shape] != [min(each, 2) for each in leaf.phantom.shape]:
-                    raise OtherShapesError
+                _check_alike(part, leaf.phantom)
                 found = replace(leaf, phantom=part, buffer=buffer)
             self.leaves[leaf] = found
         return found
+
+    def _call(self, call: t.LibraryCall) -> t.LibraryCall:
+        """The same call of a library. Raises OtherShapesError."""
+        assert call.again is not None, "templates have no others"
+        made = call.again([self.leaf(self.old.leaves[each]).phantom for each in call.operands])
+        for buffer, seen in zip(call.buffers, made, strict=True):
+            _check_alike(seen, buffer.phantom)
+            self.buffers[buffer] = replace(buffer, phantom=t.laid_out(seen, buffer.dtype.numpy))
+        return replace(call, buffers=tuple(self.buffers[each] for each in call.buffers))
 
     def _number(self, leaf: t.Leaf) -> t.Leaf:
         counted = self.old.counts.get(leaf.input)
@@ -188,7 +209,20 @@ class _Resized:
         )  # fmt: skip
         if any(made.kind_of(each) != made.kinds[each] for each in statements):
             raise OtherShapesError
+        made.beside = {
+            name: made.finishing(name, self.leaf(leaf), self.statements[statement])
+            for name, (leaf, statement) in group.finished.items()
+        }
+        for name, leaf in made.beside.items():
+            _check_alike(leaf.phantom, group.beside[name].phantom)
+            self.leaves[group.beside[name]] = leaf
         return made
+
+
+def _check_alike(array: t.Array, other: t.Array) -> None:
+    """Raise OtherShapesError unless the extents that are 0 or 1 are the same."""
+    if [min(each, 2) for each in array.shape] != [min(each, 2) for each in other.shape]:
+        raise OtherShapesError
 
 
 def _view(array: t.Array, steps: Sequence[Any]) -> t.Array:

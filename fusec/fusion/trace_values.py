@@ -59,8 +59,10 @@ class Indexed:
 
 
 def _is_regular(given: slice) -> bool:
-    """Whether a slice leaves out a number of elements at each end, or takes every n-th one of all."""
+    """Whether a slice leaves out a number of elements at each end, or takes an end, or every n-th one of all."""
     start, stop, step = given.start, given.stop, given.step
+    if step in (None, 1) and (start, stop) in ((None, 1), (0, 1), (-1, None)):
+        return True
     if step in (None, 1):
         return (start is None or start >= 0) and (stop is None or stop < 0)
     return start is None and stop is None
@@ -169,6 +171,7 @@ class LibraryCall:
     may_raise: bool  # for some values of the operands
     place: Span  # the user's line
     kernels: int = 0  # that it runs, of which fusec is the library
+    again: Callable[[Sequence[Array]], Sequence[Array]] | None = None  # the results for operands of other extents
 
 
 Statement = Define | Total | Write | LibraryCall

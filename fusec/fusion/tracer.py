@@ -180,7 +180,10 @@ class Tracer:
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
-        found = self._view(Indexed(where), number)
+        step = Indexed(where)
+        if not step.is_regular:  # it may be all of the array, or what another index gives, by accident of its extents
+            self._trace.has_looked = True
+        found = self._view(step, number)
         if ... in index:
             found._is_scalar = False
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
@@ -314,7 +317,7 @@ class Tracer:
         known = FUNCTIONS.get(name)
         if known is None:
             raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
-        if name not in ANY_EXTENTS:
+        if name not in ANY_EXTENTS and not METHODS["_follows"](known):
             self._trace.has_looked = True
         return _asked(f"np.{name}", known, args, options)
 
@@ -338,7 +341,7 @@ class Tracer:
             for each in wanted:
                 if each not in options:
                     self._refuse_labelled(f"'{name}' without {each}=", f"pass {each}=, whose default differs")
-            if name not in ANY_EXTENTS:
+            if name not in ANY_EXTENTS and not METHODS["_follows"](method):
                 self._trace.has_looked = True
             return _asked(f"the method '{name}'", method, (self, *args), options)
 

@@ -97,9 +97,46 @@ def of_three(x, y):
     return x + np.zeros(3), y
 
 
+def head_in_place(x, y):
+    x[:5] = y[:1] * 2
+    y[1] = 3
+
+
+def turned_in_place(x, y):
+    x[:5] = x[::-1]
+    y[-4:] *= 2
+    return x.T * 2
+
+
+def product(x, y):
+    z = (x + 1) @ y.T
+    return np.maximum(z, 0) * 2, z.sum()
+
+
+def products(x, y):
+    return np.dot(x @ (y * 2).T, y) - y * 2
+
+
+def spectrum(x, y):
+    return np.abs(np.fft.rfft(x * 2)), np.fft.ifft(y, axis=0).real + 1
+
+
+def ordered(x, y):
+    return np.sort(x, axis=-1) * 2, np.argsort(-y, axis=0)[::-1], np.linalg.norm(x) + y
+
+
+def finished(x, y):
+    return y.mean(axis=-1) + (x * y).sum(axis=-1), (x[..., :1] + (y * 2).sum(axis=-1, keepdims=True)) * 3
+
+
+def inverse(x, y):
+    return np.linalg.inv(x @ x.T + np.linalg.norm(x) * 0 + 1) @ x
+
+
 FUNCTIONS = (
     chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
-    swapped, of_zeros, flattened, joined, staged, branching, offset, literal, of_three,
+    swapped, of_zeros, flattened, joined, staged, branching, offset, literal, of_three, head_in_place,
+    turned_in_place, product, products, spectrum, ordered, finished, inverse,
 )  # fmt: skip
 EXTENTS = st.integers(0, 7)
 ONE = st.tuples(EXTENTS)
@@ -158,7 +195,10 @@ def compiled_by(fused, monkeypatch, shapes):
     return len(traced)
 
 
-@pytest.mark.parametrize("function", [chain, inner, turned, centred, rows, staged, swapped, in_place])
+@pytest.mark.parametrize(
+    "function",
+    [chain, inner, turned, centred, rows, staged, swapped, in_place, products, spectrum, finished],
+)
 def test_a_known_function_is_not_traced_again_for_other_extents(function, monkeypatch):
     fused = fusec.fuse(function)
     assert compiled_by(fused, monkeypatch, [(5, 6), (7, 9), (100, 3), (4, 8)]) == 1
@@ -177,7 +217,7 @@ def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
         assert len(planned) == count
 
 
-@pytest.mark.parametrize("function", [first_five, last_two, by_size, flattened, branching, ends])
+@pytest.mark.parametrize("function", [first_five, last_two, by_size, flattened, branching, ends, head_in_place])
 def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
     assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3
 
@@ -200,3 +240,15 @@ def test_extents_are_numbers_that_kernels_take(tmp_path, monkeypatch):
         if n == 6:
             known = set(names)
     assert names == known
+
+
+def test_a_write_that_is_whole_by_accident_is_not_so_for_other_extents():
+    def step(x, s):
+        x[:5] = s * 2
+
+    fused = fusec.fuse(step)
+    for n in (5, 9, 4, 6):
+        x, wanted = np.arange(n, dtype=float), np.arange(n, dtype=float)
+        fused(x, np.ones(1))
+        step(wanted, np.ones(1))
+        np.testing.assert_array_equal(x, wanted)
