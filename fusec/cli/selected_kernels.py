@@ -254,10 +254,6 @@ def _imported(name: str) -> Any:
             cure = did_you_mean(part, names)
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if isinstance(found, partial) and is_kernel(found.func):
-        raise UsageError(
-            f"{name} is a method of an object; in Python, CLASS.METHOD.source(target, object, *args) shows it"
-        )
     if not is_kernel(found):
         raise UsageError(f"{name} is {instance_of(found)}, not a kernel")
     return found

@@ -75,5 +75,9 @@ def block_text(threads: int, asked: int | None) -> str:
     shown = counted(threads, "thread")
     if asked is None or threads == asked:
         return shown
-    why = "the most that the kernel can run" if threads < asked else "whole groups that work together"
+    why = (
+        "the most that the kernel can run, see docs/kernels.md"
+        if threads < asked
+        else "whole groups that work together"
+    )
     return f"{shown}: {why} (block_size={asked})"

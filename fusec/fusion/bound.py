@@ -12,6 +12,7 @@ from fusec.dispatch.planned import hide_internal_frames
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.shown import Showing, ShownKernels
 
 
 class BoundFused(functools.partial[Any]):
@@ -58,6 +59,11 @@ class BoundFused(functools.partial[Any]):
         asked = {"types": types, "shape": shape, "scalars": scalars}
         first = {self.func.params[0]: self.args[0]}
         return str(self.func.sourced(target, args, asked, options, first))
+
+    def shown(self, asked: Showing) -> ShownKernels:
+        """What source() shows: the kernels of a call with arguments of certain types."""
+        found: ShownKernels = self.func.shown(asked, {self.func.params[0]: self.args[0]})
+        return found
 
     @hide_internal_frames
     def simulated(self, *args: Any, **options: Any) -> Any:

@@ -440,7 +440,6 @@ def test_shapes_are_those_of_all_arguments_or_of_one(
         ("several", 2, "several() raised IndexError: tuple index out of range; --types and --shape describe"),
         ("Model.step --types x=float32", 1, "step() is missing the argument 'self' [F187]"),
         ("Model().step --types x=float32", 2, "mistaken_for_cli has no 'Model().step'"),
-        ("model.step --types x=float32", 2, "model.step is a method of an object; in Python, CLASS.METHOD.source(tar"),
     ],
 )
 def test_a_fused_function_whose_arguments_the_options_do_not_describe(
@@ -471,3 +470,20 @@ model = Model()
     monkeypatch.chdir(tmp_path)
     assert main.main(["compile", *f"mistaken_for_cli:{asked}".split()]) == code
     assert told in capsys.readouterr().err
+
+
+def test_a_fused_method_of_an_object_of_a_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """import fusec
+class Model:
+    rate = 3.5
+    @fusec.fuse
+    def step(self, x):
+        return x * self.rate
+model = Model()
+"""
+    (tmp_path / "method_for_cli.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["compile", "method_for_cli:model.step", "--types", "x=float32", "--shape", "300"]) == 0
+    assert capsys.readouterr().out.startswith("// step: 1 launch\n//   x: float32 (300,)\n//   1. step over 300: ")
