@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from inspect import CO_OPTIMIZED
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from fusec.fusion.numbers import picking
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import KernelCaller, NoCodes, give_verbs
 
+if TYPE_CHECKING:
+    from fusec.kernels.public_types import EvaluateFunction
+
 Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
 
@@ -58,6 +61,8 @@ WITHOUT = {  # what expressions do not take, and what to do instead
     "block_size": "fusec chooses the blocks of expressions; ElementwiseKernel takes block_size=",
     "where": "select in the text: where(mask, value, 0)",
 }
+P = ParamSpec("P")
+R = TypeVar("R")
 OPTIMIZATIONS = ("none", "moderate", "aggressive")
 DIVISIONS = (False, True, "auto")
 
@@ -73,6 +78,42 @@ class _Last(threading.local):
 _last = _Last()
 
 
+class EvaluateVerbs(KernelCaller):
+    """The verbs of `evaluate`, which take its arguments."""
+
+    def __init__(self, text: str | None) -> None:
+        self.name, self.__doc__ = NAME, text
+        asked = 'NumExpr(ex, signature).cached_codes and evaluate.source("llvm", ex, names) have them'
+        self.cached_codes = NoCodes(NoKernel(NAME, "every text has its own", asked, " of its own"))
+
+    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """A call of the same text without fast paths."""
+        expression, values, rest = _taken(*args, **options)
+        return expression.run(values, **rest)
+
+    def call_keywords(self) -> None:
+        """The keywords of calls: evaluate itself checks them."""
+
+    def graph(self, *args: Any, **options: Any) -> Graph:
+        """A text of some names as a graph of arrays; nothing is run."""
+        expression, values, _ = _taken(*args, **options)
+        made = {name: each for name, each in options.items() if name in ("optimization", "check", "truediv")}
+        return _graph(expression.text, made, dict(zip(expression.names, values, strict=True)))
+
+    def named(self, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The names of a text with what they stand for, and the output."""
+        expression, values, rest = _taken(*args, **options)
+        return {**dict(zip(expression.names, values, strict=True)), "out": rest["out"]}
+
+
+def _with_verbs(function: Callable[P, R]) -> EvaluateFunction[P, R]:
+    verbs = EvaluateVerbs(function.__doc__)
+    give_verbs(function, verbs)
+    vars(function)["graph"] = verbs.graph
+    return cast("EvaluateFunction[P, R]", function)
+
+
+@_with_verbs
 def evaluate(
     ex: str,
     local_dict: Names | None = None,
@@ -301,34 +342,6 @@ class NumExpr(KernelCaller):
         return partial(NumExpr, **self._options), (self._expression.text, signature)  # type: ignore[arg-type]
 
 
-class EvaluateVerbs(KernelCaller):
-    """The verbs of `evaluate`, which take its arguments."""
-
-    def __init__(self) -> None:
-        self.name, self.__doc__ = NAME, evaluate.__doc__
-        asked = 'NumExpr(ex, signature).cached_codes and evaluate.source("llvm", ex, names) have them'
-        self.cached_codes = NoCodes(NoKernel(NAME, "every text has its own", asked, " of its own"))
-
-    def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-        """A call of the same text without fast paths."""
-        expression, values, rest = _taken(*args, **options)
-        return expression.run(values, **rest)
-
-    def call_keywords(self) -> None:
-        """The keywords of calls: evaluate itself checks them."""
-
-    def graph(self, *args: Any, **options: Any) -> Graph:
-        """A text of some names as a graph of arrays; nothing is run."""
-        expression, values, _ = _taken(*args, **options)
-        made = {name: each for name, each in options.items() if name in ("optimization", "check", "truediv")}
-        return _graph(expression.text, made, dict(zip(expression.names, values, strict=True)))
-
-    def named(self, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        """The names of a text with what they stand for, and the output."""
-        expression, values, rest = _taken(*args, **options)
-        return {**dict(zip(expression.names, values, strict=True)), "out": rest["out"]}
-
-
 def _taken(
     ex: object = None, local_dict: Names | None = None, global_dict: Names | None = None, out: object = None,
     order: Order = "K", casting: Casting = "same_kind", **options: object,
@@ -356,11 +369,6 @@ def _graph(text: str, options: Mapping[str, Any], values: Mapping[str, Any]) -> 
         return found[0]
 
     return Fused(value, NAME).graph(**values)
-
-
-_verbs = EvaluateVerbs()
-give_verbs(evaluate, _verbs)
-evaluate.graph = _verbs.graph  # type: ignore[attr-defined]
 
 
 # --- texts and names -------------------------------------------------------------------------------------------------

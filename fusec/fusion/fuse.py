@@ -388,6 +388,8 @@ def _unpickled(name: str, parts: pickling.FunctionParts) -> Fused:
 
 
 @overload
+def fuse(function: np.ufunc, /, *, name: str = "", kernel_name: str = "") -> FusedFunction[..., Any]: ...
+@overload
 def fuse(function: Callable[P, R], /, *, name: str = "", kernel_name: str = "") -> FusedFunction[P, R]: ...
 @overload
 def fuse(

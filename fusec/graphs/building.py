@@ -209,6 +209,19 @@ class GraphValue:
 
     __hash__ = None  # type: ignore[assignment] # == compares elements
 
+    if TYPE_CHECKING:  # `_operators` makes them
+
+        def _of_two(self, other: object, /) -> GraphValue: ...
+        def _of_one(self) -> GraphValue: ...
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _of_two
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _of_two
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _of_two
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _of_two
+        __lt__ = __le__ = __gt__ = __ge__ = _of_two
+        __eq__ = __ne__ = _of_two  # type: ignore[assignment]
+        __neg__ = __abs__ = __invert__ = _of_one
+
 
 def _operators() -> None:
     """Give `GraphValue` the operators that the op table has."""

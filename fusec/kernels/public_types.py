@@ -158,6 +158,39 @@ class FusedFunction(Protocol[P, Result]):
         """Forget all plans; the next call traces the function again."""
 
 
+class BuiltInFunction(Protocol[P, Result]):
+    """A built-in function, or `fusec.evaluate`: it is called as it is written, and has the verbs of kernels."""
+
+    __name__: str
+    __qualname__: str
+    __module__: str
+    name: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
+        """Run the kernels of the call."""
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """Report how a call with these arguments runs; nothing is run."""
+
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        *args: Any,
+        types: Mapping[str, object] | None = None,
+        shape: Any = None,
+        scalars: Sequence[str] = (),
+        **options: Any,
+    ) -> str:
+        """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
+
+
+class EvaluateFunction(BuiltInFunction[P, Result], Protocol[P, Result]):
+    """`fusec.evaluate`."""
+
+    def graph(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """A text of some names as a fusec.graph.Graph; nothing is run."""
+
+
 class GraphFunction(Protocol):
     """The result of `fusec.graph.Graph.compile`: a function with an argument for each input."""
 

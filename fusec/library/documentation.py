@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from fusec.dispatch.planned import brief, composed, misused
 from fusec.errors import FusecError
 from fusec.errors.arguments import WITHOUT_OF_TOTALS, NoKernel
 from fusec.kernels.kernel_caller import FunctionVerbs, NoCodes, give_verbs
+
+if TYPE_CHECKING:
+    from fusec.kernels.public_types import BuiltInFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,25 +93,25 @@ EXAMPLES = {
 }
 
 
-def built_in(function: Callable[P, R]) -> Callable[P, R]:
+def built_in(function: Callable[P, R]) -> BuiltInFunction[P, R]:
     """Make a function public: see `_public`."""
     return _public(function, function, function.__name__, inspect.cleandoc(function.__doc__ or ""))
 
 
-def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], Callable[P, R]]:
+def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], BuiltInFunction[P, R]]:
     """From a function that takes its name before its arguments to a maker of public ones, by name and docstring."""
 
-    def member(name: str, text: str) -> Callable[P, R]:
+    def member(name: str, text: str) -> BuiltInFunction[P, R]:
         bound: Any = partial(function, name)
         made = _public(bound, function, name, text)
         vars(made).update(__wrapped__=function, __signature__=inspect.signature(bound))  # the text; what users pass
         made.__annotations__ = {key: hint for key, hint in function.__annotations__.items() if key != "name"}
-        return made
+        return cast("BuiltInFunction[P, R]", made)
 
     return member
 
 
-def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: str) -> Callable[P, R]:
+def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: str) -> BuiltInFunction[P, R]:
     """A function that raises errors from here, and whose docstring tells what its own text leaves out, with an example.
 
     origin: the function that has the code.
@@ -143,4 +146,4 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
         verbs.without = WITHOUT_KERNEL[name]
         verbs.cached_codes = NoCodes(NoKernel(name, verbs.without))
     give_verbs(call, verbs)
-    return call
+    return cast("BuiltInFunction[P, R]", call)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fusec
+from fusec import graph
 
 Image = NDArray[np.float32]
 
@@ -43,6 +44,17 @@ def normalised(x: Image, eps: float = 1e-6) -> Image:
     return scaled
 
 
+class Model:
+    def __init__(self, weight: Image) -> None:
+        self.weight, self.steps = weight, 0
+
+    @fusec.fuse
+    def step(self, x: Image, rate: float = 0.1) -> tuple[Image, int]:
+        self.steps += 1
+        moved: Image = self.weight - np.float32(rate) * x
+        return moved, self.steps
+
+
 saxpy = fusec.ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "saxpy")
 total = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
 running = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "running")
@@ -63,6 +75,14 @@ rows = total(scaled, axis=1, keepdims=True)[0].sum() + running(photo, axis=0, re
 print(fusec.sum(photo, axis=(0, 1), dtype=np.float64), fusec.softmax(photo, axis=-1).shape, fusec.cumsum([1, 2]))
 low, high = fusec.minmax(photo)
 print(fusec.evaluate("2*photo + low").shape, fusec.NumExpr("a + b", [("a", float), ("b", float)])(photo, rows))
+model = Model(photo)
+moved, steps = model.step(photo, rate=0.2)
+print(moved.shape, steps + 1, model.step.explain(photo), fusec.fuse(np.hypot)(photo, grey).shape)
+print(fusec.sum.explain(photo), fusec.softmax.source("cuda", {"x": "float32"}), fusec.evaluate.explain("photo + 1"))
+affine = graph.Graph("affine")
+given = affine.input("x", "float32", ("n", 8))
+affine.output((2 - given[1:] * 2).sum(axis=1) >= 0, "positive")
+print(fusec.evaluate.graph("photo + 1"), normalised.graph(photo), affine.compile()(photo))
 print(
     fusec.random.uniform32(7, 3),
     fusec.simulate(smooth, python=True)(grey, 0.2, 0.8),

@@ -17,6 +17,11 @@ MISTAKES = {
     "normalised(photo, epsilon=1e-3)": "no such option",
     "wide: str = smooth(grey, 0.2, 0.8)": "the result is an array",
     "fusec.sum(photo, axes=1)": "no such option",
+    "fusec.fuse(3)": "it cannot be called",
+    "normalised.explian(photo)": "no such verb",
+    "fusec.sum.sources('cuda')": "no such verb",
+    "affine.inputs('y', 'float32', (3,))": "no such method",
+    "model.step('text')": "a text is no array",
     "running(photo, were=photo > 0)": "no such option",
 }
 
