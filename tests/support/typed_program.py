@@ -51,7 +51,7 @@ class Model:
     @fusec.fuse
     def step(self, x: Image, rate: float = 0.1) -> tuple[Image, int]:
         self.steps += 1
-        moved: Image = self.weight - np.float32(rate) * x
+        moved = (self.weight - rate * x).astype(np.float32)
         return moved, self.steps
 
 
