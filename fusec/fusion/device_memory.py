@@ -35,7 +35,7 @@ class DeviceSide:
     def __init__(self) -> None:
         self.asked: object = None  # the stream= of the call
         self.arrays: list[DeviceArray] = []
-        self.memory: DeviceMemory | None = None  # the frame, if all kernels ran at once
+        self.served: tuple[PreparedPlan, int, int] | None = None  # what ran all kernels at once; device and stream
         self._current: int | None = None  # stream of the first library that has such a notion
 
     @property
@@ -51,6 +51,12 @@ class DeviceSide:
         found = cuda.describe(value, stream)
         self.arrays.append(replace(found, stream=stream) if found.stream is None else found)
         return replace(found, stream=None)
+
+    def repeats(self, told: Callable[[Exception], Exception]) -> DeviceRepeats:
+        """What repeats calls of a function. told: makes errors what users see."""
+        with locks.lock:
+            from fusec.fusion.device_repeats import DeviceRepeats
+        return DeviceRepeats(told)
 
 
 def is_described(value: object) -> bool:
@@ -185,14 +191,8 @@ class DeviceMemory:
                 addresses[slot] = frame[slot].pointer
             for slot in part.releases:
                 frame[slot] = None
-        self.side.memory = self
+        self.side.served = prepared, self.device, self.stream
         return True
-
-    def repeats(self, told: Callable[[Exception], Exception]) -> DeviceRepeats:
-        """What repeats calls of a function. told: makes errors what users see."""
-        with locks.lock:
-            from fusec.fusion.device_repeats import DeviceRepeats
-        return DeviceRepeats(told)
 
     def new(self, given: Fresh) -> DeviceArray:
         """A new array of the library of the call's first one."""

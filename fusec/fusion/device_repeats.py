@@ -276,12 +276,12 @@ class DeviceRepeats:
 
 def repeated(served: ServedCall) -> RepeatedCall | None:
     """What later calls of a kind run; None if they must go the long way."""
-    plan, memory = served.plan, served.found.side.memory
-    prepared: PreparedPlan = memory.prepared
+    plan, side = served.plan, served.found.side
+    prepared, device, stream = side.served
     arrays = {at: each for at, each in enumerate(served.flat) if isinstance(each, cuda.DeviceArray)}
     if not arrays or plan.pattern is not None or plan.problem is not None:
         return None
-    device, source = memory.device, library_of([each.given for each in arrays.values()], memory.device, memory.stream)
+    source = library_of([each.given for each in arrays.values()], device, stream)
     if source is None or not _can_be_lent(plan, prepared, source):
         return None
     makers = []

@@ -170,8 +170,8 @@ class Fused(KernelCaller, Traced):
             if problem is plan.problem:
                 raise
             raise self._told(problem) from problem.__cause__
-        if found.side is not None and found.side.memory is not None:
-            self._repeats = self._repeats or found.side.memory.repeats(self._told)
+        if found.side is not None and found.side.served is not None:
+            self._repeats = self._repeats or found.side.repeats(self._told)
             self._repeats.add(args, options, ServedCall(plan, flat, found, self._values, self._objects))
         return result
 
