@@ -91,12 +91,17 @@ def read(capsule: object) -> Contents:
     raise BufferError("__dlpack__ gave no DLPack capsule")
 
 
+def _signed(nbytes: int) -> int:
+    """A stride, also one of CuPy's that is negative: it divides -40 by 8 as 2^64 - 40 (CuPy 14.2)."""
+    return (nbytes + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def _contents(tensor: _Tensor, readonly: bool) -> Contents:
     dtype = _TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     nbytes = max(1, tensor.bits * tensor.lanes // 8)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     if tensor.strides:
-        strides = tuple(tensor.strides[axis] * nbytes for axis in range(tensor.ndim))
+        strides = tuple(_signed(tensor.strides[axis] * nbytes) for axis in range(tensor.ndim))
     else:
         strides = strides_in_order(shape, range(len(shape)), nbytes)
     return Contents(

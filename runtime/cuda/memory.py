@@ -268,8 +268,23 @@ def _buffer(nbytes: int, device: int, stream: int) -> Any:
 
 
 def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
-    """A function that allocates that much memory from the pool, for use on `stream`, while the device is current."""
-    return partial(_pool(device).allocate, max(nbytes, 1), stream=cuda_core().Stream.from_handle(stream))
+    """A function that allocates that much memory from the pool, for use on `stream`, while the device is current.
+
+    While a CUDA graph captures the stream, the memory belongs to the graph.
+    """
+    core, wanted = cuda_core(), max(nbytes, 1)
+    on = core.Stream.from_handle(stream)
+    take = partial(_pool(device).allocate, wanted, stream=on)
+
+    def allocate() -> Any:
+        try:
+            return take()
+        except RuntimeError:
+            if not streams.is_captured(stream):
+                raise
+            return core.GraphMemoryResource(device).allocate(wanted, stream=on)
+
+    return allocate
 
 
 def reach(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> tuple[int, int]:

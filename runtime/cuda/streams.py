@@ -68,6 +68,12 @@ def wait(stream: int, producer: int, device: int) -> None:
             driver.check(api.cuEventDestroy(event), "free an event")
 
 
+def is_captured(stream: int) -> bool:
+    """Whether a CUDA graph captures what is enqueued on a stream."""
+    api = driver_api()
+    return int(driver.check(api.cuStreamIsCapturing(api.CUstream(stream)), "query a stream")) != 0
+
+
 def synchronise(stream: int, device: int) -> None:
     """Wait on the host until a stream is idle; faults of its kernels surface here. Raises CudaCallFailed."""
     api = driver_api()

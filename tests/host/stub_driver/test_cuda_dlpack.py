@@ -48,6 +48,7 @@ class Older(Producer):
 def test_both_kinds_of_capsule_say_the_same(producer):
     seen = cuda.describe(producer(strides=(1, -2), byte_offset=64))
     assert (seen.pointer, seen.shape, seen.strides) == (4160, (2, 3), (4, -8))
+    assert cuda.describe(producer(strides=((2**64 - 12) // 4, 1))).strides == (-12, 4)  # as CuPy has it
     assert (seen.dtype, seen.device, seen.readonly, seen.stream) == (dtypes.FLOAT32, 3, False, None)
 
 
