@@ -8,6 +8,7 @@ from fusec.runtime import cuda
 
 pytestmark = pytest.mark.hardware
 WARM = 3  # calls before all of a call is known
+STREAMS = []  # which live as long as arrays that were used on them
 
 
 def several(x, y, out):
@@ -54,6 +55,7 @@ def test_graphs_of_cupy():
     cupy = pytest.importorskip("cupy")
     fused, (x, y) = fusec.fuse(several), map(cupy.asarray, arrays(0))
     out, stream = cupy.empty_like(x), cupy.cuda.Stream(non_blocking=True)
+    STREAMS.append(stream)
     cupy.cuda.Device().synchronize()
     with stream:
         for _ in range(WARM):
@@ -78,6 +80,7 @@ def test_graphs_of_calls_on_a_stream():
 
     fused, (x, y) = fusec.fuse(function), map(cuda.from_numpy, arrays(0))
     out, stream = cuda.from_numpy(np.zeros((60, 1000))), cupy.cuda.Stream(non_blocking=True)
+    STREAMS.append(stream)
     with stream:
         for _ in range(WARM):
             fused(x, y, out, stream=stream)

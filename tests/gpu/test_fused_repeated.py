@@ -225,6 +225,17 @@ def test_a_launch_that_fails_leaves_the_next_call_as_it_was():
     same(fused(*args), beside(x, y, 2.0))  # as while another context is current: the long way enqueues it
 
 
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_calls_on_a_stream(make):
+    fused, beside = fusec.fuse(several), fusec.fuse(several)
+    for turn in range(8):
+        x, y = rows(turn)
+        options = {"stream": 1} if turn % 3 else {}
+        same(fused(make(x), make(y), 2.0, **options), beside(x, y, 2.0))
+    assert is_repeated(fused, make(x), make(y), 2.0)
+    assert not is_repeated(fused, make(x), make(y), 2.0, stream=1)
+
+
 def test_threads_at_once():
     fused, wrong = fusec.fuse(several), []
     wanted = [several(*rows(turn), float(turn)) for turn in range(4)]
