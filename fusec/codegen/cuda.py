@@ -19,7 +19,7 @@ from fusec.codegen.c_family.routines import Words, complex_helpers, integer_help
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_loops import BARRIER, loop
-from fusec.codegen.cuda_together import joined
+from fusec.codegen.cuda_together import beside, ended
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 TYPES: dict[DType, str] = {
@@ -320,4 +320,4 @@ SPELLING = Spelling(
     barrier=BARRIER,
 )
 DIALECT = Dialect(SPELLING, _frame)
-GENERATOR = replace(c_family.generator_of(DIALECT), together=joined)
+GENERATOR = replace(c_family.generator_of(DIALECT), beside=beside, ended=ended)

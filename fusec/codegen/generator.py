@@ -47,7 +47,8 @@ class Generator:
     join: Callable[[Sequence[Kernel]], str]  # kernels of different names as one file
     renamed: Callable[[Kernel, str], Kernel]  # a kernel under another title
     approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
-    together: Callable[[Sequence[Kernel], str], Kernel | None] | None = None  # kernels as one of a title
+    beside: Callable[[Sequence[Kernel], str], Kernel | None] | None = None  # kernels as one, each for blocks of its own
+    ended: Callable[[Kernel, Kernel, str], Kernel | None] | None = None  # a kernel with another one at its end
     # Of targets without many threads only, which get loops along an axis as they are:
     reduction: Callable[[ReductionIR, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
     columns: Callable[[Program, Layout, Options], Kernel] | None = None  # a scan along an axis before the last one

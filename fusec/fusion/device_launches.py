@@ -6,11 +6,14 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import USUAL_BLOCK, Kernel
 from fusec.base.records import dataclass
 from fusec.codegen import ON_DEVICE, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.device_plans import cached_launch
+from fusec.dispatch.fast_path_device import CachedLaunch
+from fusec.kinds.reduction import has_end
 from fusec.runtime import cuda
 
 
@@ -25,6 +28,16 @@ class JoinedLaunch:
     template: array[int]
     pointers: tuple[tuple[int, int, int, int], ...]
     numbers: tuple[tuple[int, int, int, Any], ...]
+    blocks: int
+
+
+@dataclass(eq=False)
+class EndedLaunch:
+    """The last two kernels of a reduction as one, whose words are those of both, and the address of a number."""
+
+    code: Any
+    template: array[int]
+    launches: tuple[CachedLaunch, ...]
     blocks: int
 
 
@@ -47,23 +60,38 @@ def joined(plans: Sequence[tuple[Any, Any]], device: int) -> JoinedLaunch | None
         words.extend((first, blocks))
     if len(words) > cuda.MOST_WORDS or blocks > cuda.MAX_GRID:
         return None
-    code = _compiled(kernels, device)
+    make = target_of(ON_DEVICE).generator.beside
+    code = None if make is None else _compiled(make(kernels, f"{kernels[0].title}_together"), device)
     if code is None:
         return None
     assert len(words) == len(code.kernel.slots), "words as the kernel takes them"
     return JoinedLaunch(code, words, tuple(pointers), tuple(numbers), blocks)
 
 
-def _compiled(kernels: Sequence[Kernel], device: int) -> Any:
-    """The machine code of several kernels as one; None if there is no such kernel."""
-    arch, together = cuda.device(device).arch, target_of(ON_DEVICE).generator.together
-    made = together and together(kernels, f"{kernels[0].title}_together")
-    if made is None:
+def ended(signature: Signature, plan: Any, device: int) -> EndedLaunch | None:
+    """The launch of the last two kernels of a plan; None if they must be launched one by one."""
+    make = target_of(ON_DEVICE).generator.ended
+    if make is None or not has_end([each.launch for each in plan.steps]):
         return None
-    texts = {"texts": [each.source for each in kernels]}
-    name = pipeline.digest(f"together on {ON_DEVICE}", texts, arch, cuda.bindings_version())
+    first, last = plan.steps[-2:]
+    kernel, end = (each.code.module.kernel for each in (first, last))
+    code = _compiled(make(kernel, end, f"{kernel.title}_to_end"), device)
+    if code is None or len(code.kernel.slots) > cuda.MOST_WORDS:
+        return None
+    launches = tuple(cached_launch(signature, each, plan.offsets) for each in (first, last))
+    template = array("q", [*launches[0].template, *launches[1].template, 0])
+    blocks = cuda.grid_size(kernel, first.code.threads, cuda.usual_block(kernel))
+    return EndedLaunch(code, template, launches, blocks)
+
+
+def _compiled(kernel: Kernel | None, device: int) -> Any:
+    """The machine code of several kernels as one, if there is such a kernel."""
+    if kernel is None:
+        return None
+    arch = cuda.device(device).arch
+    name = pipeline.digest(f"several on {ON_DEVICE}", {"text": kernel.source}, arch, cuda.bindings_version())
 
     def build(made: Kernel) -> bytes:
         return cuda.compile(made, arch).packed()
 
-    return pipeline.machine_code(name, arch, lambda: made, build, cuda.CompiledModule.unpacked)
+    return pipeline.machine_code(name, arch, lambda: kernel, build, cuda.CompiledModule.unpacked)

@@ -19,14 +19,14 @@ from fusec.dispatch import engine
 from fusec.dispatch.call import KernelCall
 from fusec.dispatch.device import CUDA
 from fusec.dispatch.device_plans import cached_launch
-from fusec.dispatch.fast_path_device import Encoder
+from fusec.dispatch.fast_path_device import CachedLaunch, Encoder
 from fusec.dispatch.overlap import disturbed
 from fusec.dispatch.plan import ALIGNED, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.environment import debug
 from fusec.fusion.calls import CallStep
-from fusec.fusion.device_launches import joined
+from fusec.fusion.device_launches import ended, joined
 from fusec.fusion.plan import KernelStep
 from fusec.fusion.slots import Fresh, SlotView, fresh
 from fusec.runtime import cuda
@@ -128,6 +128,7 @@ class _LaunchBuilder:
         self.pointers: list[tuple[int, int, int]] = []
         self.numbers: list[tuple[int, int, Encoder]] = []
         self.between: list[tuple[int, int]] = []  # a word, and bytes in what is between launches
+        self.counters: list[int] = []  # words that are addresses of numbers of blocks
         self.words = 0
 
     def made(self, steps: Sequence[Any]) -> PreparedPlan:
@@ -155,7 +156,7 @@ class _LaunchBuilder:
         """End a row of launches; what is between those of a kernel lies behind all else."""
         if self.launches:
             pointers = (*self.pointers, *((word, self.arena, self.nbytes + offset) for word, offset in self.between))
-            sequence = cuda.LaunchSequence(self.launches, self.device)
+            sequence = cuda.LaunchSequence(self.launches, self.device, self.counters)
             self.parts.append(PreparedKernels(sequence, pointers, tuple(self.numbers)))
             self._start()
 
@@ -235,12 +236,26 @@ class _LaunchBuilder:
                 self._launch((whole.code, whole.blocks, whole.template), operands, numbers)
                 return
         for each in kernels:
-            for step in () if each.plan.is_idle else each.plan.steps:
+            steps = () if each.plan.is_idle else each.plan.steps
+            end = ended(each.kernel.signature, each.plan, self.device) if steps else None
+            for step in steps if end is None else steps[:-2]:
                 launch = cached_launch(each.kernel.signature, step, each.plan.offsets)
-                self.between += [(self.words + word, offset) for word, offset in launch.between]
-                operands = [(word, each.found[at], offset) for word, at, offset in launch.pointers]
-                numbers = [(word, each.slots[at], encoder) for word, at, encoder in launch.scalars]
-                self._launch((step.code.module, max(step.code.threads, 1), launch.template), operands, numbers)
+                self._alone(each, (step.code.module, max(step.code.threads, 1), launch.template), [launch])
+            if end is not None:
+                self.counters.append(self.words + len(end.template) - 1)
+                self._alone(each, (end.code, end.blocks, end.template), end.launches)
+
+    def _alone(
+        self, kernel: _PlannedKernel, launch: tuple[Any, int, Sequence[int]], parts: Sequence[CachedLaunch]
+    ) -> None:
+        """A launch of one kernel. parts: whose words follow each other."""
+        operands, numbers, start = list[tuple[int, _Operand, int]](), list[tuple[int, int, Encoder]](), 0
+        for part in parts:
+            self.between += [(self.words + start + word, offset) for word, offset in part.between]
+            operands += [(start + word, kernel.found[at], offset) for word, at, offset in part.pointers]
+            numbers += [(start + word, kernel.slots[at], encoder) for word, at, encoder in part.scalars]
+            start += len(part.template)
+        self._launch(launch, operands, numbers)
 
     def _launch(
         self,

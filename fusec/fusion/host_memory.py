@@ -87,8 +87,10 @@ class NotedMemory(HostMemory):
         """Note a kernel."""
         before = len(self.notes.order)
         super().run(step, inputs, outputs)
+        calls = self.notes.order[before:]
+        self.notes.planned += calls
         if step.beside:
-            self.notes.share(self.notes.order[before:], step.place == 0)
+            self.notes.share(calls, step.place == 0)
 
 
 class _Lent:

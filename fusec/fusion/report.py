@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from fusec.base.diagnostics import counted
@@ -13,7 +12,7 @@ from fusec.fusion.plan import KernelStep
 from fusec.fusion.trace_values import Write, is_expensive_op, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
-from fusec.kinds.reduction import Phase
+from fusec.kinds.reduction import Phase, has_end
 
 
 def report(name: str, plan: Any) -> Explanation:
@@ -32,10 +31,14 @@ def report(name: str, plan: Any) -> Explanation:
         if step.group.reason and number > 1 and not step.place:
             lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         phases = step.phases()
-        for before, _ in itertools.pairwise(phases):
+        for phase in phases[1:]:
+            totals = f"{counted(phase.extent, 'total')} for each of {phase.positions // phase.chunks:,}"
+            if phase is phases[-1] and has_end(phases):
+                lines.append((topic, f"combines them at its end: {totals}"))
+                continue
             number += 1
-            totals = f"{counted(before.chunks, 'chunk')} for each of {before.positions // before.chunks:,}"
-            lines.append((f"kernel {number}", f"combines the totals of the kernel before: {totals}"))
+            topic = f"kernel {number}"
+            lines.append((topic, f"combines the totals of the kernel before: {totals}"))
         moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
     lines.insert(0, ("kernels", str(number)))
     lines += [("note", note) for note in plan.notes]

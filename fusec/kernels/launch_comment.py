@@ -167,7 +167,9 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
         if isinstance(entry, NotedLibraryCall):
             yield from _lines(f"  {at}. {entry.name}: ", _operands(entry, at, places))
         elif isinstance(entry, ListedTogether):
-            yield f"  {at}. {entry.title} over {entry.size:,}, in {len(entry.parts)} parts of the grid:"
+            several = f"in {len(entry.parts)} parts of the grid:"
+            several = "whose last block goes on; done = a number, 0 before and after:" if entry.has_end else several
+            yield f"  {at}. {entry.title} over {entry.size:,}, {several}"
             for part in entry.parts:
                 yield from _lines(f"     {part.title} over {part.size:,}: ", _arguments(part, at, places))
         else:

@@ -45,6 +45,7 @@ class KeptNotes(Notes):
     order: list[NotedCall | NotedLibraryCall] = field(default_factory=list)
     moved: dict[int, Any] = field(default_factory=dict)  # what stands for arrays on a device, by their identity
     shared: list[list[NotedCall | NotedLibraryCall]] = field(default_factory=list)  # calls of one launch each
+    planned: list[NotedCall | NotedLibraryCall] = field(default_factory=list)  # of plans, whose ends need no launch
 
     def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[object, ...]:
         """Note a call of a kernel; outputs without meaning, in the memory order of those of a call."""
@@ -125,6 +126,7 @@ class ListedTogether:
 
     kernel: Kernel
     parts: Sequence[ListedLaunch]  # in the order in which the kernel takes their arguments
+    has_end: bool = False  # the second of two follows when all blocks of the first are done
 
     @property
     def title(self) -> str:
@@ -134,7 +136,7 @@ class ListedTogether:
     @property
     def size(self) -> int:
         """Threads."""
-        return sum(each.size for each in self.parts)
+        return self.parts[0].size if self.has_end else sum(each.size for each in self.parts)
 
 
 def title_of(kernel: Kernel | Program) -> str:

@@ -22,6 +22,7 @@ from fusec.kernels.launches import (
     launches_of,
     title_of,
 )
+from fusec.kinds.reduction import has_end
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Listing:
         """All launches and calls in order; kernels are numbered if there are several."""
         found: list[Listed] = []
         shared: dict[int, list[ListedLaunch]] = {}  # launches by the calls that share them
+        ends: list[list[ListedLaunch]] = []
+        planned = {id(call) for call in self.notes.planned}
         sharing = {id(call): at for at, calls in enumerate(self.notes.shared) for call in calls}
         for call in self.notes.order:
             if isinstance(call, NotedLibraryCall):
@@ -66,6 +69,8 @@ class Listing:
             found += made
             if id(call) in sharing and len(made) == 1:
                 shared.setdefault(sharing[id(call)], []).extend(made)
+            if id(call) in planned and made and has_end([each.launch for each in made]):
+                ends.append(made[-2:])
         launches = [each for each in found if isinstance(each, ListedLaunch)]
         distinct: dict[str, Kernel | Program] = {}
         for each in launches:
@@ -78,27 +83,46 @@ class Listing:
         }
         for each in launches:
             each.kernel = renamed[id(each.kernel)]
-        return _together(found, [*shared.values()], target_of(target))
+        return _with_ends(_together(found, [*shared.values()], target_of(target)), ends, target_of(target))
 
 
 def _together(listed: list[Listed], shared: Sequence[Sequence[ListedLaunch]], row: Target) -> list[Listed]:
     """The same with one launch for kernels that share it, where the target has such kernels."""
-    together = row.generator.together if row.shows == "source" else None
+    together = row.generator.beside if row.shows == "source" else None
     if together is None:
         return listed
     first: dict[int, ListedTogether] = {}
     gone: set[int] = set()
-    taken: dict[str, Kernel] = {}
+    taken: dict[str, Kernel] = {}  # by source
     for launches in shared:
         kernels = [each.kernel for each in launches if isinstance(each.kernel, Kernel)]
         distinct = [id(each) for each in dict.fromkeys(kernels)]
         parts = sorted(launches, key=lambda each: distinct.index(id(each.kernel)))
         ordered = sorted(kernels, key=lambda each: distinct.index(id(each)))
-        made = together(ordered, f"{ordered[0].title}_together") if len(launches) > 1 else None
+        title = f"{ordered[0].title}_together"
+        made = together(ordered, title) if len(launches) > 1 else None
+        if made is not None and made.source not in taken and any(each.title == title for each in taken.values()):
+            made = together(ordered, f"{title}{len(taken)}")
         if made is not None:
             first[id(launches[0])] = ListedTogether(taken.setdefault(made.source, made), parts)
             gone |= {id(each) for each in launches[1:]}
     return [first.get(id(each), each) for each in listed if id(each) not in gone]
+
+
+def _with_ends(listed: list[Listed], ends: Sequence[Sequence[ListedLaunch]], row: Target) -> list[Listed]:
+    """The same with one launch for two kernels of which the second follows at the end of the first."""
+    make = row.generator.ended if row.shows == "source" else None
+    found = list(listed)
+    taken: dict[str, Kernel] = {}  # by source
+    for first, last in ends if make is not None else ():
+        assert make is not None, "asked before"
+        assert isinstance(first.kernel, Kernel), "sources are those of kernels"
+        assert isinstance(last.kernel, Kernel), "sources are those of kernels"
+        made = make(first.kernel, last.kernel, f"{first.title}_to_end")
+        if made is not None:
+            at = found.index(first)
+            found[at : at + 2] = [ListedTogether(taken.setdefault(made.source, made), (first, last), True)]
+    return found
 
 
 def _kernels_of(listed: Sequence[Listed]) -> list[Kernel | Program]:

@@ -20,6 +20,7 @@ from fusec.kinds.launch import Launch
 
 FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
+MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,12 @@ def phases(shape: Shape, axes: Sequence[int], operands: Sequence[Operand], rules
         rules = replace(rules, raw=(), as_is=rules.totals_as_is)
         views = {name: views[name] for name in outputs}
         views |= {name: dense(phase.stored, dtype) for _, name, dtype in rules.partials}
+
+
+def has_end(launches: Sequence[Launch]) -> bool:
+    """Whether the last of several kernels has so little to do that one block of the kernel before can do it."""
+    last = launches[-1]
+    return len(launches) > 1 and isinstance(last, Phase) and last.role == "last" and prod(last.extents) <= MOST_AT_END
 
 
 def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]) -> Phase:

@@ -37,7 +37,16 @@ from fusec.runtime.cuda.foreign import (
     seen_as,
     stream_for,
 )
-from fusec.runtime.cuda.launching import MAX_GRID, MOST_WORDS, Launcher, encode, grid_size, launch, threads_of_block
+from fusec.runtime.cuda.launching import (
+    MAX_GRID,
+    MOST_WORDS,
+    Launcher,
+    encode,
+    grid_size,
+    launch,
+    threads_of_block,
+    usual_block,
+)
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, DeviceLayout, allocator, borrowed, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
@@ -92,4 +101,5 @@ __all__ = [
     "stream_for",
     "synchronise",
     "threads_of_block",
+    "usual_block",
 ]

@@ -78,12 +78,12 @@ def block_of(kernel: Kernel, asked: int, most: int) -> int:
 
 def grid_size(kernel: Kernel, size: int, block: int) -> int:
     """Blocks of an elementwise launch: one thread for every `lanes` elements, so that no thread has to stride.
-    Of a block program one block for every element.
+    Of a block program one block for every element; of several kernels as one, the size is the number of blocks.
 
     Fewer blocks whose threads go on cost 1 to 4 % of the bandwidth (H200). 32-bit positions must not wrap when all
     threads make one more step, so there threads stride beyond 2^31.
     """
-    if kernel.block:
+    if kernel.block or kernel.is_record:
         return min(size, MAX_GRID)
     step = kernel.lanes * block
     most = MAX_GRID if kernel.layout.wide else min(MAX_GRID, max(1, WIDE // step))

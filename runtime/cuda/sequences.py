@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fusec.runtime.cuda import driver
+from fusec.runtime.cuda.counters import block_counter
 from fusec.runtime.cuda.launching import MAX_STREAMS, grid_size, launch, threads_of_block
 from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.module import CompiledModule
@@ -29,9 +30,12 @@ class LaunchSequence:
     """Launches of kernels on one device, each in blocks of the default size.
 
     launches: of each its module, the elements of its iteration space, and its words, those that differ still 0.
+    counters: words that are addresses of the number of blocks that are done.
     """
 
-    def __init__(self, launches: Sequence[tuple[CompiledModule, int, Sequence[int]]], device: int) -> None:
+    def __init__(
+        self, launches: Sequence[tuple[CompiledModule, int, Sequence[int]]], device: int, counters: Sequence[int] = ()
+    ) -> None:
         self._template, self._device = array("q"), device
         self._modules: list[tuple[CompiledModule, int, int]] = []  # with the elements, and the end of the words
         self._rows: list[tuple[Any, int, int, int]] = []  # function, grid, block, bytes before the words' addresses
@@ -40,6 +44,7 @@ class LaunchSequence:
             self._template.extend(words)
             self._rows.append((module.load().function, grid_size(module.kernel, size, block), block, 8 * first))
             self._modules.append((module, size, len(self._template)))
+        self._counters = counters
         self._spare: list[ArgumentWords] = []
         self._streams: dict[int, Any] = {}
         self._launch = driver_api().cuLaunchKernel
@@ -56,6 +61,10 @@ class LaunchSequence:
         on = self._streams.get(stream)
         if on is None:
             on = self._named(stream)
+        if self._counters:
+            counter = block_counter(stream, self._device)
+            for word in self._counters:
+                held.words[word] = counter.pointer
         enqueue, start = self._launch, held.start
         is_here = driver.is_current(self._device)
         for at, (function, grid, block, first) in enumerate(self._rows):

@@ -17,6 +17,7 @@ class StreamOn(NamedTuple):
 
 
 LEGACY = 1  # a handle with a meaning of its own: the CUDA driver API's CU_STREAM_LEGACY
+PER_THREAD = 2  # likewise, a stream of each thread: CU_STREAM_PER_THREAD
 _ATTRIBUTES = ("ptr", "cuda_stream", "handle")  # CuPy, PyTorch, Numba and cuda.core, where __cuda_stream__ is missing
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 

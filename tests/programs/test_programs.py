@@ -27,7 +27,7 @@ KERNELS = {  # today, and at most at the end
     "heat_step": (2, 2),
     "softmax": (1, 1),
     "layer_norm": (1, 1),
-    "batch_norm": (3, 2),
+    "batch_norm": (2, 2),
     "cosine_similarity": (1, 1),
     "adam": (1, 1),
     "affine_relu": (1, 1),

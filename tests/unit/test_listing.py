@@ -25,17 +25,18 @@ def centred(x: Any) -> Any:
 def test_a_comment_lists_launches_with_sizes_arguments_and_what_lies_between() -> None:
     text = centred.source("cuda", np.ones(100_000, np.float32))
     assert lines_of(text) == [
-        "centred: 3 launches in this order",
+        "centred: 2 launches in this order",
         "  x: float32 (100000,)",
-        "  1. centred_first_1 over 416: size = 416, a0 = x, partial0 = t1, axis = 100000",
-        "  2. centred_last_2 over 32: size = 32, given0 = t1, z0 = t2, axis = 13",
-        "  3. centred_3 over 100,000: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
-        "  t1: float32 (13,), 52 bytes, written by launch 1, read by launch 2",
-        "  t2: float32 (1,), 4 bytes, written by launch 2, read by launch 3",
-        "  r1: float32 (100000,), 400,000 bytes, written by launch 3, returned",
+        "  1. centred_first_1_to_end over 416, whose last block goes on; done = a number, 0 before and after:",
+        "     centred_first_1 over 416: size = 416, a0 = x, partial0 = t1, axis = 100000",
+        "     centred_last_2 over 32: size = 32, given0 = t1, z0 = t2, axis = 13",
+        "  2. centred_3 over 100,000: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
+        "  t1: float32 (13,), 52 bytes, written by launch 1",
+        "  t2: float32 (1,), 4 bytes, written by launch 1, read by launch 2",
+        "  r1: float32 (100000,), 400,000 bytes, written by launch 2, returned",
     ]
     kernels = re.findall(r"__global__ .* (\w+)\(", text)
-    assert kernels == ["centred_first_1", "centred_last_2", "centred_3"]
+    assert kernels == ["centred_first_1_to_end", "centred_3"]
 
 
 def test_layouts_are_those_of_the_arguments() -> None:

@@ -13,6 +13,7 @@ from under_stub_scans import Tensor, tensor  # noqa: F401 - a fixture
 import fusec
 from fusec.errors import FusecError
 from fusec.runtime import cuda
+from fusec.runtime.cuda import counters
 
 pytestmark = pytest.mark.usefixtures("host_twins")
 
@@ -237,7 +238,35 @@ def test_repeated_calls_allocate_what_is_between_their_kernels_at_once():
             logged()
             found = fused(x, y)
             counts = logged("cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuEventRecord")
-            assert counts == [6, 3, 3, 0]  # also of two results
+            assert counts == [5, 3, 3, 0]  # also of two results
     finally:
         gc.enable()
     del found
+
+
+ENDS = [((70_000,), None), ((300, 40), 0), ((3, 9000), 1), ((5, 3, 20, 30), (0, 2, 3)), ((20, 33, 5), (0, 2))]
+
+
+@pytest.mark.parametrize(("shape", "axis"), ENDS)
+def test_totals_of_chunks_are_combined_by_the_last_block(shape, axis):
+    fused = fusec.fuse(lambda x, y: (x.sum(axis), x.var(axis) + y.sum(axis)))
+    for seed in range(3):
+        x, y = (np.random.default_rng((seed, at)).random(shape) for at in (0, 1))
+        mine = cuda.from_numpy(x), cuda.from_numpy(y)
+        logged()
+        found = fused(*mine, stream=2 - seed % 2)
+        assert logged("cuLaunchKernel") == [2 if seed == 0 else 1]
+        for one, other in zip(found, fused(x, y), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
+def test_graphs_that_are_captured_count_blocks_in_memory_of_their_own(monkeypatch):
+    fused, x = fusec.fuse(lambda x: x.sum()), cuda.from_numpy(np.arange(70_000.0))
+    cleared, clear = [], counters.fill_with_zeros
+    monkeypatch.setattr(counters, "fill_with_zeros", lambda *given: (cleared.append(given[0]), clear(*given)))
+    for is_captured in (False, False, False, True, True, False):
+        monkeypatch.setattr(counters, "is_captured", lambda stream, is_captured=is_captured: is_captured)
+        if is_captured:
+            cleared.clear()
+        assert fused(x).numpy() == 70_000 * 69_999 / 2
+        assert len(cleared) == 1 or not is_captured
