@@ -16,6 +16,7 @@ from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.dispatch.interception import present
+from fusec.dispatch.spec import is_one_axis
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
@@ -149,7 +150,7 @@ class FusedPlan:
                 return self.native.run(frame, self.memory)
             except FusecError:  # a number that does not fit: the kernel that takes it says so
                 return False
-        if self.calls == HASTEN_AT and len(self.kernels) > 1 and present() is None:
+        if self.calls == HASTEN_AT and self._has_no_entry() and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return False
             with locks.lock, default_rounding():
@@ -158,6 +159,11 @@ class FusedPlan:
             self.native = native_sequence(self.kernels[0].kernel.name, self.steps, self.memory, [*frame])
         self.calls += 1
         return False
+
+    def _has_no_entry(self) -> bool:
+        """Whether there are several kernels, or one over several axes, which has no native entry of its own."""
+        kernels = self.kernels
+        return len(kernels) > 1 or any(each.group.axes and not is_one_axis(each.axis) for each in kernels)
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""

@@ -34,3 +34,12 @@ def test_columns_before_and_after_the_reduced_axis_are_one_axis():
     assert extents((1000, 3, 20), (0, 2))[:2] == [(20, 3000), (1000, 3)]
     assert extents((1000, 3, 5, 4), (0, 2, 3))[:2] == [(20, 3000), (1000, 3)]
     assert extents((7, 50, 90), (1,)) == [(7, 50, 90)]
+
+
+def test_repeated_calls_over_several_axes_run_all_launches_at_once():
+    fused, usual = fusec.fuse(lambda x: x.sum(axis=(0, 2))), np.random.default_rng(0).integers(0, 9, (5, 3, 20))
+    for given in (usual, usual[:, :, ::-1], usual[:1]) * 6:
+        assert np.array_equal(fused(given), given.sum(axis=(0, 2)))
+        given += 1
+    plans = [plan for plans in fused._plans.values() for plan in plans]
+    assert any(plan.native is not None for plan in plans)
