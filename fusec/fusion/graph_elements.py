@@ -80,18 +80,19 @@ class Taking:
             raise IndexError(f"elements of an array of shape {list(own)}, which has none")
         value = held(tracer.made(trace, self.values[node.value]))
         leaf = trace.leaves[leaves_of(value.expr)[0]]
-        index = [self._index(each, axis, own[axis], shape) for axis, each in enumerate(node.index)]
+        index = [self._index(each, own[axis], shape) for axis, each in enumerate(node.index)]
         outside = self.values[node.outside].expr
         if node.type in STORAGE_FLOATS:
             outside = node.outside if isinstance(node.outside, Const) else apply("convert", outside, target=node.type)
         return ArrayValue(Scalar(node.type, taken(trace.whole(leaf, value.shape), index, shape, outside)), seen)
 
-    def _index(self, node: Expr, axis: int, extent: int, shape: Shape) -> Expr:
+    def _index(self, node: Expr, extent: int, shape: Shape) -> Expr:
         """An index of an axis, as kernels read it."""
         if isinstance(node, nodes.Near):
-            if shape[axis] == 1 == extent:
+            own = shape[node.axis]
+            if own == 1 == extent:
                 return const(0, INT64)
-            return Neighbour(axis - len(shape), node.offset, node.mode, shape[axis] - extent, INT64)
+            return Neighbour(node.axis - len(shape), node.offset, node.mode, own - extent, INT64)
         expr = self.values[node].expr
         if isinstance(node, nodes.Inside):
             return Within(expr, INT64)

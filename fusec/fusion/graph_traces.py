@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusec.base import dtypes
-from fusec.base.dtypes import INT64, DType
+from fusec.base.dtypes import INT64, STORAGE_FLOATS, DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
 from fusec.errors.graphs import GraphBroken, GraphShapes
@@ -31,7 +32,7 @@ from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes, rules
 from fusec.graphs.building import Graph
 from fusec.graphs.extents import Size, at, product, size
-from fusec.ir.expr import Apply, Const, Expr, Lookup, const
+from fusec.ir.expr import Apply, Const, Expr, Lookup, const, scalar_type
 from fusec.ir.graph import Input, Neighbour, Position, Taken, Within
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class TracedGraph:
             self._run(statement)
         written = [each.buffer for each in self.trace.written if each.buffer is not None]
         outputs = []
-        for buffer in dict.fromkeys(written):
+        for buffer in sorted(dict.fromkeys(written), key=attrgetter("place")):
             name = next(each.name for each in inputs if each is self.contents[buffer, 0])
             outputs.append((name, self.contents[buffer, self.trace.version(buffer)]))
         returned = [(name, self._result(each)) for name, each in results]
@@ -237,14 +238,13 @@ class TracedGraph:
             if before not in self.contents:  # a temporary that is written in pieces
                 self.contents[before] = self._full(const(0, buffer.dtype), buffer.phantom.shape)
             whole = self.contents[before]
-            made = self._written(whole, buffer.phantom, statement.steps, found)
+            made = self._written(whole, buffer.phantom, statement.steps, _stored(found, buffer.dtype))
             self.contents[buffer, statement.version] = made
             return
         if isinstance(statement, t.Total):
             found = self._full(found, value.shape)
             found = rules.folded(statement.op, found, statement.axes)
-        found = rules.converted(found, buffer.dtype)
-        self.contents[buffer, 0] = self._full(found, buffer.phantom.shape)
+        self.contents[buffer, 0] = self._full(_stored(found, buffer.dtype), buffer.phantom.shape)
 
     def _full(self, node: Expr, shape: Frame) -> Expr:
         """A value in a shape that it broadcasts to."""
@@ -301,7 +301,7 @@ class TracedGraph:
     def _result(self, given: Any) -> Expr:
         """What the function returns, as its dtype holds it."""
         if isinstance(given, t.ArrayValue):
-            return self._full(rules.converted(self._value(given), given.dtype), given.shape)
+            return self._full(_stored(self._value(given), given.dtype), given.shape)
         array = np.asarray(given)
         dtype = dtypes.from_numpy(array.dtype)
         if dtype is None:
@@ -409,17 +409,12 @@ class TracedGraph:
         places: list[Expr] = []
         for each in index:
             if isinstance(each, Neighbour):
-                places.append(self._neighbour(each, len(places), frame))
+                places.append(rules.near(len(frame) + each.axis, each.offset, each.mode))
             elif isinstance(each, Within):
                 places.append(rules.inside(self._expr(each.index, frame)))
             else:
                 places.append(self._expr(each, frame))
         return rules.taken(whole, places, frame, self._expr(outside, ()))
-
-    def _neighbour(self, each: Neighbour, axis: int, frame: Frame) -> Expr:
-        if axis - len(frame) != each.axis:
-            raise GraphBroken("graphs have neighbours along their own axis alone", "leave this part out").at()
-        return rules.near(each.offset, each.mode)
 
 
 @dataclass(frozen=True)
@@ -431,6 +426,15 @@ class _InTuple:
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The result."""
         return (self.function(*args),)
+
+
+def _stored(value: Expr, dtype: DType) -> Expr:
+    """A value in a dtype that holds it; narrow floats are computed in wider ones."""
+    if isinstance(value, nodes.Map) and value.op == "convert" and dtype in STORAGE_FLOATS:
+        (inner,) = value.args
+        if scalar_type(inner) == dtype:
+            return inner
+    return rules.converted(value, dtype)
 
 
 def _kind_of(number: Any) -> Any:

@@ -42,10 +42,10 @@ def view_of(array: Array, seen: Array, step: Step, is_open: bool) -> ArrayStep |
         return EmptyView(seen.shape) if not is_open else None
     if isinstance(step, ViewOf) and step.function is np.reshape:
         return ReshapedView(seen.shape) if not is_open else None
-    places, shape = _places(array.shape, (step,))
-    found = RegularView.of(places, array.shape, shape)
+    places, _ = _places(array.shape, (step,))
+    found = RegularView.of(places, array.shape, seen.shape)
     if found is None:
-        return None if is_open else StridedView(places, array.shape, shape)
+        return None if is_open else StridedView(places, array.shape, seen.shape)
     return found if not is_open or found.is_open(array.shape) else None
 
 

@@ -63,7 +63,10 @@ def broadcast_to(shape: Shape) -> Step:
 def _places(shape: Shape, steps: Sequence[Step]) -> tuple[Places, Shape]:
     """Where the elements of a view are in an array, and its shape. Raises ValueError if that is no sum of places."""
     places: Places = []
-    new = shape
+    example = np.empty(shape[:0], "int8")  # an array without axes may get some
+    for step in steps if not shape else ():
+        example = step(example)
+    new = example.shape
     for axis in range(len(shape)):
         example = np.lib.stride_tricks.as_strided(
             np.empty(1, "int8"), shape, [int(other == axis) for other in range(len(shape))]

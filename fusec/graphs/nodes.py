@@ -137,11 +137,12 @@ class Bounded(Expr):
 
 
 class Near(Expr):
-    """An index of a `Take`: the element's own position along the axis and `offset`, mapped back into the array.
+    """An index of a `Take`: the element's own position along an axis of it and `offset`, mapped back into the array.
 
     mode: one of `MODES`; constant leaves it where it is, so that the Take is `outside` there.
     """
 
+    axis: int
     offset: int
     mode: str
     type: DType

@@ -172,9 +172,9 @@ class GraphTextBuilder(SyntaxBuilder):
         return rules.inside(children[0])
 
     def near(self, children: Children) -> Expr:
-        minus, number, mode = children
-        offset = self.integer([number])
-        return self.checked(mode, lambda: rules.near(-offset if minus else offset, mode.text))
+        minus, number, axis, mode = children
+        offset, along = self.integer([number]), self.integer([axis])
+        return self.checked(mode, lambda: rules.near(along, -offset if minus else offset, mode.text))
 
     def taken(self, children: Children) -> Expr:
         value, *index, shape, outside = children

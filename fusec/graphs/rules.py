@@ -255,11 +255,11 @@ def bounded(value: Expr, extent: Size, axis: int) -> nodes.Bounded:
     return nodes.Bounded(value, extent, axis, scalar_type(value), shape_of(value))
 
 
-def near(offset: int, mode: str) -> nodes.Near:
+def near(axis: int, offset: int, mode: str) -> nodes.Near:
     """An index for `taken`. Raises GraphTypes."""
     if mode not in nodes.MODES:
         raise GraphTypes(f"neighbours by '{mode}'", f"modes are {', '.join(nodes.MODES)}").at()
-    return nodes.Near(offset, mode, INT64, ())
+    return nodes.Near(axis, offset, mode, INT64, ())
 
 
 def inside(value: Expr) -> nodes.Inside:
@@ -275,8 +275,8 @@ def taken(value: Expr, index: Sequence[Expr], shape: Shape, outside: Expr) -> no
         raise GraphShapes(what, "give one for each axis, of an array that has some").at()
     if any(scalar_type(each) != INT64 for each in index):
         raise GraphTypes("an index that is not int64", "convert it: value.astype('int64')").at()
-    if any(isinstance(each, nodes.Near) for each in index) and len(shape) != len(own):
-        raise GraphShapes(f"neighbours in {shown(own)} of {shown(shape)}", "both have the same axes").at()
+    if any(each.axis >= len(shape) for each in index if isinstance(each, nodes.Near)):
+        raise GraphShapes(f"neighbours along axes that {shown(shape)} has not", "axes count from 0").at()
     if scalar_type(outside) != scalar_type(value) or shape_of(outside):
         raise GraphTypes(f"{scalar_type(outside)} outside of {scalar_type(value)}", "pass one number of its dtype").at()
     if common_shape([*map(shape_of, index), shape]) != shape:
@@ -301,7 +301,7 @@ def moved(value: Expr, moves: Mapping[int, tuple[int, int]], mode: str, outside:
     own = shape_of(value)
     found = {_axis(axis, len(own)): each for axis, each in moves.items()}
     shape = tuple(extent + found.get(axis, (0, 0))[1] for axis, extent in enumerate(own))
-    index = [near(found[axis][0], mode) if axis in found else _along(axis, own) for axis in range(len(own))]
+    index = [near(axis, found[axis][0], mode) if axis in found else _along(axis, own) for axis in range(len(own))]
     return taken(value, index, shape, outside) if own else value
 
 

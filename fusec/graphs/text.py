@@ -56,7 +56,7 @@ def print_arrays(graph: ArrayGraph) -> str:
         elif isinstance(value, SizeNumber):
             labels[value] = f"size({_names(str(value.extent))})"
         elif isinstance(value, Near):
-            labels[value] = f"near {value.offset} as {value.mode}"
+            labels[value] = f"near {value.offset} along {value.axis} as {value.mode}"
         elif isinstance(value, Inside):
             labels[value] = f"within {labels[value.value]}"
         else:

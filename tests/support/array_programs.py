@@ -56,6 +56,18 @@ FURTHER: tuple[tuple[Any, ...], ...] = (
     ("method", ("ravel", "copy", "squeeze", "any", "round"), PLACES),
 )
 
+ELSEWHERE: tuple[tuple[Any, ...], ...] = (
+    ("take", (0, -1), PLACES, PLACES),
+    ("product", PLACES, PLACES),
+    ("scan", (np.cumsum, np.cumprod), (0, -1), PLACES),
+    ("place", (np.argmax, np.argmin), (0, -1, None), PLACES),
+    ("scatter", PLACES, (0, 1)),
+    ("windows", (1, 2), PLACES),
+    ("diagonal", (0, 1), PLACES),
+    ("triangle", (np.tril, np.triu), PLACES),
+    ("repeat", (2, 3), PLACES),
+)
+
 EXTREMES = (np.maximum, np.minimum, "max", "min")
 ROUGH = (np.sqrt, np.absolute, np.divide)  # of complex numbers, they are NumPy's but for rounding
 
@@ -163,6 +175,29 @@ def _further(what: str, rest: list[Any], at: Callable[[int], Any]) -> Any:
             return at(a).astype(np.complex64, order) if function is np.astype else function(at(a), order=order)
         case "method", name, a if at(a).ndim:
             return getattr(at(a), name)()
+    return _elsewhere(what, rest, at)
+
+
+def _elsewhere(what: str, rest: list[Any], at: Callable[[int], Any]) -> Any:
+    match what, *rest:
+        case "take", axis, a, b if at(a).ndim and at(a).shape[axis] and at(b).dtype.kind in "biu":
+            return np.take(at(a), at(b).astype(np.int64) % at(a).shape[axis] - (at(b).dtype.kind == "i"), axis)
+        case "product", a, b if at(a).dtype.kind in "iu" and at(a).dtype == at(b).dtype:
+            return at(a) @ at(b)
+        case "scan", function, axis, a if at(a).ndim and at(a).dtype.kind in "biu":
+            return function(at(a), axis)
+        case "place", function, axis, a if at(a).ndim and at(a).dtype.kind != "c":
+            return function(at(a), axis)
+        case "scatter", a, number if at(a).ndim and at(a).shape[0]:
+            at(a)[[0, -1]] = number
+        case "windows", size, a if at(a).ndim:
+            return np.lib.stride_tricks.sliding_window_view(at(a), size, axis=-1)
+        case "diagonal", offset, a if at(a).ndim > 1:
+            return np.diagonal(at(a), offset)
+        case "triangle", function, a if at(a).ndim > 1:
+            return function(at(a))
+        case "repeat", times, a if at(a).ndim:
+            return np.repeat(at(a), times, axis=0)
     return None
 
 

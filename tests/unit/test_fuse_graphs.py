@@ -114,12 +114,21 @@ def test_views_and_writes_of_views_have_nodes(write: Callable[[Any], Any]) -> No
         lambda x: (x + 1j * x).var(axis=0),
         lambda x: x.astype("float16") * x.astype("float16") + np.float16(0.1),
         lambda x: x.view("int64") ^ 5,
+        lambda x: (np.stack((x.max(), x.min())), np.take(x[0], x.argmax() % 4, 0).reshape(-1)),
         lambda x: {"a": x.sum(), "b": [x * 2, x.max(axis=0)]},
         lambda x: (x[x > 0].sum(), np.where(x > 1, x, np.float32(2))),
     ],
 )
 def test_forms_of_values_have_nodes(function: Callable[..., Any]) -> None:
     same_as_a_graph(function, SQUARE)
+
+
+def test_narrow_floats_are_stored_in_their_dtype() -> None:
+    def change(x: Any) -> Any:
+        x[[0, -1]] = 1
+        return x * 2
+
+    same_as_a_graph(change, np.arange(4, dtype="float16"), functions=1)
 
 
 def test_calls_of_libraries_are_functions_of_the_graph() -> None:
