@@ -245,7 +245,17 @@ _operators()
 class Graph:
     """A graph under construction: inputs, operations on them, and outputs.
 
-    name: of its kernels. Nothing is computed before the function that `compile` returns is called.
+    name: of its kernels. Nothing is computed before the function that `compile` returns is called. Raises GraphBroken.
+
+    >>> from fusec import graph
+    >>> twice = graph.Graph("twice")
+    >>> x = twice.input("x", "float32", ("n",))
+    >>> twice.output(x + x, "y")
+    >>> print(twice)
+    graph twice(x: float32[n]) {
+        %1 = add(x, x)
+        return y = %1
+    }
     """
 
     compiler: ClassVar[Callable[[ArrayGraph], GraphFunction]]  # set by the modules above that have one
@@ -362,7 +372,14 @@ class Graph:
         return found[0] if len(found) == 1 else found
 
     def output(self, value: GraphValue, name: str = "") -> None:
-        """Make a value an output. name: output0, output1, ... without. Raises GraphBroken and GraphTypes."""
+        """Make a value an output. name: output0, output1, ... without. Raises GraphBroken and GraphTypes.
+
+        >>> from fusec import graph
+        >>> example = graph.Graph("example")
+        >>> example.output(example.input("x", "float32", ("n",)).sum(), "total")
+        >>> example.compile()(np.ones(3, "float32"))
+        array(3., dtype=float32)
+        """
         name = name or f"output{len(self._outputs)}"
         self._check_name(name, [each for each, _ in self._outputs], "outputs")
         if not isinstance(value, GraphValue):

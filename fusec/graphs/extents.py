@@ -31,7 +31,13 @@ Terms = dict[tuple[Factor, ...], int]
 
 @dataclass(frozen=True)
 class Extent:
-    """A sum of products of sizes. Two extents that are equal for all sizes are equal objects, quotients aside."""
+    """A sum of products of sizes. Two extents that are equal for all sizes are equal objects, quotients aside.
+
+    >>> from fusec import graph
+    >>> n = graph.size("n")
+    >>> 2 * (n + 1) == n + n + 2
+    True
+    """
 
     terms: tuple[tuple[tuple[Factor, ...], int], ...]  # products of factors in order, each with its coefficient
 
@@ -75,7 +81,12 @@ class Extent:
         )
 
     def at(self, sizes: Mapping[str, int]) -> int:
-        """The integer that it is for these sizes."""
+        """The integer that it is for these sizes.
+
+        >>> from fusec import graph
+        >>> (2 * graph.size("n") + 1).at({"n": 3})
+        7
+        """
         return sum(count * prod(_value(each, sizes) for each in product) for product, count in self.terms)
 
     def __str__(self) -> str:
@@ -91,7 +102,12 @@ class Extent:
 
 
 def size(name: str) -> Extent:
-    """The extent that a name stands for."""
+    """The extent that a name stands for.
+
+    >>> from fusec import graph
+    >>> graph.Graph("example").input("x", "float32", (graph.size("n") * 2, 4)).shape
+    (Extent('2 * n'), 4)
+    """
     return Extent((((name,), 1),))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec import graph
 from fusec.library.documentation import EXAMPLES
 
 NAMES = {
@@ -88,6 +89,27 @@ def test_examples_of_docstrings_run(names: set[str]) -> None:
             test = parser.get_doctest(doc_of(name), {"fusec": fusec, "np": np}, name, None, 0)
             runner.run(test, out=told.append)
     assert runner.tries >= len(names)
+    assert not told, "\n".join(told)
+
+
+FOR_LIBRARIES = {"built", "compiler", "functions", "of", "operand"}  # of graphs, for what compiles them
+OF_GRAPHS = {
+    f"{owner.__name__}.{name}": getattr(owner, name)
+    for owner in (graph.Graph, graph.GraphValue, graph.Extent)
+    for name in dir(owner)
+    if not name.startswith("_") and name not in FOR_LIBRARIES
+}
+
+
+def test_examples_of_graphs_run() -> None:
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    told: list[str] = []
+    public = {"graph": graph, **{name: getattr(graph, name) for name in graph.__all__}, **OF_GRAPHS}
+    for name, thing in public.items():
+        doc = inspect.getdoc(thing) or ""
+        assert doc, name
+        assert ">>> " in doc or isinstance(thing, property), f"{name} has no example"
+        runner.run(parser.get_doctest(doc, {"fusec": fusec, "np": np}, name, None, 0), out=told.append)
     assert not told, "\n".join(told)
 
 
