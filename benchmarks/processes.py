@@ -19,6 +19,7 @@ BEFORE = "BENCHMARK_BEFORE"  # names the checkout of the peer fusec-before
 def environment(name: str, threads: int, home: str) -> dict[str, str]:
     """The variables of a peer: that many threads everywhere, every compilation cache under `home`, its own fusec.
 
+    Calls of fusec wait for the compiler, except where first calls are measured.
     Python's bytecode is no such cache: installed packages bring theirs, so all children share one folder of it.
     """
     count = str(threads)
@@ -28,6 +29,7 @@ def environment(name: str, threads: int, home: str) -> dict[str, str]:
         "HOME": home,
         "XDG_CACHE_HOME": home,
         "FUSEC_CACHE_DIR": f"{home}/fusec",
+        "FUSEC_TIERS": "0",
         "NUMBA_CACHE_DIR": f"{home}/numba",
         "TORCHINDUCTOR_CACHE_DIR": f"{home}/inductor",
         "JAX_COMPILATION_CACHE_DIR": f"{home}/jax",
@@ -90,9 +92,8 @@ class Worker:
 def first_call(name: str, threads: int, home: str) -> dict[str, Any]:
     """Import and first-call times of a peer in a fresh process whose caches lie in `home`."""
     program = [sys.executable, str(HERE / "first_call.py"), name, str(threads)]
-    run = subprocess.run(
-        program, env=environment(name, threads, home), capture_output=True, text=True, timeout=300, check=False
-    )
+    variables = environment(name, threads, home) | {"FUSEC_TIERS": os.environ.get("FUSEC_TIERS", "1")}
+    run = subprocess.run(program, env=variables, capture_output=True, text=True, timeout=300, check=False)
     if run.returncode:
         return {"failed": " ".join(run.stderr.strip().splitlines()[-1:])[:300]}
     report: dict[str, Any] = json.loads(run.stdout)

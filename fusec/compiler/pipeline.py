@@ -20,7 +20,7 @@ from fusec.base import background
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
-from fusec.base.locks import fork_safe, llvm, lock
+from fusec.base.locks import fork_safe, llvm
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
@@ -44,11 +44,7 @@ MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
 SOURCES = (".py", ".lark", ".json")  # ends of names of files that say what kernels are made
 FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
-OF_LLVM = ("arith", "expr", "stmt", "values", "nest", "interior", "reduction", "column")
-STAGES = (  # modules that import a few others each
-    *(f"fusec.codegen.llvm.{name}" for name in OF_LLVM), "fusec.passes.blocks", "fusec.codegen.llvm",
-    "fusec.runtime.cpu.engine",
-)  # fmt: skip
+STAGES = ("llvmlite.binding", "fusec.passes.blocks", "fusec.codegen.llvm", "fusec.runtime.cpu.engine")
 MAX_LOADED = 512  # kernels that new shapes find in memory; the code itself stays there as long as the process lives
 
 Shown = TypeVar("Shown")
@@ -257,13 +253,11 @@ def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...])
 
 @lru_cache(maxsize=1)
 def load_in_steps() -> None:
-    """In the background: import what compiles, a few milliseconds at a time, so that calls pass."""
+    """In the background: import what compiles, which takes long, under a lock that forks wait for and calls do not."""
     for name in STAGES:
         background.let_pass()
-        with lock:
+        with background.in_parallel(), llvm, suppress(ImportError, OSError):  # which is reported where it is needed
             import_module(name)
-    with background.in_parallel(), llvm, suppress(ImportError, OSError):  # which is reported where it is needed
-        import_module("llvmlite.binding")
 
 
 @fork_safe

@@ -32,7 +32,7 @@ def main(folder: str = "", *options: str) -> int:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "numexpr_by_fusec"]
         command += ["--noconftest", "-c", os.devnull, "--import-mode=importlib", "-W", "ignore", *options]
         command += [str(package / "tests" / "test_numexpr.py")]
-        return subprocess.call(command, env={**os.environ, "PYTHONPATH": path})
+        return subprocess.call(command, env={**os.environ, "PYTHONPATH": path, "FUSEC_TIERS": "0"})
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ SETTINGS = (
 
 def environment(seed: int) -> dict[str, str]:
     """The settings that programs run under, which go by the block that a seed is in."""
-    return {"FUSEC_CACHE": "0", **SETTINGS[seed // BLOCK % len(SETTINGS)]}
+    return {"FUSEC_CACHE": "0", "FUSEC_TIERS": "0", **SETTINGS[seed // BLOCK % len(SETTINGS)]}
 
 
 def enter(seed: int) -> None:

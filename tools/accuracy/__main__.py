@@ -242,5 +242,6 @@ def main() -> int:
 
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("FUSEC_TIERS", "0")  # compiled code is measured
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,0 +1,115 @@
+"""How long the first value of an unknown function of 1000 elements takes, by a compiler of array code and its peers.
+
+    python benchmarks/first_values.py --peers fusec,fusec-waits,jax,numpy --runs 7
+
+Each run is a process of its own with empty caches: it times the import, the first value of a function of two operations
+("cold"), that of one of ten right after it ("ten"), that of one of ten 50 ms later ("later"), a second call, and when
+repeated calls have become as fast as they get ("settled"). Milliseconds; the best of all runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+from processes import environment
+
+PEERS = ("numpy", "fusec", "fusec-waits", "jax")
+TOPICS = ("import", "cold", "ten", "later", "second", "settled", "repeated")
+
+
+def load(name: str) -> tuple[Any, Callable[[Any], Any]]:
+    """The module of array functions, and what compiles a function."""
+    if name == "numpy":
+        return np, lambda function: function
+    if name == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        return jax.numpy, lambda function: (lambda *args, found=jax.jit(function): found(*args).block_until_ready())
+    import fusec
+
+    return np, fusec.fuse
+
+
+def child(name: str) -> dict[str, float]:
+    """The times of one process, in seconds."""
+    clock = time.perf_counter
+    begin = clock()
+    xp, compiles = load(name)
+    found = {"import": clock() - begin}
+    x, y = xp.asarray(np.random.default_rng(1).random((2, 1000)))
+
+    def ten(x: Any, y: Any) -> Any:
+        a = x * y + 1.5
+        b = xp.sqrt(abs(a)) - x
+        c = xp.where(b > 0.5, b * a, y / 3)
+        return a * 0.25 - c
+
+    def other(x: Any, y: Any) -> Any:
+        a = x / y - 2.5
+        b = xp.sqrt(abs(a)) + y
+        c = xp.where(b < 0.5, b + a, y * 3)
+        return a * 0.75 + c
+
+    def timed(topic: str, function: Any, *args: Any) -> None:
+        begin = clock()
+        function(*args)
+        found[topic] = clock() - begin
+
+    timed("cold", compiles(lambda x: x * 2 + 1), x)
+    unknown = compiles(ten)
+    timed("ten", unknown, x, y)
+    timed("second", unknown, x, y)
+    time.sleep(0.05)
+    timed("later", compiles(other), x, y)
+    begin = clock()
+    times = []
+    while clock() < begin + 0.3:
+        at = clock()
+        unknown(x, y)
+        times.append((clock() - at, at - begin))
+    found["repeated"] = median(each for each, _ in times[len(times) // 2 :])
+    found["settled"] = max((at for each, at in times if each > 20 * found["repeated"]), default=0.0)
+    return found
+
+
+def run(name: str) -> dict[str, float]:
+    """The times of a peer in a new process with empty caches."""
+    with tempfile.TemporaryDirectory() as home:
+        variables = environment(name, os.cpu_count() or 1, home) | {"FUSEC_TIERS": str(int(name != "fusec-waits"))}
+        command = [sys.executable, __file__, "--child", name]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=True)
+    times: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return times
+
+
+def main() -> int:
+    """Print a table, or the times of one process."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--child")
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(child(options.child)))
+        return 0
+    print("peer".ljust(14), *(each.rjust(9) for each in TOPICS))
+    for name in options.peers.split(","):
+        run(name)  # writes Python's bytecode
+        runs = [run(name) for _ in range(options.runs)]
+        print(name.ljust(14), *(f"{min(each[topic] for each in runs) * 1e3:9.3f}" for topic in TOPICS), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
