@@ -35,7 +35,7 @@ def load(name: str) -> tuple[Any, Callable[[Any], Any]]:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        return jax.numpy, lambda function: (lambda *args, found=jax.jit(function): found(*args).block_until_ready())
+        return jax.numpy, lambda function: lambda *args, found=jax.jit(function): found(*args).block_until_ready()
     import fusec
 
     return np, fusec.fuse

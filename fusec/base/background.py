@@ -96,8 +96,8 @@ def awaited() -> Iterator[None]:
 
 @contextmanager
 def in_parallel() -> Iterator[None]:
-    """In the background: without the lock of all stages, so that calls pass. Nothing elsewhere."""
-    if is_here():
+    """Without the lock of all stages, so that others pass, if there is a background, or this is it."""
+    if _thread is not None:
         with locks.set_aside():
             yield
     else:

@@ -60,9 +60,25 @@ def answered(kernel: KernelWithPlans, call: KernelCall[Array]) -> Sequence[Array
         return None if waiting is None else _found(kernel, call, waiting)
 
 
+def begin(kernel: KernelWithPlans, call: KernelCall[Array]) -> None:
+    """Have the kernels of a call compiled in the background, beside others, unless it is answered without them.
+
+    The call itself waits for them, or compiles them if nobody has begun to.
+    """
+    key, given = call.key(HOST), call.given(HOST)
+    if kernel.checks or key in kernel.plans[HOST] or kernel.waiting.get(key) is not None or not is_on():
+        return
+    bound = HOST.bound(kernel, given)
+    if (kernel.fp == "strict" and _is_small(call)) or bound.is_empty or HOST.is_compiled(kernel, bound):
+        return
+    made = Waiting(None, partial(_prepare, kernel, given, key))
+    if kernel.waiting.keep(key, made) is made and made.submit():
+        background.hurry()
+
+
 def _found(kernel: KernelWithPlans, call: KernelCall[Array], waiting: Waiting) -> Sequence[Array] | None:
     """The outputs of a call of a known kind; None if the interpreter has answered enough of them."""
-    if waiting.is_over or waiting.seconds > PATIENCE:
+    if waiting.is_over or waiting.seconds > PATIENCE or waiting.bound is None:
         return None
     kernel.remember(waiting.bound)
     values = {name: _number(each, name, call, waiting.bound) for name, each in call.values.items()}

@@ -13,9 +13,12 @@ STEP = 0.0005  # seconds between two looks
 
 
 class Waiting:
-    """What calls of a kind know until their kernels are compiled. bound: the facts of calls that are interpreted."""
+    """What calls of a kind know until their kernels are compiled.
 
-    def __init__(self, bound: Bound, prepare: Callable[[], object]) -> None:
+    bound: the facts of calls that are interpreted meanwhile; None if calls wait.
+    """
+
+    def __init__(self, bound: Bound | None, prepare: Callable[[], object]) -> None:
         self.bound, self.seconds = bound, 0.0  # that such calls took
         self._prepare: Callable[[], object] | None = prepare
         self._generation = background.generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -12,12 +13,12 @@ from fusec.arguments import layouts
 from fusec.arguments.operands import memory_order
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
-from fusec.dispatch.call import KernelCall
-from fusec.dispatch.engine import read_call
+from fusec.dispatch import tiers
+from fusec.dispatch.call import KernelCall, read
 from fusec.dispatch.fast_path_host import FastPath
 from fusec.dispatch.host import HOST
 from fusec.dispatch.planned import Planned
-from fusec.dispatch.spec import CallOptions
+from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
@@ -150,10 +151,19 @@ class KernelStep:
         """The kernels of a reduction in order; none for an element-wise step."""
         if isinstance(self.kernel, MapKernel):
             return ()
-        options = CallOptions(self.group.axes, keepdims=True)
-        _, call = read_call(self.kernel, tuple(map(self._example, self.leaves)), None, options)
-        bound = HOST.bound(self.kernel, call.given(HOST))
+        bound = HOST.bound(self.kernel, self._call(None).given(HOST))
         return tuple(each for each in bound.launches if isinstance(each, Phase))
+
+    def begin(self) -> None:
+        """Have it compiled beside other kernels, for arrays on the host."""
+        with suppress(FusecError):  # which the call itself raises
+            tiers.begin(self.kernel, self._call(None if self.makes else self.written))
+
+    def _call(self, outputs: tuple[Array, ...] | None) -> KernelCall[Any]:
+        """A call like all of the plan's, with stand-ins for what it is given."""
+        options = PLAIN if self.group.axes is None else CallOptions(self.axis, keepdims=True)
+        inputs = tuple(map(self._example, self.leaves))
+        return read(HOST, self.kernel, inputs, outputs or (), options)
 
     def _example(self, leaf: Leaf) -> Any:
         """What a kernel reads, but for its content."""

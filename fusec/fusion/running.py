@@ -150,6 +150,9 @@ class FusedPlan:
                 return self.native.run(frame, self.memory)
             except FusecError:  # a number that does not fit: the kernel that takes it says so
                 return False
+        if not self.calls and not self.is_resized and len(self.kernels) > 1:
+            for step in self.kernels:
+                step.begin()
         if self.calls == HASTEN_AT and self._has_no_entry() and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return False

@@ -29,7 +29,9 @@ def main(checkout: str, *options: str) -> int:
     path = os.pathsep.join(map(str, places))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", "--rootdir", str(folder)]
     command += ["-c", os.devnull, "--import-mode=importlib", "-W", "ignore", "-k", left_out, *options]
-    return subprocess.call([*command, *(str(folder / name) for name in FILES)], env={**os.environ, "PYTHONPATH": path, "FUSEC_TIERS": "0"})
+    return subprocess.call(
+        [*command, *(str(folder / name) for name in FILES)], env={**os.environ, "PYTHONPATH": path, "FUSEC_TIERS": "0"}
+    )
 
 
 if __name__ == "__main__":

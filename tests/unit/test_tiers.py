@@ -310,6 +310,21 @@ def test_kernels_of_a_plan_become_a_sequence_once_they_are_compiled(tiered: list
     assert plans[0].native is not None
 
 
+def test_kernels_of_a_plan_are_compiled_beside_each_other(tiered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, compiled, plan = [], [], Host.plan
+    submit = background.submit
+    monkeypatch.setattr(background, "submit", lambda job: begun.append(job) or submit(job))
+    monkeypatch.setattr(Host, "plan", lambda *call: compiled.append(call[1]) or plan(*call))
+    number, x = next(NUMBERS) + 0.5, np.ones((20_000, 2))
+    kept = fusec.fuse(lambda x: (np.sqrt(x * number), (x * number).sum(axis=0), np.cumsum(x[0] + number)))
+    first = kept(x)
+    settle()
+    assert len(begun) == 4
+    assert len(tiered) == 2  # those of few elements
+    assert len(compiled) == len({*compiled})  # nothing is done twice
+    assert [*parts_of(first)] == [*parts_of(kept(x))]
+
+
 PROLOGUE = """
 import os, sys, time
 import numpy as np
