@@ -35,10 +35,15 @@ def load(name: str) -> tuple[Any, Callable[[Any], Any]]:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        return jax.numpy, lambda function: lambda *args, found=jax.jit(function): found(*args).block_until_ready()
+        return jax.numpy, lambda function: _finished(jax.jit(function))
     import fusec
 
     return np, fusec.fuse
+
+
+def _finished(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which returns when its result is there."""
+    return lambda *args: function(*args).block_until_ready()
 
 
 def child(name: str) -> dict[str, float]:
