@@ -23,6 +23,16 @@ def test_few_columns_are_walked_with_those_of_other_rows(shape, dtype):
         assert np.array_equal(fusec.sum(given, axis=(0, 2)), np.add.accumulate(parts, 0)[-1])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c8"])
+@pytest.mark.parametrize("count", [2, 4, 5, 9, 20, 32])
+def test_rows_that_lie_side_by_side_are_added_in_order(count, dtype):
+    x = np.random.default_rng(0).integers(-99, 99, (300, count + 2)).astype(dtype) / 7
+    x = x.astype(dtype)
+    for given in (x[:, :count], x[:, 1:-1][::-1], x[:77, -count:], x[:, :count][:, ::-1]):
+        upwards = given[:, ::-1] if given.strides[1] < 0 else given
+        assert np.array_equal(fusec.sum(given, axis=1, dtype=dtype), np.add.accumulate(upwards, 1, dtype)[:, -1])
+
+
 def test_columns_before_and_after_the_reduced_axis_are_one_axis():
     rules = PhaseRules(64, [("stored", "given", FLOAT64)])
 

@@ -7,16 +7,16 @@ where bodies are short, spare most of the traffic of the accumulators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from fusec.base.dtypes import INT64, DType
+from fusec.base.dtypes import COMPUTE_FLOATS, INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.memory import Lanes, fetch
-from fusec.codegen.llvm.nest import LINE, Row, RowSite
+from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
-from fusec.codegen.llvm.values import Builder, Operand, Value, integer
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, memory_type
 from fusec.ir import reductions
 from fusec.ir.expr import Type
 from fusec.ir.loops import ArrayParam, Local
@@ -42,6 +42,18 @@ class CellSite(RowSite):
         return None
 
 
+class TurnedSite(CellSite):
+    """The elements of one row, some of which were loaded with those of the next rows."""
+
+    def __init__(self, nest: Nest, row: Row, position: str, loaded: Mapping[str, Operand]) -> None:
+        super().__init__(nest, row, position)
+        self.loaded = loaded
+
+    def hoisted(self, param: str) -> Operand | None:
+        """What is loaded already."""
+        return self.loaded.get(param)
+
+
 class ColumnNest(ReductionNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
@@ -52,6 +64,7 @@ class ColumnNest(ReductionNest):
         self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
         self.types: dict[str, Type] = {}
         self.fetched = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_wide(name)]
+        self.turned = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_turned(name)]
         self.next_tile: dict[str, Value] = {}  # how many bytes further it begins
         self.goes_on = Value("i1", "false")  # whether the next chunk is this thread's too
 
@@ -74,6 +87,11 @@ class ColumnNest(ReductionNest):
     def _is_wide(self, name: str) -> bool:
         """Whether a vector of an input is at least half a line, so that it is worth asking for."""
         return self.inner[name] is Step.UNIT and self.width * self.arrays[name].dtype.nbytes >= LINE // 2
+
+    def _is_turned(self, name: str) -> bool:
+        """Whether the rows of an input lie side by side, and its columns do not."""
+        turned = self.inner[name] is Step.ANY and self.layout.step(name)[self.axis] is Step.UNIT
+        return turned and self.arrays[name].dtype in COMPUTE_FLOATS
 
     def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:
         """Inputs begin at the first row of the chunk; what is stored afterwards counts chunks."""
@@ -176,8 +194,8 @@ class ColumnNest(ReductionNest):
             def body(site: RowSite, lanes: Lanes, lane: str) -> None:
                 known = self._known(lane, ready)
                 before = flat([self.held[name].read(lane) for name in names])
-                for each in rows:
-                    here = CellSite(self, each, site.position)
+                for each, loaded in zip(rows, self._turned(rows, site.position, lanes), strict=True):
+                    here = TurnedSite(self, each, site.position, loaded)
                     before = self._combined(here, accumulator, before, flat(value(here, lanes, known)), lanes)
                 if b.lanes == self.width and lanes.mask is None:
                     self._fetch(ahead, site.position)
@@ -201,6 +219,32 @@ class ColumnNest(ReductionNest):
             done, 1, self.covered,
             lambda number: self._columns(row, start, end, more([self._moved(row, Value("i64", number))])),
         )  # fmt: skip
+
+    def _turned(self, rows: Sequence[Row], position: str, lanes: Lanes) -> list[dict[str, Operand]]:
+        """Some elements of each row: those of a column are loaded at once, then vectors of columns made of them."""
+        b, count = self.b, len(rows)
+        found: list[dict[str, Operand]] = [{} for _ in rows]
+        if count == 1 or lanes.mask is not None or b.lanes == 1:
+            return found
+        for name in self.turned:
+            kind, stride = self.arrays[name].dtype, rows[0].strides[name].text
+            llvm, column, vectors = (
+                memory_type(kind),
+                b.at(rows[0].addresses[name].text, b.let(f"mul i64 {position}, {stride}")),
+                [],
+            )
+            for lane in range(b.lanes):
+                column = b.at(column, stride) if lane else column
+                vectors.append(b.let(f"load <{count} x {llvm}>, ptr {column}, align {kind.nbytes}"))
+            width = count
+            while len(vectors) > 1:
+                pairs = zip(vectors[::2], vectors[1::2], strict=True)
+                vectors = [b.shuffle(f"<{width} x {llvm}> {left}", range(2 * width), right) for left, right in pairs]
+                width *= 2
+            for number, loaded in enumerate(found):
+                text = b.shuffle(f"<{width} x {llvm}> {vectors[0]}", range(number, width, count))
+                loaded[name] = (Value(llvm, text, varying=True),)
+        return found
 
     # --- what comes next -----------------------------------------------------------------------------------------
 
