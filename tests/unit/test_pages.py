@@ -65,6 +65,13 @@ def test_links_to_headings_lead_somewhere(page: Path) -> None:
         assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, heading
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_excerpts_are_set_as_messages_set_them(page: Path) -> None:
+    for arrow, bar, number in re.findall(r"(?m)^( +)-->.*\n( +)\|\n +(\d+) \|", page.read_text()):
+        assert len(bar) == len(arrow) + 1, number
+        assert len(bar) % 4 == len(number) + 1, number
+
+
 @pytest.mark.parametrize("page", ALL, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_lines_of_prose_fit_a_hundred_columns(page: Path) -> None:
     prose = re.sub(r"(?ms)^```(?!\n(?:fusec|__main__)).*?^```", "", page.read_text())  # the map is prose, too
