@@ -74,7 +74,7 @@ def report(error: FusecError, coloured: bool) -> str:
     label, hint = value.text("label"), value.text("hint")
     if isinstance(value, TypesIncomplete):
         hint = f"--types {value.first}=float32"
-    if isinstance(value, ArgumentMissing):
+    if isinstance(value, ArgumentMissing) and value.param != "self":
         param = value.param
         hint = f"--types {param}=float32, or an annotation; --scalars {param} passes it by value"
         if SHOWS_ARGUMENTS in value.cure:

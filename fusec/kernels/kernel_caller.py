@@ -143,6 +143,8 @@ class KernelCaller(Public):
         for name in self.required():
             if name not in samples and name not in options:
                 cure = f"pass types={{'{name}': 'float32'}}; {SHOWS_ARGUMENTS} takes the arguments of a call"
+                if name == "self":
+                    cure = f"take the method of an object: OBJECT.{self.name} in place of CLASS.{self.name}"
                 raise ArgumentMissing(self.name, name, cure).at()
         first = tuple(samples.pop(name) for name in takewhile(samples.__contains__, self.params))
         with axes_within(asked):

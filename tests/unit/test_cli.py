@@ -438,7 +438,7 @@ def test_shapes_are_those_of_all_arguments_or_of_one(
         ("item --types x=float32", 1, "item() is missing the argument 'table' [F187]"),
         ("several --types xs=float32", 1, "several() does not take the argument 'xs' [F188]\nhint: it names no param"),
         ("several", 2, "several() raised IndexError: tuple index out of range; --types and --shape describe"),
-        ("Model.step --types x=float32", 1, "step() is missing the argument 'self' [F187]"),
+        ("Model.step --types x=float32", 1, "step() is missing the argument 'self' [F187]\nhint: take the method"),
         ("Model().step --types x=float32", 2, "mistaken_for_cli has no 'Model().step'"),
     ],
 )
