@@ -78,13 +78,14 @@ class DrawsNumbers(UserError, code="F701", exception=FusecTypeError):
 
 
 class TooLittleMemory(UserError, code="F702", exception=FusecMemoryError):
-    """Results or temporaries of a fused function for which the memory does not suffice."""
+    """Results or temporaries of a fused function, or a graph, for which the memory does not suffice."""
 
-    message = "not enough memory in fused function '{name}': {what}"
+    message = "not enough memory in {kind} '{name}': {what}"
     label = "it needs more than there is"
     hint = "work on parts of the arrays, or write to arguments (x += y, out[...] = y) in place of new arrays"
     name: str
     what: str
+    kind: str = "fused function"
 
 
 class NotAnExpression(Described, code="F500", exception=FusecSyntaxError):

@@ -180,8 +180,12 @@ class Fused(KernelCaller, Traced):
         what = str(problem)
         if isinstance(problem, FusecError) and isinstance(problem.error, OutputTooLarge):
             what = f"a new array of shape {problem.error.shape} takes {problem.error.nbytes:,} bytes"
-        elif type(problem) is not MemoryError:  # others are those of libraries
+        elif type(problem) is not MemoryError or hasattr(problem, "__notes__"):  # others are those of libraries
             return problem
+        return self._too_large(what)
+
+    def _too_large(self, what: str) -> Exception:
+        """The error for a call for which the memory does not suffice."""
         return TooLittleMemory(self.name, what).at(defined(self._function))
 
     def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:

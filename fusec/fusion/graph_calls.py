@@ -12,6 +12,7 @@ from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, replace
 from fusec.dispatch.shown import Showing, ShownKernels
+from fusec.errors.fusing import TooLittleMemory
 from fusec.errors.graphs import GraphArguments, GraphBroken, GraphShapes
 from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
@@ -75,6 +76,10 @@ class CompiledGraph(Fused):
                 f"graph '{self.name}' was called without its input '{missing[0]}'")  # fmt: skip
             raise GraphArguments(what, f"its inputs are, in this order: {', '.join(self.params)}").at()
         return (*args, *(named[name] for name in rest))
+
+    def _too_large(self, what: str) -> Exception:
+        """The error for a call for which the memory does not suffice."""
+        return TooLittleMemory(self.name, what, "graph").at()
 
     def _keeping(self, places: frozenset[int]) -> CompiledGraph:
         """The same graph without the donation of some inputs, whose arrays are read-only in a call."""
