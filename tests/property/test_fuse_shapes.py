@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusec
+from tests.property.array_programs import arrays, programs
+from tests.support.array_programs import array_of, copies, run
 
 
 def chain(x, y):
@@ -252,3 +254,49 @@ def test_a_write_that_is_whole_by_accident_is_not_so_for_other_extents():
         fused(x, np.ones(1))
         step(wanted, np.ones(1))
         np.testing.assert_array_equal(x, wanted)
+
+
+def check_shapes(steps, arrays, calls):
+    """Call a random program with arrays of the shapes of some, each with other extents in place of 2, 3 and 4."""
+    fused = fusec.fuse(lambda *xs: run(steps, list(xs)))
+    for seed, extents in enumerate([(2, 3, 4), *calls]):
+        known = dict(zip((2, 3, 4), extents, strict=True))
+        shapes = [tuple(known.get(extent, extent) for extent in each.shape) for each in arrays]
+        theirs = [array_of(shape, each.dtype.name, "C", seed) for shape, each in zip(shapes, arrays, strict=True)]
+        mine = copies(theirs)
+        with np.errstate(all="ignore"):
+            wanted = run(steps, list(theirs))
+            found = fused(*mine)
+        for one, other in zip([*found, *mine], [*wanted, *theirs], strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            np.testing.assert_array_equal(one, other)
+
+
+OTHERS = st.lists(st.tuples(EXTENTS, EXTENTS, EXTENTS), min_size=2, max_size=4)
+SOME = st.lists(arrays, min_size=1, max_size=3)
+
+
+@settings(max_examples=4, derandomize=True, deadline=None)
+@given(programs, SOME, OTHERS)
+def test_random_programs_give_the_same_for_arrays_of_other_extents(steps, arrays, calls):
+    check_shapes(steps, arrays, calls)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(programs, SOME, OTHERS)
+def test_many_random_programs_give_the_same_for_arrays_of_other_extents(steps, arrays, calls):
+    check_shapes(steps, arrays, calls)
+
+
+def test_a_function_that_catches_an_error_for_shapes_is_traced_for_each():
+    def step(x, y):
+        try:
+            return x[1:] + y
+        except ValueError:
+            return x * 2
+
+    fused = fusec.fuse(step)
+    for n, m in ((6, 4), (6, 5), (7, 5), (7, 6)):
+        x, y = np.arange(n, dtype=float), np.arange(m, dtype=float)
+        np.testing.assert_array_equal(fused(x, y), step(x, y))
