@@ -461,17 +461,17 @@ def common_shape(values: Sequence[ArrayValue]) -> layouts.Shape:
     for number, each in enumerate(values, 1):
         joined = layouts.common_shape(shape, each.shape)
         if isinstance(joined, int):
-            _look()
-            raise ShapesDoNotBroadcast(f"operand {number}", shape, each.shape, joined).at(here())
+            raise _apart(f"operand {number}", shape, each.shape, joined)
         shape = joined
     return shape
 
 
-def _look() -> None:
-    """Have a trace depend on extents: the function may catch the error for these."""
+def _apart(*what: Any) -> FusecError:
+    """The error for shapes, which the function may catch: its trace depends on extents."""
     recording = RECORDING.get()
     if recording is not None:
         recording.trace.has_looked = True
+    return ShapesDoNotBroadcast(*what).at(here())
 
 
 def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
@@ -480,8 +480,7 @@ def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
     pairs = enumerate(zip((1,) * -lead + given, (1,) * lead + wanted, strict=True))
     axis = 0 if lead > 0 else next((at for at, (one, other) in pairs if one not in (1, other)), None)
     if axis is not None:
-        _look()
-        raise ShapesDoNotBroadcast(what, wanted, given, axis, "the array that takes it has").at(here())
+        raise _apart(what, wanted, given, axis, "the array that takes it has")
 
 
 def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
