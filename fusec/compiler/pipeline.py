@@ -241,8 +241,10 @@ def _compiled(
     return machine_code(name, "CPU", generate, engine.compile_object, load)
 
 
-def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...]) -> bool:
+def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...], known: Known) -> bool:
     """Whether `compiled` finds the machine code of a kernel; no if LLVM, which runs it, is not loaded yet."""
+    if (*key, settings.version()) in known:
+        return True
     if "llvmlite.binding" not in sys.modules:
         return False
     from fusec.runtime.cpu import jit

@@ -14,7 +14,7 @@ from fusec.base.records import dataclass
 from fusec.compiler.pipeline import Source
 from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import NewArray, Plan
-from fusec.dispatch.spec import MAX_PLANS, PLAIN, CallOptions, Given, KernelSpec, Kind, SpecOptions, is_one_axis
+from fusec.dispatch.spec import MAX_PLANS, PLAIN, Bound, CallOptions, Given, KernelSpec, Kind, SpecOptions, is_one_axis
 from fusec.dispatch.waiting import Waiting
 from fusec.errors.reductions import WhereNotBool
 from fusec.kinds.launch import MASK
@@ -38,6 +38,7 @@ class KernelCall(Generic[Memory]):
     stream: int = 0  # a handle
     device: int = NO_DEVICE  # where all arrays are
     is_given: bool = False  # outputs were passed, and not allocated
+    bound: Bound | None = None  # the facts of a call on the host, if they are known
 
     @property
     def is_on_host(self) -> bool:
@@ -114,8 +115,8 @@ class Backend(Protocol[Memory]):
     def argument(self, array: Memory, param: Parameter, call: KernelCall[Memory]) -> ArrayArgument:
         """The array as what may overlap others."""
 
-    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[Any]:
-        """Bind types, order the walk, compile every launch."""
+    def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[Any]:
+        """Bind types, order the walk, compile every launch. bound: what binding gives, if it is known."""
 
     def allocate(self, call: KernelCall[Memory], new: NewArray) -> tuple[object, Memory]:
         """A new array of the library of the call's arrays, as users see it and as memory. Raises OutputTooLarge."""
@@ -202,7 +203,7 @@ class KernelWithPlans(KernelSpec):
             waiting = self.waiting.get(key)
             if waiting is not None:
                 waiting.wait()
-            found = plans.get(key) or plans.keep(key, backend.plan(self, call.given(backend), call.device))
+            found = plans.get(key) or plans.keep(key, backend.plan(self, call.given(backend), call.device, call.bound))
         self.hasten(found, call, again)
         self.remember(found.bound)
         return found

@@ -88,9 +88,9 @@ class Cuda:
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
-    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[DeviceCode]:
+    def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[DeviceCode]:
         """Bind types, order the walk, compile every launch."""
-        bound = kernel.kind.bind(kernel, given, MANY_THREADS, None)
+        bound = kernel.kind.bind(kernel, given, MANY_THREADS, None) if bound is None else bound
         steps = [self._compiled(kernel, bound, launch, device) for launch in bound.launches]
         return planned(kernel, bound, steps, [step.code.module.kernel for step in steps])
 

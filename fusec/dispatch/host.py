@@ -89,17 +89,17 @@ class Host:
 
     def is_compiled(self, kernel: KernelSpec, bound: Bound) -> bool:
         """Whether the code of all launches is at hand."""
-        texts = kernel.definition.texts
+        texts, known = kernel.definition.texts, kernel.executables
         return all(
-            pipeline.is_compiled(kernel.kind.name, texts, (bound.request.key, each.code(False)))
+            pipeline.is_compiled(kernel.kind.name, texts, (bound.request.key, each.code(False)), known)
             for each in bound.chain or bound.launches
         )
 
     @locks.fork_safe
-    def plan(self, kernel: KernelSpec, given: Given, device: int) -> Plan[Executable]:
+    def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[Executable]:
         """Bind types, order the walk, compile every launch."""
         del device
-        bound = self.bound(kernel, given)
+        bound = self.bound(kernel, given) if bound is None else bound
         if bound.chain:
             from fusec.dispatch import composites
 

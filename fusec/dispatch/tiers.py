@@ -106,6 +106,9 @@ def _begun(kernel: KernelWithPlans, call: KernelCall[Array], key: object) -> Wai
         return None
     with locks.lock, default_rounding():
         if HOST.is_compiled(kernel, bound):
+            call.bound = bound if call.outputs is None else None
+            return None
+        if sum(each.seconds for each in kernel.waiting.values()) > PATIENCE:  # of all kinds, which may share their code
             return None
         if call.outputs is not None:  # results are computed in arrays of their own
             bound = HOST.bound(kernel, replace(call, outputs=_copies(call.outputs)).given(HOST))

@@ -466,7 +466,7 @@ def common_shape(values: Sequence[ArrayValue]) -> layouts.Shape:
     return shape
 
 
-def _apart(*what: Any) -> FusecError:
+def _apart(*what: Any) -> Exception:
     """The error for shapes, which the function may catch: its trace depends on extents."""
     recording = RECORDING.get()
     if recording is not None:

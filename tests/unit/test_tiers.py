@@ -127,6 +127,25 @@ def test_many_calls_of_a_kind_wait_in_the_end(tiered: list[Any], idle: None, mon
     assert len(tiered) == 1
 
 
+def test_many_kinds_of_calls_wait_in_the_end(tiered: list[Any], idle: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "PATIENCE", 1e-9)
+    kernel = new()
+    for extent in (3, 4, 5):
+        kernel(X[:, :extent])
+        kernel(np.ones((extent, extent + 1), "float32"))
+    assert len(tiered) == 1
+
+
+def test_a_call_whose_code_is_there_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = new()
+    kernel.compile(X)
+    bound, bind = [], Host.bound
+    monkeypatch.setattr(Host, "bound", lambda *call: (bound.append(1), bind(*call))[1])
+    for shape in ((7, 8), (2, 3), (4,)):
+        kernel(np.ones(shape, "float32").T[::-1])
+    assert len(bound) == 3
+
+
 # --- the same results -------------------------------------------------------------------------------------------------
 
 A, B = X, X[::-1, ::-1]
