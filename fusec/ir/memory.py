@@ -220,7 +220,9 @@ class Memory:
         """The buffers that the lanes point into, each with positions in `lanes`; InterpreterError for a bad address."""
         numbers = address["buffer"][lanes]
         groups: list[tuple[MemoryArea, Lanes]] = []
-        for number in np.unique(numbers):
+        first = numbers[0] if numbers.size else 0
+        is_one = bool(numbers.size and (numbers == first).all())
+        for number in [first] if is_one else dict.fromkeys(numbers.tolist()):  # np.unique imports much
             chosen = np.flatnonzero(numbers == number)
             buffer = self.buffers[number] if 0 <= number < len(self.buffers) else None
             if buffer is None:
