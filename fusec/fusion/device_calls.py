@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
@@ -15,7 +15,7 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.slots import Fresh, fresh
+from fusec.fusion.slots import fresh
 from fusec.fusion.trace_values import LibraryCall
 from fusec.runtime import cuda
 
@@ -59,6 +59,26 @@ def _by_kernels(call: LibraryCall, operands: Sequence[Any], memory: Any) -> list
     return found
 
 
+class Target(NamedTuple):
+    """A result of a call of a library: its slot, and how it should lie."""
+
+    slot: int
+    shape: tuple[int, ...]
+    row: dtypes.DType
+    order: Sequence[int]
+    strides: tuple[int, ...]
+
+
+def targets_of(step: Any) -> list[Target]:
+    """The results of a step."""
+    found = []
+    for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+        wanted, row = fresh(slot, buffer), buffer.dtype
+        order = range(len(wanted.shape)) if wanted.order is None else wanted.order
+        found.append(Target(slot, wanted.shape, row, order, strides_in_order(wanted.shape, order, row.nbytes)))
+    return found
+
+
 class RepeatedCalls:
     """The calls of libraries in one repeated call, of arrays of its own library, which is current on its stream.
 
@@ -66,14 +86,22 @@ class RepeatedCalls:
     """
 
     def __init__(self, repeat: Any, frame: list[Any], addresses: list[int], held: Any, stream: int) -> None:
-        self.repeat, self.frame, self.addresses, self.stream = repeat, frame, addresses, stream
-        for slot, array in repeat.constants:
-            frame[slot] = self._lent(array)
-        arena = repeat.plan.memory.arena_slot
-        if arena is not None:
-            nbytes = repeat.plan.memory.arena_bytes
-            layout = cuda.DeviceLayout((nbytes,), (1,), dtypes.UINT8)
-            frame[arena] = self._lent(cuda.CudaArray(held, layout, repeat.device, stream))
+        self.repeat, self.frame, self.addresses, self.held, self.stream = repeat, frame, addresses, held, stream
+        self._constants = dict(repeat.constants)
+
+    def _operand(self, slot: int) -> Any:
+        """What is in a slot, as an array of the library."""
+        view = self.repeat.prepared.views.get(slot)
+        if view is None:
+            return self._whole(slot)
+        return self.repeat.seen(self._whole(view.slot), view)
+
+    def _whole(self, slot: int) -> Any:
+        memory = self.repeat.plan.memory
+        if slot == memory.arena_slot:
+            layout = cuda.DeviceLayout((memory.arena_bytes,), (1,), dtypes.UINT8)
+            return self._lent(cuda.CudaArray(self.held, layout, self.repeat.device, self.stream))
+        return self._lent(self._constants[slot]) if slot in self._constants else self.frame[slot]
 
     def _lent(self, array: cuda.CudaArray) -> Any:
         """An array of fusec's own as one of the library's."""
@@ -81,38 +109,34 @@ class RepeatedCalls:
 
     def run(self, step: Any) -> None:
         """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
-        call, frame, views = step.call, self.frame, self.repeat.prepared.views
+        call = step.call
         if not call.buffers:  # a look at values, for which devices do not wait
             return
-        operands = [
-            frame[slot] if slot not in views else self.repeat.seen(frame[views[slot].slot], views[slot])
-            for slot in step.inputs
-        ]
+        operands = list(map(self._operand, step.inputs))
         try:
             found = call.function(*operands)
         except TypeError as problem:  # NumPy's, for a function that CuPy does not have
             if call.kernels:
                 raise
             raise _refused(call, "CuPy does not have it for these arrays") from problem
-        for slot, buffer, each in zip(step.outputs, call.buffers, found, strict=True):
-            frame[slot], self.addresses[slot] = self._as_planned(call, each, fresh(slot, buffer), operands)
+        for target, each in zip(self.repeat.calls[step], found, strict=True):
+            self.frame[target.slot], self.addresses[target.slot] = self._as_planned(call, each, target, operands)
         for slot in step.releases:
-            frame[slot] = None
+            self.frame[slot] = None
 
-    def _as_planned(self, call: LibraryCall, found: Any, wanted: Fresh, operands: Sequence[Any]) -> tuple[Any, int]:
+    def _as_planned(self, call: LibraryCall, found: Any, wanted: Target, operands: Sequence[Any]) -> tuple[Any, int]:
         """A result that has memory of its own, laid out as the plan says; and its address."""
         source = self.repeat.source
-        if type(found) is not source.kind or found.shape != wanted.shape or found.dtype != wanted.dtype:
+        if type(found) is not source.kind or found.shape != wanted.shape or found.dtype != wanted.row.numpy:
             raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
         address, _ = source.read(found)
-        order = range(len(wanted.shape)) if wanted.order is None else wanted.order
-        is_laid_out = found.strides == strides_in_order(wanted.shape, order, wanted.dtype.itemsize)
-        is_own = cuda.is_whole(found) and not any(each is found for each in operands)
-        if is_own and is_laid_out and address % cuda.VECTOR_BYTES == 0:
-            return found, address
-        row = dtypes.from_numpy(wanted.dtype)
-        assert row is not None, "kernels take known dtypes"
-        made, address = source.maker(wanted.shape, order, row, self.repeat.device)()
+        if found.strides == wanted.strides and address % cuda.VECTOR_BYTES == 0 and cuda.is_whole(found):
+            for each in operands:
+                if each is found:
+                    break
+            else:
+                return found, address
+        made, address = source.maker(wanted.shape, wanted.order, wanted.row, self.repeat.device)()
         Planned.copier().run((found, made), None, CallOptions(stream=self.stream))
         return made, address
 

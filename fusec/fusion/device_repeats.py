@@ -28,6 +28,7 @@ from fusec.fusion.trace import RECORDING
 from fusec.runtime import cuda
 
 MAX_REPEATED = 256  # kinds of calls
+MAX_STREAMS = 64  # for which one of them knows how to allocate
 MAX_ALIKE = 16  # of them, those that differ only in what the function reads from outside
 Span = tuple[int, int, int]  # place of an array, and where its memory starts and ends, from its first element
 
@@ -94,7 +95,7 @@ class ArgumentReader:
 class RepeatedCall:
     """One kind of call. makers: of new arrays, by slot. constants: arrays of the plan's own, by slot. written, spans:
     arrays that are written, and all. picked: marks of what the function reads from outside. rest: of the address of
-    each array.
+    each array. allocators: of memory between kernels, by stream.
     """
 
     plan: Any
@@ -110,6 +111,11 @@ class RepeatedCall:
 
     is_host = False
 
+    def __post_init__(self) -> None:
+        self.zeros = (0,) * self.prepared.own
+        self._parts: dict[int, cuda.DeviceArray] = {}  # of views, by identity: the plan keeps them
+        self.calls = {part: device_calls.targets_of(part) for part in self.prepared.parts if isinstance(part, CallStep)}
+
     def picks(self, read: ArgumentReader) -> bool:
         """Add what the function reads from outside; False if something has changed."""
         plan = self.plan
@@ -118,7 +124,7 @@ class RepeatedCall:
                 if place.get(name, plan) is not value:
                     return False
             return all(getattr(function, name) is value for function, name, value in plan.functions)
-        found = plan.guards.read(read.objects, (), cuda.describe)
+        found = plan.guards.read(read.objects, (), self._described)
         if found is None or len(found) != len(self.picked):
             return False
         for each, mark in zip(found, self.picked, strict=True):
@@ -134,10 +140,16 @@ class RepeatedCall:
             read.addresses.append(address)
         return True
 
+    def _described(self, value: Any) -> cuda.DeviceArray:
+        """An array from outside, which is not exported for that. Raises LookupError for one of another library."""
+        found = self.source.look(value) if type(value) is self.source.kind else None
+        if found is None:
+            raise LookupError
+        row, shape = found
+        return cuda.DeviceArray(0, shape, self.source.strides(value), row, None, False, None, value, value)
+
     def are_apart(self, addresses: Sequence[int]) -> bool:
         """Whether written arrays share no memory with others."""
-        if not self.written:
-            return True
         found = sorted((addresses[place] + low, addresses[place] + high) for place, low, high in self.spans)
         if all(stop <= start for (_, stop), (start, _) in pairwise(found)):
             return True
@@ -154,20 +166,23 @@ class RepeatedCall:
         Raises LaunchFailed, and what libraries raise.
         """
         plan, prepared = self.plan, self.prepared
-        if not self.are_apart(read.addresses):
+        if self.written and not self.are_apart(read.addresses):
             return MISSED
-        frame = [*read.flat, *plan.memory.own]
-        stream = self.source.stream(self.device)
+        frame, held, rests = [*read.flat, *plan.memory.own], None, 0
+        stream, addresses = self.source.stream(self.device), [*read.addresses, 0, *self.zeros]
         try:
             plan.compute(frame)
             begun = [part.begun(frame) for part in prepared.kernels]
-            held, start = self._between(stream) if prepared.nbytes else (None, 0)
-            addresses = [*read.addresses, start, *([0] * prepared.own)]
+            if prepared.nbytes:
+                held = self._between(stream)
+                rests = addresses[len(read.addresses)] = int(held.handle)
             for slot, make in self.makers:
-                frame[slot], addresses[slot] = make()
+                frame[slot], address = make()
+                addresses[slot] = address
+                rests |= address
         except Exception:  # a number that is or does not fit otherwise, no memory: told by the long way
             return MISSED
-        if start % cuda.VECTOR_BYTES or any(addresses[slot] % cuda.VECTOR_BYTES for slot in prepared.new):
+        if rests % cuda.VECTOR_BYTES:
             return MISSED
         for slot, array in self.constants:
             array.stream, addresses[slot] = stream, array.pointer
@@ -192,13 +207,14 @@ class RepeatedCall:
                 calls = device_calls.RepeatedCalls(self, frame, addresses, held, stream)
             calls.run(part)
 
-    def _between(self, stream: int) -> tuple[Any, int]:
-        """Memory between kernels, and its address."""
+    def _between(self, stream: int) -> Any:
+        """Memory between kernels."""
         allocate = self.allocators.get(stream)
         if allocate is None:
+            if len(self.allocators) >= MAX_STREAMS:
+                self.allocators.clear()
             allocate = self.allocators[stream] = cuda.allocator(self.prepared.nbytes, self.device, stream)
-        found = allocate()
-        return found, int(found.handle)
+        return allocate()
 
     def lent(self, frame: list[Any], asked: Returned) -> Any:
         """What the user gets."""
@@ -207,9 +223,12 @@ class RepeatedCall:
 
     def seen(self, array: Any, view: SlotView) -> Any:
         """A view of an array, in its library; None if the library has no such views."""
-        row = dtypes.from_numpy(view.dtype)
-        assert row is not None, "kernels take known dtypes"
-        part = cuda.DeviceArray(0, view.shape, view.strides, row, self.device, view.readonly, None, None, None)
+        part = self._parts.get(id(view))
+        if part is None:
+            row = dtypes.from_numpy(view.dtype)
+            assert row is not None, "kernels take known dtypes"
+            part = cuda.DeviceArray(0, view.shape, view.strides, row, self.device, view.readonly, None, None, None)
+            self._parts[id(view)] = part
         return cuda.seen_as(array, part, view.offset)
 
 

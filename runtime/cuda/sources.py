@@ -29,7 +29,8 @@ class ArrayLibrary:
     of an array for the address of its first element. facts: expressions, and how their values compare, that settle
     all else: dtype, shape, strides, device and whether the array is more than its memory. stream: handle of the one
     current on a device. maker: for a new array's shape, axes from outermost to innermost in memory, dtype and device, a
-    function that makes one and tells its address. look: the dtype and the shape of an array on a device.
+    function that makes one and tells its address. look: the dtype and the shape of an array on a device. strides: in
+    bytes.
     """
 
     library: foreign.Library
@@ -39,6 +40,7 @@ class ArrayLibrary:
     stream: Callable[[int], int]
     maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker]
     look: Callable[[Any], Look | None]
+    strides: Callable[[Any], tuple[int, ...]]
 
     @cached_property
     def read(self) -> Reader:
@@ -74,6 +76,11 @@ def _of_type(kind: type) -> ArrayLibrary | None:
     if root == "cupy" and kind is foreign.module("cupy").ndarray:
         return _cupy(foreign.module("cupy"))
     return None
+
+
+def _strides(array: Any) -> tuple[int, ...]:
+    strides: tuple[int, ...] = array.strides
+    return strides
 
 
 def _typed(row: DType | None, shape: tuple[int, ...]) -> Look | None:
@@ -114,7 +121,7 @@ def _own() -> ArrayLibrary:
     def looked(array: CudaArray) -> Look:
         return array.row, array.shape
 
-    return ArrayLibrary("fusec", CudaArray, "{}.pointer", OWN, lambda _: streams.LEGACY, _own_maker, looked)
+    return ArrayLibrary("fusec", CudaArray, "{}.pointer", OWN, lambda _: streams.LEGACY, _own_maker, looked, _strides)
 
 
 @cache
@@ -138,7 +145,10 @@ def _torch(torch: Any) -> ArrayLibrary:
     def looked(tensor: Any) -> Look | None:
         return _typed(_row_of_torch(tensor.dtype), tensor.shape) if tensor.is_cuda else None
 
-    return ArrayLibrary("torch", torch.Tensor, "{}.data_ptr()", TORCH, stream, maker, looked)
+    def strides(tensor: Any) -> tuple[int, ...]:
+        return tuple(step * tensor.element_size() for step in tensor.stride())
+
+    return ArrayLibrary("torch", torch.Tensor, "{}.data_ptr()", TORCH, stream, maker, looked, strides)
 
 
 @cache
@@ -164,4 +174,4 @@ def _cupy(cupy: Any) -> ArrayLibrary:
     def looked(array: Any) -> Look | None:
         return _typed(dtypes.from_numpy(array.dtype), array.shape)
 
-    return ArrayLibrary("cupy", cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked)
+    return ArrayLibrary("cupy", cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked, _strides)

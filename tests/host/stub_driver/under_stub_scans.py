@@ -28,6 +28,9 @@ class Tensor:
     def stride(self):
         return tuple(step // self.own.row.nbytes for step in self.own.strides)
 
+    def element_size(self):
+        return self.own.row.nbytes
+
     def storage_offset(self):
         return (self.own.pointer - self._storage.pointer) // self.own.row.nbytes
 
