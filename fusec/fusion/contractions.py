@@ -171,10 +171,13 @@ def _run(label: str, array: Array, term: str) -> tuple[int, int]:
 def _multiplied(a: Array, b: Array, batch: int, inner: int) -> Array:
     """The product of arrays with axes (batch, rows, inner) and (batch, inner, columns).
 
-    What is not laid out as BLAS needs it is copied in parts, so that no large copy is made.
+    What is not laid out as BLAS needs it is copied in parts, so that no large copy is made; on a device at once, since
+    every part there is some launches.
     """
     rows, columns = a.shape[batch : a.ndim - inner], b.shape[batch + inner :]
-    copied = [_copied_bytes(a, batch, a.ndim - inner), _copied_bytes(b, batch, batch + inner)]
+    copied = [0, 0]
+    if isinstance(a, np.ndarray):
+        copied = [_copied_bytes(a, batch, a.ndim - inner), _copied_bytes(b, batch, batch + inner)]
     which = int(copied[1] > copied[0])
     shape = (rows, columns)[which]
     if copied[which] > MAX_COPY and shape and max(shape) > 1:
