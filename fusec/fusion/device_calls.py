@@ -59,7 +59,7 @@ def _by_kernels(call: LibraryCall, operands: Sequence[Any], memory: Any) -> list
     return found
 
 
-class Target(NamedTuple):
+class CallTarget(NamedTuple):
     """A result of a call of a library: its slot, and how it should lie."""
 
     slot: int
@@ -69,13 +69,13 @@ class Target(NamedTuple):
     strides: tuple[int, ...]
 
 
-def targets_of(step: Any) -> list[Target]:
+def targets_of(step: Any) -> list[CallTarget]:
     """The results of a step."""
     found = []
     for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
         wanted, row = fresh(slot, buffer), buffer.dtype
         order = range(len(wanted.shape)) if wanted.order is None else wanted.order
-        found.append(Target(slot, wanted.shape, row, order, strides_in_order(wanted.shape, order, row.nbytes)))
+        found.append(CallTarget(slot, wanted.shape, row, order, strides_in_order(wanted.shape, order, row.nbytes)))
     return found
 
 
@@ -124,7 +124,9 @@ class RepeatedCalls:
         for slot in step.releases:
             self.frame[slot] = None
 
-    def _as_planned(self, call: LibraryCall, found: Any, wanted: Target, operands: Sequence[Any]) -> tuple[Any, int]:
+    def _as_planned(
+        self, call: LibraryCall, found: Any, wanted: CallTarget, operands: Sequence[Any]
+    ) -> tuple[Any, int]:
         """A result that has memory of its own, laid out as the plan says; and its address."""
         source = self.repeat.source
         if type(found) is not source.kind or found.shape != wanted.shape or found.dtype != wanted.row.numpy:
