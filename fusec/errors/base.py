@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, dataclass_transform
+from typing import ClassVar, Self, dataclass_transform
 
 from fusec.base import diagnostics
 from fusec.base.source import Span
@@ -253,3 +253,7 @@ class OfParameter(Named):
     """An error of an argument: the names of the kernel and of its parameter."""
 
     param: str
+
+    def called(self, param: str) -> Self:
+        """The same error of a parameter as the user calls it."""
+        return type(self)(**vars(self) | {"param": param})

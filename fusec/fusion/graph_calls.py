@@ -219,6 +219,9 @@ class Lowering:
             given = f"{_kind(out)}{list(out.shape)}" if isinstance(out, Tracer) else type(out).__name__
             what = f"out= for '{name}' of graph '{self.graph.name}' is {given}"
             raise GraphArguments(what, f"pass an array of {value.dtype}{list(value.shape)}").at()
+        if not out._seen.flags.writeable:
+            what = f"out= for '{name}' of graph '{self.graph.name}' is read-only"
+            raise GraphArguments(what, "pass a writable array, e.g. a copy").at()
         out._write(value)
         return out
 

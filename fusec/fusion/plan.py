@@ -20,6 +20,7 @@ from fusec.dispatch.host import HOST
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors import FusecError
+from fusec.errors.base import OfParameter
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion import numbers
 from fusec.fusion.calls import CallStep
@@ -145,7 +146,8 @@ class KernelStep:
         given = numbers[int(param[1:])] if param[:1] == "s" and param[1:].isdigit() else None
         if given is None or not isinstance(given[1], int) or given[0] != "argument":
             return error
-        return type(error.error)(**vars(error.error) | {"param": names[given[1]]}).at(error.span)
+        assert isinstance(error.error, OfParameter), "it has a parameter"
+        return error.error.called(names[given[1]]).at(error.span)
 
     def phases(self) -> Sequence[Phase]:
         """The kernels of a reduction in order; none for an element-wise step."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from fusec.dispatch.planned import brief, composed, misused
 from fusec.errors import FusecError
 from fusec.errors.arguments import WITHOUT_OF_TOTALS, NoKernel
+from fusec.errors.base import OfParameter
 from fusec.kernels.kernel_caller import FunctionVerbs, NoCodes, give_verbs
 
 if TYPE_CHECKING:
@@ -111,6 +112,14 @@ def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], B
     return member
 
 
+def _of_out(error: FusecError | ImportError, params: Sequence[str], out: object) -> FusecError | ImportError:
+    """An error of the only output of a kernel, with the name that it has for users."""
+    if out is None or isinstance(out, tuple) or isinstance(error, ImportError):
+        return error
+    what = error.error
+    return what.called("out").at(error.span) if isinstance(what, OfParameter) and what.param not in params else error
+
+
 def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: str) -> BuiltInFunction[P, R]:
     """A function that raises errors from here, and whose docstring tells what its own text leaves out, with an example.
 
@@ -124,7 +133,7 @@ def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: 
             found: tuple[R] | None = composed(call, args, kwargs)
             if found is not None:
                 return found[0]
-            raise brief(error) from error.__cause__
+            raise brief(_of_out(error, params, kwargs.get("out"))) from error.__cause__
         except TypeError as problem:
             misuse = misused(problem, call, args, kwargs, WITHOUT)
             if misuse is None:

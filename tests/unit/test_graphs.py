@@ -341,3 +341,12 @@ def test_an_index_of_a_text_never_leaves_the_array():
     text = "graph far(x: int8[n], i: int64[m]) { %1 = take(x at i) of [m] else int8(0) return y = %1 }"
     found = graph.parse(text).compile()(np.arange(4, dtype="int8"), np.array([-(2**40), 2, 2**40]))
     np.testing.assert_array_equal(found, [0, 2, 3])
+
+
+def test_a_read_only_output_of_a_graph_is_named() -> None:
+    example = graph.Graph("example")
+    example.output(example.input("x", "float64", ("n",)) * 2, "doubled")
+    out = np.zeros(3)
+    out.flags.writeable = False
+    with pytest.raises(fusec.FusecError, match="out= for 'doubled' of graph 'example' is read-only"):
+        example.compile()(np.ones(3), out=out)

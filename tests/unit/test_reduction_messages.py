@@ -13,6 +13,8 @@ import fusec
 from fusec.errors import FusecError
 
 X = np.arange(10, dtype="f4").reshape(2, 5)
+READ_ONLY = np.zeros(())
+READ_ONLY.flags.writeable = False
 TEXTS = ("T x", "T y", "x", "a + b", "y = a", "0", "k")
 PAIR = "struct P { float s; float n; }; __device__ P pair(float s) { P r; r.s = s; r.n = 1; return r; }"
 
@@ -87,6 +89,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: fusec.sum(X, dim=0),
         "'sum' takes no keyword 'dim' [F201]\nhint: did you mean 'axis'? a call takes axis=, ",
     ),
+    (lambda: fusec.sum(X, out=READ_ONLY), "output array is read-only: 'out' of kernel 'sum' [F221]"),
+    (lambda: fusec.argmax(X, axis=1, out=np.zeros(3, int)), "output 'out' of kernel 'argmax' has shape (3,)"),
+    (lambda: fusec.softmax(X, out=np.zeros((2, 5), "f2")), "Type is mismatched. out float16 float"),
+    (lambda: fusec.cumsum(X, axis=1, out=np.broadcast_to(0.0, (2, 5))), "read-only: 'out' of kernel 'cumsum'"),
     (lambda: fusec.softmax(X, where=X > 0), "'softmax' takes no keyword 'where' [F201]\nhint: give what does not"),
 ]
 
