@@ -29,6 +29,25 @@ def batch_norm(x, scale, shift):
     return (x - mean) / np.sqrt(var + 1e-5) * scale + shift, mean.ravel(), var.ravel()
 
 
+def _trained(x, scale, shift, means, spreads, axes):
+    mean, var = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    means *= 0.9
+    means += 0.1 * mean
+    spreads *= 0.9
+    spreads += 0.1 * var
+    return (x - mean) / np.sqrt(var + 1e-5) * scale + shift
+
+
+@program(lambda rng, n: (_f32(rng, n, 3, 5, 4), *(_f32(rng, 1, 3, 1, 1) for _ in range(4))), 1e-5, 1e-6)
+def batch_norm_in_training(x, scale, shift, means, spreads):
+    return _trained(x, scale, shift, means, spreads, (0, 2, 3))
+
+
+@program(lambda rng, n: (_f32(rng, 40 * n, 7), *(_f32(rng, 1, 7) for _ in range(4))), 1e-5, 1e-5)
+def batch_norm_of_rows(x, scale, shift, means, spreads):
+    return _trained(x, scale, shift, means, spreads, 0)
+
+
 @program(lambda rng, n: (_f32(rng, n, 6), _f32(rng, 6, 4), _f32(rng, 4)), 1e-5, 1e-6)
 def affine_relu(x, weight, bias):
     return np.maximum(x @ weight + bias, 0)

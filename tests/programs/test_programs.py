@@ -28,6 +28,8 @@ KERNELS = {  # today, and at most at the end
     "softmax": (1, 1),
     "layer_norm": (1, 1),
     "batch_norm": (2, 2),
+    "batch_norm_in_training": (2, 2),
+    "batch_norm_of_rows": (2, 2),
     "cosine_similarity": (1, 1),
     "adam": (1, 1),
     "affine_relu": (1, 1),
@@ -151,3 +153,20 @@ def test_the_graph_of_a_program_gives_its_bits(name):
         for ours, their in zip([*found, *_flat(mine)], [*wanted, *_flat(theirs)], strict=True):
             assert (np.asarray(ours).dtype, np.shape(ours)) == (np.asarray(their).dtype, np.shape(their))
             assert np.asarray(ours).tobytes() == np.asarray(their).tobytes()
+
+
+@pytest.mark.parametrize("turns", [1, 2, 30])
+def test_a_loop_over_time_steps_costs_as_many_operations_as_it_has(turns):
+    def heat(u, n):
+        for _ in range(n):
+            u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+        return u
+
+    fused, u = fusec.fuse(heat), np.random.default_rng(0).random(50)
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(u, turns), heat(u, turns))
+        u = u[::-1].copy()
+    report = fused.explain(u, turns)
+    operations = [int(text.split()[0]) for topic, text in report.lines if " over (50,)" in text]
+    assert len(operations) == report.kernels == turns
+    assert sum(operations) <= 6 * turns
