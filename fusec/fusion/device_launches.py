@@ -13,7 +13,6 @@ from fusec.codegen import ON_DEVICE, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.device_plans import cached_launch
 from fusec.dispatch.fast_path_device import CachedLaunch
-from fusec.kinds.reduction import has_end
 from fusec.runtime import cuda
 
 
@@ -68,17 +67,21 @@ def joined(plans: Sequence[tuple[Any, Any]], device: int) -> JoinedLaunch | None
     return JoinedLaunch(code, words, tuple(pointers), tuple(numbers), blocks)
 
 
-def ended(signature: Signature, plan: Any, device: int) -> EndedLaunch | None:
-    """The launch of the last two kernels of a plan; None if they must be launched one by one."""
+def ended(kernels: Sequence[tuple[Signature, Any]], pair: Sequence[Any], device: int) -> EndedLaunch | None:
+    """Two launches as one, of which the second follows when the first is done; None if they must come one by one.
+
+    kernels: of which they are, each with its plan.
+    """
     make = target_of(ON_DEVICE).generator.ended
-    if make is None or not has_end([each.launch for each in plan.steps]):
+    if make is None:
         return None
-    first, last = plan.steps[-2:]
+    first, last = pair
     kernel, end = (each.code.module.kernel for each in (first, last))
     code = _compiled(make(kernel, end, f"{kernel.title}_to_end"), device)
     if code is None or len(code.kernel.slots) > cuda.MOST_WORDS:
         return None
-    launches = tuple(cached_launch(signature, each, plan.offsets) for each in (first, last))
+    both = zip(kernels, pair, strict=True)
+    launches = tuple(cached_launch(signature, each, plan.offsets) for (signature, plan), each in both)
     template = array("q", [*launches[0].template, *launches[1].template, 0])
     blocks = cuda.grid_size(kernel, first.code.threads, cuda.usual_block(kernel))
     return EndedLaunch(code, template, launches, blocks)

@@ -29,6 +29,7 @@ from fusec.fusion.calls import CallStep
 from fusec.fusion.device_launches import ended, joined
 from fusec.fusion.plan import KernelStep
 from fusec.fusion.slots import Fresh, SlotView, fresh
+from fusec.kinds.reduction import has_end
 from fusec.runtime import cuda
 from fusec.runtime.cuda import DeviceArray
 
@@ -135,14 +136,18 @@ class _LaunchBuilder:
         """The whole. Raises NotPrepared."""
         new: list[Fresh] = []
         waiting: list[_PlannedKernel] = []  # of one launch
-        for step in steps:
+        for step, after in zip(steps, (*steps[1:], None), strict=True):
             self.views.update(step.views)
             if isinstance(step, KernelStep):
                 new += step.fresh
                 waiting.append(self._kernel(step))
-                if len(waiting) > step.beside:
+                if step.follows:
+                    self._add_pair(*waiting)
+                elif len(waiting) <= step.beside or getattr(after, "follows", False):
+                    continue
+                else:
                     self._add(waiting)
-                    waiting = []
+                waiting = []
                 continue
             self._close()
             for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
@@ -237,20 +242,40 @@ class _LaunchBuilder:
                 return
         for each in kernels:
             steps = () if each.plan.is_idle else each.plan.steps
-            end = ended(each.kernel.signature, each.plan, self.device) if steps else None
-            for step in steps if end is None else steps[:-2]:
-                launch = cached_launch(each.kernel.signature, step, each.plan.offsets)
-                self._alone(each, (step.code.module, max(step.code.threads, 1), launch.template), [launch])
-            if end is not None:
-                self.counters.append(self.words + len(end.template) - 1)
-                self._alone(each, (end.code, end.blocks, end.template), end.launches)
+            rest = steps[-2:] if steps and has_end([step.launch for step in steps]) else ()
+            for step in steps[: len(steps) - len(rest)]:
+                self._one(each, step)
+            if rest and not self._ended(each, each, rest):
+                for step in rest:
+                    self._one(each, step)
+
+    def _add_pair(self, first: _PlannedKernel, last: _PlannedKernel) -> None:
+        """A kernel, and one that may follow at its end."""
+        is_plain = not any(each.plan.is_idle or len(each.plan.steps) > 1 for each in (first, last))
+        if not is_plain or not self._ended(first, last, (*first.plan.steps, *last.plan.steps)):
+            self._add([first])
+            self._add([last])
+
+    def _one(self, kernel: _PlannedKernel, step: Any) -> None:
+        """A launch of a kernel."""
+        launch = cached_launch(kernel.kernel.signature, step, kernel.plan.offsets)
+        self._alone((step.code.module, max(step.code.threads, 1), launch.template), [(kernel, launch)])
+
+    def _ended(self, first: _PlannedKernel, last: _PlannedKernel, pair: Sequence[Any]) -> bool:
+        """Two launches as one; False if they must come one by one."""
+        kernels = (first, last)
+        found = ended([(each.kernel.signature, each.plan) for each in kernels], pair, self.device)
+        if found is not None:
+            self.counters.append(self.words + len(found.template) - 1)
+            self._alone((found.code, found.blocks, found.template), [*zip(kernels, found.launches, strict=True)])
+        return found is not None
 
     def _alone(
-        self, kernel: _PlannedKernel, launch: tuple[Any, int, Sequence[int]], parts: Sequence[CachedLaunch]
+        self, launch: tuple[Any, int, Sequence[int]], parts: Sequence[tuple[_PlannedKernel, CachedLaunch]]
     ) -> None:
-        """A launch of one kernel. parts: whose words follow each other."""
+        """A launch. parts: of kernels, whose words follow each other."""
         operands, numbers, start = list[tuple[int, _Operand, int]](), list[tuple[int, int, Encoder]](), 0
-        for part in parts:
+        for kernel, part in parts:
             self.between += [(self.words + start + word, offset) for word, offset in part.between]
             operands += [(start + word, kernel.found[at], offset) for word, at, offset in part.pointers]
             numbers += [(start + word, kernel.slots[at], encoder) for word, at, encoder in part.scalars]

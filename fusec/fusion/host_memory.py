@@ -89,6 +89,8 @@ class NotedMemory(HostMemory):
         super().run(step, inputs, outputs)
         calls = self.notes.order[before:]
         self.notes.planned += calls
+        if step.follows and len(calls) == 1:
+            self.notes.following += calls
         if step.beside:
             self.notes.share(calls, step.place == 0)
 

@@ -28,7 +28,7 @@ from fusec.fusion.elsewhere import counted
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.slots import Fresh, Slots, SlotView, fresh, replayed
-from fusec.fusion.together import together
+from fusec.fusion.together import follows, together
 from fusec.fusion.trace import Trace
 from fusec.fusion.trace_values import Array, Buffer, Computation, Leaf, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
@@ -91,6 +91,7 @@ class KernelStep:
     releases: tuple[int, ...] = ()  # slots that nobody needs any more
     place: int = 0  # among the steps of its launch
     beside: int = 0  # how many other steps the launch has
+    follows: bool = False  # at the end of the launch before, if both have one phase
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
@@ -250,10 +251,14 @@ class PlanBuilder:
         for buffer, at in last.items():
             placed[at].releases += self.slots.holding(buffer)
         rest = iter(placed)
+        before: list[Any] = []
         for one in launches:
-            for place, step in zip(range(len(one)), rest, strict=False):
+            same = [next(rest) for _ in one]
+            for place, step in enumerate(same):
                 if isinstance(step, KernelStep):
-                    step.place, step.beside = place, len(one) - 1
+                    step.place, step.beside, step.follows = place, len(one) - 1, follows(before, step)
+                    same = [] if step.follows else same
+            before = same
         return placed
 
     def _shared(self, groups: Sequence[Group]) -> set[Buffer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fusec.base.diagnostics import counted
@@ -19,18 +20,21 @@ def report(name: str, plan: Any) -> Explanation:
     """The report of a plan."""
     lines: list[tuple[str, str]] = []
     moved = number = 0
+    before: Sequence[Phase] = ()
     for step in plan.steps:
         if isinstance(step, CallStep):
             number += step.call.kernels
             lines.append((f"kernel {number}" if step.call.kernels else "library call", str(step)))
             moved += step.nbytes
             continue
-        number += not step.place
-        topic = f"kernel {number}"
-        lines.append((topic, f"{'beside it, ' if step.place else ''}{_described(step)}"))
-        if step.group.reason and number > 1 and not step.place:
-            lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         phases = step.phases()
+        is_end = step.follows and len(before) == len(phases) == 1
+        before, is_new = phases, not (step.place or is_end)
+        number += is_new
+        topic = f"kernel {number}"
+        lines.append((topic, f"{'at its end, ' if is_end else '' if is_new else 'beside it, '}{_described(step)}"))
+        if step.group.reason and number > 1 and is_new:
+            lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         for phase in phases[1:]:
             totals = f"{counted(phase.extent, 'total')} for each of {phase.positions // phase.chunks:,}"
             if phase is phases[-1] and has_end(phases):

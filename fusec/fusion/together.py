@@ -7,12 +7,14 @@ far as they are like its kernels; so the steps of one launch read and write noth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from fusec.base.records import dataclass, field
 from fusec.fusion.trace_values import Array, Leaf, Write, buffers_of
+from fusec.kinds.reduction import MOST_AT_END
 
 MOST_KERNELS = 16  # of one launch
 MOST_WORDS = 500  # that it is given: CUDA passes 4 KiB
@@ -59,6 +61,15 @@ def together(steps: Sequence[Any]) -> list[list[Any]]:
         if not hasattr(step, "kernel"):
             barrier = len(found)
     return [each.steps for each in found]
+
+
+def follows(before: Sequence[Any], step: Any) -> bool:
+    """Whether a step reduces few totals, which the only step of the launch before makes, and nothing else."""
+    (first,), axes = before if len(before) == 1 else (None,), getattr(getattr(step, "group", None), "axes", None)
+    if not axes or not hasattr(first, "kernel") or first.group.axes is None or prod(step.group.shape) > MOST_AT_END:
+        return False
+    made = {each.buffer for each in first.stored if not isinstance(each, Write)}
+    return all(leaf.buffer is None or leaf.buffer in made for leaf in step.leaves)
 
 
 def _joins(found: Sequence[_Launch], at: int, step: Any) -> bool:

@@ -45,6 +45,7 @@ class KeptNotes(Notes):
     order: list[NotedCall | NotedLibraryCall] = field(default_factory=list)
     moved: dict[int, Any] = field(default_factory=dict)  # what stands for arrays on a device, by their identity
     shared: list[list[NotedCall | NotedLibraryCall]] = field(default_factory=list)  # calls of one launch each
+    following: list[NotedCall | NotedLibraryCall] = field(default_factory=list)  # calls that need no launch likewise
     planned: list[NotedCall | NotedLibraryCall] = field(default_factory=list)  # of plans, whose ends need no launch
 
     def call(self, kernel: Planned, args: tuple[object, ...], out: object, options: CallOptions) -> tuple[object, ...]:

@@ -59,6 +59,7 @@ class Listing:
         found: list[Listed] = []
         shared: dict[int, list[ListedLaunch]] = {}  # launches by the calls that share them
         ends: list[list[ListedLaunch]] = []
+        following, last = {id(call) for call in self.notes.following}, list[ListedLaunch]()
         planned = {id(call) for call in self.notes.planned}
         sharing = {id(call): at for at, calls in enumerate(self.notes.shared) for call in calls}
         for call in self.notes.order:
@@ -71,6 +72,9 @@ class Listing:
                 shared.setdefault(sharing[id(call)], []).extend(made)
             if id(call) in planned and made and has_end([each.launch for each in made]):
                 ends.append(made[-2:])
+            elif id(call) in following and len(last) == len(made) == 1:
+                ends.append([*last, *made])
+            last = made
         launches = [each for each in found if isinstance(each, ListedLaunch)]
         distinct: dict[str, Kernel | Program] = {}
         for each in launches:

@@ -129,3 +129,23 @@ def test_the_report_counts_launches() -> None:
     report = fusec.fuse(steps).explain(*arrays((4,), (5, 3))(0))
     assert (report.kernels, report.launches) == (1, 1)
     assert "beside it, " in str(report)
+
+
+def test_totals_of_few_totals_are_one_kernel() -> None:
+    cases = [
+        (lambda x: x.sum(1).sum(), 1),
+        (lambda x: np.sqrt((x * x).sum(1)).mean(), 1),
+        (lambda x: x.max(0).min(), 1),
+    ]
+    for function, count in cases:
+        for x in (np.random.default_rng(0).random((40, 30)), np.ones((5, 3)), np.ones((30, 40)).T):
+            fused = fusec.fuse(function)
+            for turn in range(3):
+                np.testing.assert_allclose(fused(x + turn), function(x + turn), rtol=1e-14)
+            assert fused.explain(x).kernels == count, fused.explain(x)
+    twice = fusec.fuse(lambda x: (x.sum(1), x.sum(1).sum(), x.sum(1)[::-1].max()))
+    assert twice.explain(np.ones((40, 30))).kernels <= 2
+    assert fusec.fuse(lambda x: x.sum(1).sum()).explain(np.ones((5000, 3))).kernels == 2
+    text = fusec.fuse(lambda x: x.sum(1).sum()).source("cuda", np.ones((40, 30)))
+    assert text.count('extern "C" __global__') == 1
+    assert "whose last block goes on" in text

@@ -260,6 +260,24 @@ def test_totals_of_chunks_are_combined_by_the_last_block(shape, axis):
             np.testing.assert_array_equal(one.numpy(), other)
 
 
+def losses(x, y):
+    rows = np.sqrt(((x - y) ** 2).sum(axis=1))
+    return rows.mean(), rows.max(), x.max(axis=0).min()
+
+
+@pytest.mark.parametrize("shape", [(40, 30), (3000, 7), (5, 3), (20, 9000)])
+def test_totals_of_few_totals_are_found_by_the_last_block(shape):
+    fused = fusec.fuse(losses)
+    for seed in range(3):
+        x, y = (np.random.default_rng((seed, at)).random(shape) for at in (0, 1))
+        mine = cuda.from_numpy(x), cuda.from_numpy(y)
+        logged()
+        found = fused(*mine)
+        assert logged("cuLaunchKernel") == [fused.explain(x, y).kernels] or not seed
+        for one, other in zip(found, fused(x, y), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
 def test_graphs_that_are_captured_count_blocks_in_memory_of_their_own(monkeypatch):
     fused, x = fusec.fuse(lambda x: x.sum()), cuda.from_numpy(np.arange(70_000.0))
     cleared, clear = [], counters.fill_with_zeros
