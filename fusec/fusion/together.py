@@ -65,8 +65,10 @@ def together(steps: Sequence[Any]) -> list[list[Any]]:
 
 def follows(before: Sequence[Any], step: Any) -> bool:
     """Whether a step reduces few totals, which the only step of the launch before makes, and nothing else."""
-    (first,), axes = before if len(before) == 1 else (None,), getattr(getattr(step, "group", None), "axes", None)
-    if not axes or not hasattr(first, "kernel") or first.group.axes is None or prod(step.group.shape) > MOST_AT_END:
+    if len(before) != 1 or not all(hasattr(each, "kernel") and each.group.axes for each in (*before, step)):
+        return False
+    (first,) = before
+    if prod(step.group.shape) > MOST_AT_END:
         return False
     made = {each.buffer for each in first.stored if not isinstance(each, Write)}
     return all(leaf.buffer is None or leaf.buffer in made for leaf in step.leaves)
