@@ -167,7 +167,7 @@ def serve(name: str, device: str) -> None:
             return {"version": session.module.__version__}
         if request["do"] == "prepare":
             return session.prepare(request["work"], request["n"])
-        return dict(measure(session.call, request["seconds"], least=1))
+        return dict(measure(session.call, request["seconds"], is_ready=True))
 
     for line in itertools.chain(["{}"], sys.stdin):
         try:
@@ -238,7 +238,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """All cells: for each program and size what each peer takes."""
     names = [each for each in PROGRAMS if not options.only or each in options.only.split(",")]
     peers = options.peers.split(",") if options.peers else list(PEERS[options.device])
-    os.environ |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_PLATFORMS": options.device}
+    os.environ |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_PLATFORMS": options.device, "FUSEC_TIERS": "0"}
     todo = list(itertools.product(map(int, map(float, options.sizes.split(","))), names))
     options.end = time.monotonic() + options.limit
     warm(peers, todo, options)
