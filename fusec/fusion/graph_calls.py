@@ -21,7 +21,7 @@ from fusec.fusion.fuse import Fused
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
-from fusec.fusion.trace_values import Array, ArrayValue, phantom, replaced
+from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, phantom, replaced
 from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes
 from fusec.graphs.building import Graph
@@ -169,6 +169,11 @@ class Lowering:
                 f"graph '{graph.name}' was called without arrays", "pass one, e.g. np.asarray(2.0)"
             ).at()
         self.trace: Trace = traced[0]._trace
+        # Calls that share a plan are not looked at again: what they are asked must follow from equal extents alone.
+        is_open = all(
+            each in (0, 1) or str(each).isidentifier() for declared in graph.inputs for each in declared.shape
+        )
+        self.trace.has_looked |= not is_open or bool(self.out) or any(each.donated for each in graph.inputs)
         self.values: dict[Expr, ArrayValue] = {}
         self.called: dict[object, Sequence[Tracer]] = {}  # the results of functions
 
@@ -182,10 +187,11 @@ class Lowering:
             dtype = kind if isinstance(kind, DType) else f"a Python {kind}"
             what = f"input '{declared.name}' of graph '{self.graph.name}' is {declared.type}, given {dtype}"
             raise GraphArguments(what, "convert the argument: x.astype(dtype)").at()
-        return given.shape
+        return given._seen.shape
 
     def shape(self, value: Expr) -> Shape:
-        """The extents of a value in this call."""
+        """The extents of a value in this call, on which the plan depends."""
+        self.trace.has_looked = True
         return tuple(at(each, self.sizes) for each in nodes.shape_of(value))
 
     def results(self) -> Any:
@@ -237,15 +243,18 @@ class Lowering:
             case Const():
                 return constant(value.value, value.type)
             case nodes.SizeNumber(extent, dtype):
-                return self.trace.number(("known", at(extent, self.sizes)), dtype)
+                return self._size(extent, dtype)
             case nodes.Map(op, _, dtype):
                 return self._mapped(op, args, dtype)
             case nodes.Slice(_, starts, steps):
                 index = self._index(nodes.shape_of(value.value), (starts, steps, value.shape))
-                return self._viewed(args[0], lambda array: array[index])
+                return self._viewed(args[0], index)
             case nodes.Transpose(_, axes):
-                return self._viewed(args[0], lambda array: array.transpose(axes))
-            case nodes.Reshape():
+                return self._viewed(args[0], ViewOf(np.transpose, (axes,)))
+            case nodes.Reshape(inner):
+                own, shape = nodes.shape_of(inner), value.shape
+                if [each for each in own if each != 1] == [each for each in shape if each != 1]:
+                    return self._viewed(self._viewed(args[0], _ones(np.squeeze, own)), _ones(np.expand_dims, shape))
                 shape = self.shape(value)
                 return reshaped(tracer.made(self.trace, args[0]), shape)._read()  # type: ignore[no-any-return]
             case nodes.Broadcast():
@@ -256,7 +265,7 @@ class Lowering:
             case nodes.Update(_, _, starts, steps, extents):
                 index = self._index(value.shape, (starts, steps, extents))
                 whole = tracer.made(self.trace, args[0])
-                whole._view(lambda array: array[index])._write(args[1])
+                whole._view(index)._write(args[1])
                 return whole._read()
             case nodes.Literal():
                 return self._literal(value)
@@ -276,6 +285,16 @@ class Lowering:
                 return self._called(value)[value.at]._read()
         raise AssertionError(f"a graph has no {type(value).__name__}")
 
+    def _size(self, extent: Size, dtype: DType) -> ArrayValue:
+        """An extent as a number: how many elements an input has along axes, or one of this call alone."""
+        factors = [] if isinstance(extent, int) else [str(each) for each in str(extent).split(" * ")]
+        for declared, given in zip(self.graph.inputs, self.given, strict=True):
+            own = [str(each) for each in declared.shape]
+            if factors and set(factors) <= set(own) and len(set(factors)) == len(factors):
+                return self.trace.count(given._read(), tuple(sorted(map(own.index, factors))), dtype)
+        self.trace.has_looked = True
+        return self.trace.number(("known", at(extent, self.sizes)), dtype)
+
     def _literal(self, value: nodes.Literal) -> ArrayValue:
         """An array of constants."""
         bits = [each.bits for each in value.elements if isinstance(each, Const)]
@@ -289,8 +308,10 @@ class Lowering:
         key = (value.function, value.args, value.results)
         if key not in self.called:
             kinds = [(dtype, tuple(at(each, self.sizes) for each in shape)) for dtype, shape in value.results]
-            wanted = tuple(phantom(shape, dtype.numpy) for dtype, shape in kinds)
-            function = CheckedFunction(self.graph.name, value.function, self.graph.functions[value.function], wanted)
+            given = self.graph.functions[value.function]
+            orders = getattr(given, "orders", (None,) * len(kinds))  # of those that come from traces
+            wanted = tuple(phantom(shape, kind.numpy, axes) for (kind, shape), axes in zip(kinds, orders, strict=True))
+            function = CheckedFunction(self.graph.name, value.function, given, wanted)
             args = [tracer.made(self.trace, self.values[each]) for each in value.args]
             call = LibraryFunction(
                 function,
@@ -305,7 +326,7 @@ class Lowering:
             self.called[key] = call(*args)
         return self.called[key]
 
-    def _viewed(self, value: ArrayValue, step: Callable[[Array], Array]) -> ArrayValue:
+    def _viewed(self, value: ArrayValue, step: Step) -> ArrayValue:
         return tracer.viewed(self.trace, value, step)
 
     def _mapped(self, op: str, args: Sequence[ArrayValue], dtype: DType) -> ArrayValue:
@@ -330,7 +351,7 @@ class Lowering:
         identity = constant(IDENTITIES[op], dtype) if op in IDENTITIES else None
         return reducing.totals(self.trace, op, value, axes, dtype, identity)
 
-    def _index(self, shape: Extents, part: Any) -> tuple[slice, ...]:
+    def _index(self, shape: Extents, part: Any) -> Indexed:
         """A slice in this call. Raises GraphShapes if it does not stay within the array."""
         found = []
         for axis, (extent, *given) in enumerate(zip(shape, *part, strict=True)):
@@ -341,7 +362,25 @@ class Lowering:
                 raise GraphShapes(what, f"sizes are {self.sizes}").at()
             stop = start + count * step
             found.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0))
-        return tuple(found)
+        plain = [_as_slice(*each) for each in zip(shape, *part, strict=True)]
+        self.trace.has_looked |= None in plain
+        return Indexed(tuple(own if each is None else each for each, own in zip(plain, found, strict=True)) or (...,))
+
+
+def _as_slice(extent: Size, start: Size, step: int, count: Size) -> slice | None:
+    """A slice that takes the same of an axis of every extent; None if it is known for one extent alone."""
+    if step == 1 and isinstance(start, int):
+        rest = extent - start - count
+        return slice(start or None, -rest or None) if isinstance(rest, int) and start >= 0 and rest >= 0 else None
+    if (step, start, count) == (-1, extent - 1, extent):
+        return slice(None, None, -1)
+    is_all = step > 1 and start == 0 and count == (extent + step - 1) // step
+    return slice(None, None, step) if is_all else None
+
+
+def _ones(function: Callable[..., Any], shape: Extents) -> ViewOf:
+    """The view that takes away, or puts in, the axes of one element of a shape."""
+    return ViewOf(function, (tuple(axis for axis, extent in enumerate(shape) if extent == 1),))
 
 
 @dataclass(frozen=True)

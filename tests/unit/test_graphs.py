@@ -7,6 +7,7 @@ import pytest
 
 import fusec
 from fusec import graph
+from fusec.fusion import graph_calls
 
 
 def affine():
@@ -350,3 +351,33 @@ def test_a_read_only_output_of_a_graph_is_named() -> None:
     out.flags.writeable = False
     with pytest.raises(fusec.FusecError, match="out= for 'doubled' of graph 'example' is read-only"):
         example.compile()(np.ones(3), out=out)
+
+
+def test_graphs_are_traced_once_for_all_sizes(monkeypatch):
+    text = """graph rows(x: float64[n, m]) {
+        %1 = slice(x) from [1, m - 1] by [1, -1] of [n - 2, m]
+        %2 = fold add(%1) along [1]
+        %3 = convert(size(n)) to float64
+        %4 = divide(%2, %3)
+        %5 = reshape(%4) to [n - 2]
+        return y = %5
+    }"""
+    compiled = graph.parse(text).compile()
+    rng = np.random.default_rng(0)
+    compiled(rng.normal(size=(5, 3)))
+    monkeypatch.setattr(graph_calls, "Lowering", None)
+    for shape in ((7, 6), (100, 3), (5, 3)):
+        x = rng.normal(size=shape)
+        np.testing.assert_allclose(compiled(x), x[1:-1].sum(axis=1) / len(x))
+    monkeypatch.undo()
+    np.testing.assert_allclose(compiled(np.ones((3, 3))), [1])
+    with pytest.raises(fusec.FusecError, match="a slice of -1 elements"):
+        compiled(np.ones((1, 3)))
+
+
+def test_declared_extents_are_asked_at_every_call():
+    compiled = graph.parse("graph three(x: int32[3], y: int32[n]) { %1 = add(x, int32(1)) return z = %1 }").compile()
+    x = np.arange(4, dtype="int32")
+    np.testing.assert_array_equal(compiled(x[:3], x), [1, 2, 3])
+    with pytest.raises(fusec.FusecError, match=r"has shape \[3\]; given \[4\]"):
+        compiled(x, x[:2])
