@@ -19,7 +19,7 @@ from fusec.base.dtypes import DType
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import default_rounding
-from fusec.dispatch import checked
+from fusec.dispatch import checked, engine
 from fusec.dispatch.call import KernelCall
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
@@ -95,8 +95,8 @@ class ExpressionVariant(Planned):
         return checked.checked(self, self.owner.source.checks)
 
     def fast_path(self, call: KernelCall[Any]) -> FastPath | None:
-        """That of its owner."""
-        return self.owner.path if self.in_params and call.is_on_host else None
+        """That of its owner; on a device for arrays alone, since types of numbers do not say all there."""
+        return self.owner.path if self.in_params and (call.is_on_host or not call.values) else None
 
     def takes(self, param: Parameter) -> Takes:
         """Numbers of the kind that made this variant: NumPy's have dtypes."""
@@ -210,13 +210,14 @@ class ReductionPart(TextPart[Planned]):
         self._choice = (self.axis, False, False)
         self.elements = ElementPart(replace(source, apart=True)) if source.checks else None  # to look for what wraps
         self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
+        self._kinds: frozenset[type] = frozenset({np.ndarray})  # of arrays that this takes
 
     def fast(self, *inputs: object) -> object:
         """The totals of the arguments, a NumPy scalar without axes; plain arrays take a native entry."""
         quick = self._quick.get(self._choice)
         if quick is not None:
             for each in inputs:
-                if type(each) is not np.ndarray:
+                if type(each) not in self._kinds:
                     break
             else:
                 try:
@@ -224,7 +225,7 @@ class ReductionPart(TextPart[Planned]):
                 except FusecError:  # which the long way words by the text
                     pass
                 else:
-                    return found if found.ndim else found[()]
+                    return found if type(found) is not np.ndarray or found.ndim else found[()]
         return self._run(inputs, None, "K", "same_kind")
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
@@ -244,8 +245,11 @@ class ReductionPart(TextPart[Planned]):
         if self.elements is not None:
             self._check(self.elements, inputs)
         (found,) = kernel.run(inputs, out, CallOptions(self.axis))
-        if self.elements is None and all(isinstance(each, np.ndarray) for each in inputs):
-            self._quick = kernel.quick
+        if self.elements is None and not any(isinstance(each, SCALAR_TYPES) for each in inputs):
+            if all(isinstance(each, np.ndarray) for each in inputs):
+                self._quick = kernel.quick
+            elif engine.is_on_device(inputs):
+                self._quick, self._kinds = kernel.quick, self._kinds | set(map(type, inputs))
         if out is not None or not isinstance(found, np.ndarray):
             return found
         if order in ("C", "F"):

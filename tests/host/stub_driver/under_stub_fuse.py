@@ -288,3 +288,24 @@ def test_graphs_that_are_captured_count_blocks_in_memory_of_their_own(monkeypatc
             cleared.clear()
         assert fused(x).numpy() == 70_000 * 69_999 / 2
         assert len(cleared) == 1 or not is_captured
+
+
+@pytest.mark.parametrize("library", ["tensor", "cupy", None])
+@pytest.mark.parametrize("text", ["2 * a + sqrt(b)", "sum(a * b, axis=1)", "max(a)"])
+def test_repeated_expressions_run_little_python(text, library, request):
+    made = cuda.from_numpy if library is None else request.getfixturevalue(library)
+    asarray = getattr(made, "asarray", made)
+    for turn in range(6):
+        names = {"a": X + turn, "b": X}
+        there = {name: asarray(value) for name, value in names.items()}
+        found, wanted = fusec.evaluate(text, there), fusec.evaluate(text, names)
+        assert type(found) is type(there["a"])
+        assert fusec.evaluate(text, {**names, "b": X[:1]}).shape == wanted.shape
+        check([getattr(found, "own", found)], [wanted])
+    if library is None:
+        assert len(python_calls(fusec.evaluate, text, there)) < 45
+    other = {"a": asarray(np.float32(X)), "b": asarray(X[:, :2].copy())}
+    if "b" in text.replace("sub", ""):
+        with pytest.raises(ValueError, match="broadcast"):
+            fusec.evaluate(text, other)
+    check([getattr(fusec.evaluate("max(a)", other), "own", fusec.evaluate("max(a)", other))], [np.float32(X).max()])
