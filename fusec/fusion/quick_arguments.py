@@ -47,10 +47,10 @@ class QuickArguments:
         return tuple(self.key)
 
     def _take(self, given: Iterable[Any]) -> bool:
-        key, flat = self.key, self.flat
+        key, flat, array = self.key, self.flat, np.ndarray
         for each in given:
             kind = type(each)
-            if kind is np.ndarray:
+            if kind is array:
                 key += (each.dtype, each.shape, each.strides)
                 flat.append(each)
             elif kind in self.readable:

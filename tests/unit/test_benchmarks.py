@@ -11,7 +11,6 @@ from types import ModuleType
 import pytest
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
-CLIFFS = RUN.with_name("cliffs.py")
 
 
 @pytest.mark.slow
@@ -32,17 +31,32 @@ def test_every_workload_gives_right_results_and_a_row_of_the_table(tmp_path: Pat
     assert run["first_calls"]["fusec"]["cold"] > 0
 
 
+def loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, RUN.with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_calls_are_measured_again_and_at_new_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = loaded("calls", monkeypatch)
+    monkeypatch.setattr(calls, "SHAPES", 2)
+    monkeypatch.setattr(calls, "CALLS", 2)
+    monkeypatch.setattr(calls, "PAUSE", 0)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    for times in calls.measured("views", 1):
+        assert set(times) == {"fusec", "NumPy"}
+        assert min(times.values()) > 0
+
+
 @pytest.fixture
 def cliffs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(sys, "path", list(sys.path))
-    spec = importlib.util.spec_from_file_location("cliffs", CLIFFS)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "cliffs", module)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("cliffs", monkeypatch)
 
 
 def test_a_seed_of_cliffs_makes_the_same_kernels(cliffs: ModuleType) -> None:
@@ -62,7 +76,7 @@ def test_cliffs_finds_broken_laws(cliffs: ModuleType) -> None:
 @pytest.mark.slow
 def test_cliffs_measures_kernels_and_writes_a_record(tmp_path: Path) -> None:
     out = tmp_path / "cliffs.json"
-    command = [sys.executable, CLIFFS, "--kernels", "4", "--workers", "1", "--json", str(out)]
+    command = [sys.executable, RUN.with_name("cliffs.py"), "--kernels", "4", "--workers", "1", "--json", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done.stderr
     record = json.loads(out.read_text())
