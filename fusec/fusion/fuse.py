@@ -241,9 +241,10 @@ class Fused(KernelCaller, Traced):
             others = [each for each in self._plans.get(key, ()) if each is not plan]
             others.sort(key=attrgetter("used"), reverse=True)
             self._plans[key] = [plan, *others[: MAX_ALIKE - 1]]
-            while sum(map(len, self._plans.values())) > MAX_PLANS:
-                oldest = min(self._plans, key=lambda each: max(plan.used for plan in self._plans[each]))
-                del self._plans[oldest]
+            if sum(map(len, self._plans.values())) > MAX_PLANS:  # forget some at once, since to find them takes long
+                last = {each: max(plan.used for plan in plans) for each, plans in self._plans.items()}
+                for oldest in sorted(last, key=last.__getitem__)[: max(1, len(last) // 8)]:
+                    del self._plans[oldest]
 
     def _traced(
         self, make: Callable[[TracedRun], T], found: CallArguments, pattern: Any = None,

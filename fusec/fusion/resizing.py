@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
-import numpy as np
-
+from fusec.arguments import layouts
 from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion import trace_values as t
@@ -29,6 +29,9 @@ from fusec.ir.graph import Input
 
 Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
+Reads = dict[t.Computation, list[t.Leaf]]
+"""What each statement reads."""
+
 ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
 
 
@@ -46,9 +49,15 @@ class PlanTemplate:
     prior: Sequence[t.Buffer]
     placed: Sequence[PlanStep]
 
+    @cached_property
+    def _reads(self) -> Reads:
+        leaves = self.trace.leaves
+        computations = [each for each in self.trace.statements if not isinstance(each, t.LibraryCall)]
+        return {each: [leaves[name] for name in t.leaves_of(each.value.expr)] for each in computations}
+
     def resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
         """The steps and slots for calls of arrays like these, by place. Raises OtherShapesError."""
-        made = _Resized(self.trace, outlines)
+        made = _Resized(self.trace, outlines, self._reads)
         try:
             steps = made.steps(self.steps)
         except (ValueError, IndexError):  # NumPy's: shapes do not broadcast, no such view
@@ -108,8 +117,8 @@ def _is_plain(leaf: t.Leaf) -> bool:
 class _Resized:
     """The parts of a trace in other shapes."""
 
-    def __init__(self, trace: Trace, outlines: Sequence[Any]) -> None:
-        self.trace, self.old, self.outlines = copy.copy(trace), trace, outlines
+    def __init__(self, trace: Trace, outlines: Sequence[Any], reads: Reads) -> None:
+        self.trace, self.old, self.outlines, self.reads = copy.copy(trace), trace, outlines, reads
         self.buffers: dict[t.Buffer, t.Buffer] = {}
         self.leaves: dict[t.Leaf, t.Leaf] = {}
         self.statements: dict[t.Computation, t.Computation] = {}
@@ -177,20 +186,25 @@ class _Resized:
 
     def _shape(self, leaves: Sequence[t.Leaf]) -> Shape:
         """That of a value over some leaves."""
-        shapes = {self.leaf(each).phantom.shape for each in leaves}
-        return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        found: Shape = ()
+        for shape in {self.leaf(each).phantom.shape for each in leaves}:
+            joined = layouts.common_shape(found, shape)
+            if isinstance(joined, int):
+                raise OtherShapesError
+            found = joined
+        return found
 
     def _statement(self, statement: t.Computation) -> t.Computation:
-        shape = self._shape([self.old.leaves[each] for each in t.leaves_of(statement.value.expr)])
+        shape = self._shape(self.reads[statement])
         value = t.ArrayValue(statement.value.scalar, t.phantom(shape, statement.value.dtype.numpy))
         if isinstance(statement, t.Write):
             buffer = self.buffer(statement.buffer)
             part = _view(buffer.phantom, statement.steps)
             return t.Write(buffer, statement.steps, part, value, statement.version)
-        kept = shape
+        seen, dtype = value.phantom, statement.buffer.dtype.numpy
         if isinstance(statement, t.Total):
-            kept = tuple(1 if axis in statement.axes else extent for axis, extent in enumerate(shape))
-        buffer = replace(statement.buffer, phantom=t.phantom(kept, statement.buffer.dtype.numpy))
+            seen = t.phantom(tuple(1 if axis in statement.axes else extent for axis, extent in enumerate(shape)), dtype)
+        buffer = replace(statement.buffer, phantom=seen if seen.dtype == dtype else t.phantom(shape, dtype))
         self.buffers[statement.buffer] = buffer
         if isinstance(statement, t.Define):
             return t.Define(buffer, value)

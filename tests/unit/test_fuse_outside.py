@@ -484,7 +484,7 @@ def test_the_plans_used_last_are_kept():
     (hot,) = next(iter(double._plans.values()))
     for extent in range(2, fusec.fusion.fuse.MAX_PLANS + 40):
         double(np.ones(extent)), double(np.ones(1))
-    assert plans(double) == fusec.fusion.fuse.MAX_PLANS
+    assert 0.8 * fusec.fusion.fuse.MAX_PLANS < plans(double) <= fusec.fusion.fuse.MAX_PLANS
     assert any(hot in each for each in double._plans.values())
 
 
