@@ -12,7 +12,9 @@ from fusec.base import locks
 from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass
 from fusec.environment import settings
+from fusec.runtime.cpu.memory import look_for_room
 
+LLVM_BYTES = 192 << 20  # of addresses, for its library and the first module
 AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
 
 
@@ -57,6 +59,7 @@ def _processor(level: str) -> Processor:
     try:
         import llvmlite.binding as llvm  # 25 ms: only where something is compiled or loaded
     except (ImportError, OSError) as error:
+        look_for_room(LLVM_BYTES, "to load LLVM")  # which says the same of a library that has no room
         from fusec.errors.targets import JitMissing  # the catalogue takes longer to import than a kernel to load
 
         raise JitMissing(str(error)).at() from error

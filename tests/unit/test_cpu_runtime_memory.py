@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusec
-from fusec.runtime.cpu import memory
+from fusec.runtime.cpu import memory, processor
 
 SIZES = [0, 1, 1000, 10_000, 100_000, memory.LARGE // 8, 1_500_000]
 FLOAT64 = np.dtype(np.float64)
@@ -81,6 +81,18 @@ def test_no_memory_for_a_compilation_is_an_error_and_not_the_end_of_the_process(
         with pytest.raises(MemoryError, match="not enough memory in fused function 'unheard_of_too'"):
             fusec.fuse(lambda x: x * 1.2345 + 6.789, name="unheard_of_too")(x)
     np.testing.assert_array_equal(kernel(x), x * 1.2345 + 6.789)
+
+
+def test_no_memory_to_load_llvm_is_told_from_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(nbytes: int) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    with pytest.raises(fusec.FusecRuntimeError, match="llvmlite"):
+        processor._processor("unheard of")
+    monkeypatch.setattr(memory, "_pages", refuse)
+    with pytest.raises(MemoryError, match="no memory to load LLVM"):
+        processor._processor("unheard of")
 
 
 def test_memory_nobody_refers_to_is_used_again() -> None:
