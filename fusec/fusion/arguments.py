@@ -212,7 +212,7 @@ def pattern_of_extents(shapes: Sequence[tuple[int, ...]]) -> tuple[object, ...]:
     return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
 
 
-def _are_apart(arrays: Sequence[Any]) -> bool:
+def are_apart(arrays: Sequence[Any]) -> bool:
     """Whether dense arrays lie one behind the other, which is known without looking at each pair."""
     if not all(each.flags.c_contiguous for each in arrays):
         return False
@@ -223,7 +223,7 @@ def _are_apart(arrays: Sequence[Any]) -> bool:
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
     """The arrays that share memory with others, if written arrays do; None if they do not."""
     arrays = [(at, each) for at, each in enumerate(flat) if isinstance(each, np.ndarray)]
-    if _are_apart([each for _, each in arrays]):
+    if are_apart([each for _, each in arrays]):
         return None
     groups: dict[int, int] = {}
     written = set(writes)

@@ -24,7 +24,7 @@ from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
-from fusec.fusion.arguments import CallArguments, pattern_of
+from fusec.fusion.arguments import CallArguments, are_apart, pattern_of
 from fusec.fusion.calls import CallStep
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.elementwise import WEAK
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fusec.fusion.native import NativeSequence
 
 HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
+FEW_PAIRS = 16  # of arrays that may share memory; more are not compared one by one if all lie one behind the other
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
 LIKE_NUMPY = (
     ShapesDoNotBroadcast,
@@ -107,11 +108,14 @@ class FusedPlan:
 
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions
+        self.paired = tuple({place for pair in self.pairs for place in pair})
 
     def may_not_fit(self, flat: Sequence[Any]) -> bool:
         """Whether a written array is read-only, or may share memory with another, or did when the plan was made."""
         if self.pattern is not None or not all(flat[place].flags.writeable for place in self.writes):
             return True
+        if len(self.pairs) > FEW_PAIRS and are_apart([flat[place] for place in self.paired]):
+            return False
         return any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
 
     def flat(self, found: CallArguments) -> list[Any] | None:

@@ -272,3 +272,18 @@ def test_memory_is_flat_over_many_objects() -> None:
     del scaled
     assert not any(each() for each in kept)
     assert len(Scaled.times._plans) == 1
+
+
+def test_many_written_arrays_are_compared_with_all_others_at_every_call():
+    def add(arrays, others):
+        for array, other in zip(arrays, others, strict=True):
+            array += other
+
+    fused = fusec.fuse(add)
+    for shift in (0, 50, 25, 0, 290, 25, 0):
+        memories = [np.arange(600.0), np.arange(600.0)]
+        for call, memory in zip((add, fused), memories, strict=True):
+            others = [memory[start : start + 50] for start in range(300, 600, 50)]
+            others[2] = memory[400 - shift : 450 - shift]
+            call([memory[start : start + 50] for start in range(0, 300, 50)], others)
+        assert np.array_equal(*memories), shift
