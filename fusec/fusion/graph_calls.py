@@ -262,6 +262,8 @@ class Lowering:
                 return self._viewed(args[0], lambda array: np.broadcast_to(array, shape))
             case nodes.Fold(op, _, axes, dtype):
                 return self._folded(op, args[0], axes, dtype)
+            case nodes.Accumulated(op, _, axis):
+                return graph_elements.accumulated(self.trace, op, args[0], axis)
             case nodes.Update(_, _, starts, steps, extents):
                 index = self._index(value.shape, (starts, steps, extents))
                 whole = tracer.made(self.trace, args[0])

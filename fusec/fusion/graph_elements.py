@@ -9,7 +9,7 @@ import numpy as np
 
 from fusec.base.dtypes import INT64, STORAGE_FLOATS, DType
 from fusec.frontends.python.values import Scalar
-from fusec.fusion import gathering, reducing, tracer
+from fusec.fusion import gathering, reducing, scans, tracer
 from fusec.fusion.elsewhere import position, taken
 from fusec.fusion.joining import held
 from fusec.fusion.trace import Trace, constant
@@ -57,6 +57,13 @@ def spread(trace: Trace, value: ArrayValue, axes: tuple[int, ...], dtype: DType)
     squares = square(Term(apply("subtract", value.expr, value.expr))).expr
     return reducing.totals(trace, "add", ArrayValue(Scalar(dtype, squares), value.phantom), axes, dtype,
                            constant(0, dtype))  # fmt: skip
+
+
+def accumulated(trace: Trace, op: str, value: ArrayValue, axis: int) -> ArrayValue:
+    """Elements combined with all before them along an axis, in their dtype."""
+    dtype = value.dtype.numpy if op in ("add", "multiply") else None
+    found = scans.scanned(scans.SCANS[op], tracer.made(trace, value), axis=axis, dtype=dtype)
+    return found._read()  # type: ignore[no-any-return]
 
 
 class Taking:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,11 @@ from fusec.frontends.python.types import PYTHON_TYPES, storage
 from fusec.fusion import constants
 from fusec.fusion import trace_values as t
 from fusec.fusion.arguments import pattern_of
+from fusec.fusion.composing import _run
 from fusec.fusion.graph_views import ArrayStep, view_of
 from fusec.fusion.numbers import ExtentNumber, plain
 from fusec.fusion.resizing import ANYWHERE
+from fusec.fusion.scans import SCANS
 from fusec.fusion.trace import defined
 from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes, rules
@@ -34,6 +37,7 @@ from fusec.graphs.building import Graph
 from fusec.graphs.extents import Size, at, product, size
 from fusec.ir.expr import Apply, Const, Expr, Lookup, const, scalar_type
 from fusec.ir.graph import Input, Neighbour, Position, Taken, Within
+from fusec.library import cumulative
 
 if TYPE_CHECKING:
     from fusec.fusion.running import TracedRun
@@ -282,6 +286,10 @@ class TracedGraph:
             if leaf.buffer is not None and t.geometry(leaf.phantom) == t.geometry(leaf.buffer.phantom):
                 self.contents[leaf.buffer, leaf.version] = checked
             return
+        scan = _scan_of(call, args)
+        if scan is not None:
+            self.contents[call.buffers[0], 0] = scan
+            return
         numbers = tuple(None if leaf.buffer is not None else self._is_python(leaf) for leaf in operands)
         orders = tuple(t.outermost_first(each.phantom) for each in call.buffers)
         (name,) = identifiers([call.name])
@@ -415,6 +423,22 @@ class TracedGraph:
             else:
                 places.append(self._expr(each, frame))
         return rules.taken(whole, places, frame, self._expr(outside, ()))
+
+
+def _scan_of(call: t.LibraryCall, args: Sequence[Expr]) -> Expr | None:
+    """A scan, as a node of its own; None for other calls, and for scans in another dtype than their operand's."""
+    if not isinstance(call.function, partial) or call.function.func is not _run:
+        return None
+    asked = call.function.args[0]
+    ops = [op for op, name in SCANS.items() if asked.function is getattr(cumulative, name)]
+    if not ops or len(asked.args) != 1 or not asked.options.keys() <= {"axis", "dtype"} or len(call.buffers) != 1:
+        return None
+    (value,), (buffer,) = args, call.buffers
+    if scalar_type(value) != buffer.dtype and scalar_type(value).kind in ("float", "complex"):
+        return None
+    axis = asked.options.get("axis")
+    value = rules.reshaped(value, (-1,)) if axis is None else value
+    return rules.accumulated(ops[0], rules.converted(value, buffer.dtype), 0 if axis is None else axis)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum":
 """The ufuncs whose `accumulate` is a scan."""
 
 
-def _scanned(name: str, x: Any, **options: Any) -> Any:
+def scanned(name: str, x: Any, **options: Any) -> Any:
     """What fusec's function of a name makes."""
     given = {key: each for key, each in options.items() if each is not None}
     found = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
@@ -31,7 +31,7 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
     def scan(x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         if start is not None and x.dtype.kind in "fc":
             x = where(np.isnan(x), x.dtype.type(start), x)
-        return _scanned(name, x, axis=axis, dtype=dtype, out=out)
+        return scanned(name, x, axis=axis, dtype=dtype, out=out)
 
     return scan
 
@@ -42,7 +42,7 @@ def _standard(name: str) -> Callable[..., Any]:
     def scan(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
         if x.ndim > 1 and axis is None:
             raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
-        return _scanned(name, x, axis=axis, dtype=dtype, out=out, include_initial=include_initial or None)
+        return scanned(name, x, axis=axis, dtype=dtype, out=out, include_initial=include_initial or None)
 
     return scan
 
@@ -56,7 +56,7 @@ def accumulated(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: 
     if name is None or not x.ndim or (is_ordered and (x.dtype.kind == "c" or dtype is not None)):
         return LibraryFunction(ufunc.accumulate, f"np.{ufunc.__name__}.accumulate")(x, axis, dtype, out=out)
     if is_ordered:
-        return _scanned(name, x, axis=axis, out=out)
+        return scanned(name, x, axis=axis, out=out)
     return FUNCTIONS[name](x, axis, dtype, out)
 
 

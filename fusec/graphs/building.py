@@ -135,6 +135,17 @@ class GraphValue:
         """
         return self.fold("add", axis, keepdims=keepdims)
 
+    def scan(self, op: str, axis: int = -1) -> GraphValue:
+        """Every element combined with all before it along an axis, by add, multiply, maximum or minimum.
+
+        Raises GraphTypes and GraphShapes.
+
+        >>> from fusec import graph
+        >>> graph.Graph("example").input("x", "int64", (4, "n")).scan("add")
+        <value of graph 'example': int64[4, n]>
+        """
+        return self._with(rules.accumulated(op, self.node, axis))
+
     def updated(self, index: Item | tuple[Item, ...], part: object) -> GraphValue:
         """A value with other elements in a slice; this one stays as it is. Raises GraphTypes and GraphShapes.
 

@@ -91,6 +91,16 @@ class Fold(Expr):
     shape: Shape
 
 
+class Accumulated(Expr):
+    """Along an axis every element combined with all before it, by an op that a scan has."""
+
+    op: str
+    value: Expr
+    axis: int
+    type: DType
+    shape: Shape
+
+
 class Update(Expr):
     """A value whose elements of a slice are those of another one, which broadcasts to the slice."""
 

@@ -144,6 +144,10 @@ class GraphTextBuilder(SyntaxBuilder):
         op, args, axes = children
         return self.checked(op, lambda: rules.folded(op.text, one(args), axes))
 
+    def accumulated(self, children: Children) -> Expr:
+        op, args, axis = children
+        return self.checked(op, lambda: rules.accumulated(op.text, one(args), self.single(axis)))
+
     def updated(self, children: Children) -> Expr:
         args, index = children
         if len(args) != 2:

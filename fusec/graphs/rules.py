@@ -20,6 +20,9 @@ from fusec.ir.graph import SPREAD
 FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor", SPREAD)
 """The associative ops by which elements may be combined, and the sum of their squared distances from their mean."""
 
+SCANS = ("add", "multiply", "maximum", "minimum")
+"""The ops by which elements may be combined with those before them."""
+
 SPREADS = (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128)
 Index = tuple[tuple[Size, ...], tuple[int, ...], Shape]
 """A slice: where it starts along each axis, the steps, and how many elements it takes."""
@@ -219,6 +222,15 @@ def folded(op: str, value: Expr, axes: Sequence[int]) -> Expr:
     if not places:
         return value
     return Fold(op, value, places, dtype, tuple(1 if at in places else each for at, each in enumerate(own)))
+
+
+def accumulated(op: str, value: Expr, axis: int) -> Expr:
+    """Elements combined with all before them along an axis. Raises GraphTypes and GraphShapes."""
+    if op not in SCANS:
+        raise GraphTypes(f"a scan by '{op}'", f"scans are by {', '.join(SCANS)}").at()
+    mapped(op, [value, value])  # for its checks
+    own = shape_of(value)
+    return nodes.Accumulated(op, value, _axis(axis, len(own)), scalar_type(value), own)
 
 
 def updated(value: Expr, part: Expr, index: Index) -> Update:

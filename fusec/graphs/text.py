@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from fusec.frontends.grammar_tables import GRAMMARS, load
 from fusec.graphs.extents import Shape, Size
 from fusec.graphs.nodes import (
+    Accumulated,
     ArrayGraph,
     ArrayInput,
     Bounded,
@@ -96,6 +97,8 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"broadcast({args}) to {_extents(value.shape)}"
         case Fold(op, _, axes):
             return f"fold {op}({args}) along {_extents(axes)}"
+        case Accumulated(op, _, axis):
+            return f"scan {op}({args}) along [{axis}]"
         case Update(_, _, starts, steps, extents):
             return f"update({args}) {_part(starts, steps, extents)}"
         case Strided(_, starts, steps, _, shape):
