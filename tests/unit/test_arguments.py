@@ -338,7 +338,7 @@ def test_a_fused_function_does_not_write_to_a_copy():
         x += 1
 
     for kind in ("another byte order", "__array__", "a read-only array"):
-        with pytest.raises((FusecError, ValueError), match="read-only"):
+        with pytest.raises((FusecError, ValueError), match=r"read-only|dtype '>f8' of parameter 'x'.*F206"):
             grow(TAKEN[kind][0](BASE))
 
 
