@@ -141,7 +141,10 @@ class _Uses:
                     known[:] = [(max(number for number, _ in known), None)]
 
 
-def _last(uses: Iterable[tuple[int, Array | None]], array: Array) -> int:
+def _last(uses: Sequence[tuple[int, Array | None]], array: Array) -> int:
     """The last launch that uses some of an array's memory."""
-    found = (at for at, other in uses if other is None or np.may_share_memory(other, array))
-    return max(found, default=-1)
+    found = -1
+    for at, other in reversed(uses):
+        if at > found and (other is None or np.may_share_memory(other, array)):
+            found = at
+    return found
