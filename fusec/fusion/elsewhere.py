@@ -71,16 +71,16 @@ def _composed(known: Taken, moves: Mapping[int, Neighbour]) -> tuple[Expr, ...] 
     return None if at or ("constant" in modes and len(modes) > 1) else tuple(found)
 
 
-def counted(root: Expr, axes: int) -> Expr:
-    """An expression of a kernel of so many axes, which it counts from the first."""
+def counted(root: Expr, axes: int, reverse: bool = False) -> Expr:
+    """An expression of a kernel of so many axes, which it counts from the first, or in reverse: from the last."""
     known: dict[Expr, Expr] = {}
     for expr in inner_first([root]):
         match expr:
             case Position(axis) | Neighbour(axis):
-                known[expr] = replace(expr, axis=axes + axis)
+                known[expr] = replace(expr, axis=-1 - axis if reverse else axes + axis)
             case Taken():
                 array, outside, *index = (known[child] for child in expr.children)
-                known[expr] = Taken(array, outside, tuple(index), expr.type, ())
+                known[expr] = Taken(array, outside, tuple(index[::-1] if reverse else index), expr.type, ())
             case _:
                 known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
     return known[root]

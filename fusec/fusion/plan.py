@@ -91,6 +91,7 @@ class KernelStep:
     releases: tuple[int, ...] = ()  # slots that nobody needs any more
     place: int = 0  # among the steps of its launch
     beside: int = 0  # how many other steps the launch has
+    reverse: bool = False  # its arrays are transposed, for it asks for positions, and walks in C order
     follows: bool = False  # at the end of the launch before, if both have one phase
 
     def run(self, frame: list[Any], memory: Any) -> None:
@@ -311,8 +312,9 @@ class PlanBuilder:
                 name, arrays = f"a{arrays}", arrays + 1
             known[leaf.input] = type(leaf.input)(name, leaf.input.type)
             inputs.append(known[leaf.input])
-        axes = len(group.shape)
-        outputs = tuple((f"z{number}", counted(replaced(expr, known), axes)) for number, expr in enumerate(exprs))
+        axes, reverse = len(group.shape), _is_reversed(stored, leaves, group)
+        values = (counted(replaced(expr, known), axes, reverse) for expr in exprs)
+        outputs = tuple((f"z{number}", value) for number, value in enumerate(values))
         graph = KernelGraph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
         text = print_graph(graph)
         kernel: Planned
@@ -320,19 +322,19 @@ class PlanBuilder:
             kernel = _map_kernel(ElementwiseSource(text, graph))
         else:
             kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
-        return KernelStep(group, kernel, leaves, stored)
+        return KernelStep(group, kernel, leaves, stored, reverse=reverse)
 
     def _placed(self, step: KernelStep) -> KernelStep:
         """The same step with the slots of its operands."""
         group, slots = step.group, self.slots
-        inputs = tuple(self._input(leaf, group) for leaf in step.leaves)
-        outputs = tuple(self._output(each, group) for each in step.stored)
+        inputs = tuple(self._input(leaf, group, step.reverse) for leaf in step.leaves)
+        outputs = tuple(self._output(each, group, step.reverse) for each in step.stored)
         new = {each.buffer: None for each in step.stored if each.buffer in self.needed}
         made = tuple(fresh(slots.buffer(each), each) for each in new if slots.buffer(each) not in self._ready)
         self._ready |= {each.slot for each in made}
         views = self._new_views((*inputs, *outputs))
         makes: tuple[tuple[int, Shape | None], ...] = ()
-        if len(made) == len(step.stored) and self._makes_outputs(step.stored, step.leaves, group):
+        if len(made) == len(step.stored) and not step.reverse and self._makes_outputs(step.stored, step.leaves, group):
             makes = tuple(
                 (slots.buffer(each.buffer), None if self._made(each, group) == shape else shape)
                 for each in step.stored
@@ -376,7 +378,7 @@ class PlanBuilder:
         order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
         return all(order == outermost_first(each.buffer.phantom) for each in stored)
 
-    def _input(self, leaf: Leaf, group: Group | None = None) -> int:
+    def _input(self, leaf: Leaf, group: Group | None = None, reverse: bool = False) -> int:
         """The slot of what a kernel or a call of a library reads."""
         if leaf.number is not None:
             return self.slots.number(leaf.number)
@@ -384,14 +386,29 @@ class PlanBuilder:
         part = replayed(leaf.buffer, leaf.steps)
         if group is not None and group.axes is not None and not isinstance(leaf.input, TotalInput):
             part = part if leaf.phantom.shape == group.shape else np.broadcast_to(part, group.shape)
+        if group is not None and reverse:
+            part = part.T if leaf.is_whole else np.broadcast_to(part, group.shape).T
         return self.slots.operand(leaf.buffer, part)
 
-    def _output(self, statement: Computation, group: Group) -> int:
+    def _output(self, statement: Computation, group: Group, reverse: bool) -> int:
         """The slot of what a kernel writes."""
         buffer = statement.buffer
         part = replayed(buffer, statement.steps) if isinstance(statement, Write) else buffer.phantom
         wanted = self._made(statement, group)
+        if reverse:
+            return self.slots.operand(buffer, part.T)
         return self.slots.operand(buffer, part if part.shape == wanted else part.reshape(wanted))
+
+
+def _is_reversed(stored: Sequence[Computation], leaves: Sequence[Leaf], group: Group) -> bool:
+    """Whether a kernel asks for positions, and all its arrays of several axes are in Fortran order."""
+    if group.axes is not None or not any(leaf.is_whole for leaf in leaves):
+        return False
+    arrays = [each.phantom if isinstance(each, Write) else each.buffer.phantom for each in stored]
+    if any(each.ndim != len(group.shape) for each in arrays):
+        return False
+    arrays += [leaf.phantom for leaf in leaves if leaf.buffer is not None and leaf.phantom.ndim > 1]
+    return all(each.flags.fnc or each.size == 0 for each in arrays)
 
 
 def _temporaries(buffers: Iterable[Buffer | None], apart: Collection[Buffer]) -> list[Buffer]:

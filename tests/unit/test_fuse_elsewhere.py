@@ -277,3 +277,44 @@ def test_what_is_taken_before_its_array_changes_is_copied(function, shape):
         )
         np.testing.assert_array_equal(fused(mine), function(theirs))
         np.testing.assert_array_equal(mine, theirs)
+
+
+REVERSED = {
+    "rolls": lambda u: u + np.roll(u, (1, -2), (0, 1)),
+    "pads": lambda u: np.pad(u, ((1, 2), (0, 3)), mode="reflect") * 2,
+    "numbers around": lambda u: np.pad(u, 1) + 1,
+    "rows beside": lambda u: np.roll(u, 1, 0) + np.arange(u.shape[1]),
+    "joined": lambda u: np.concatenate([u, u * 2], 1) + 1,
+    "gathered": lambda u: u[[1, 0, 2]] + 1,
+}
+
+
+@pytest.mark.parametrize("name", REVERSED)
+def test_arrays_in_fortran_order_are_walked_as_they_lie(name):
+    function = REVERSED[name]
+    fused = fusec.fuse(function)
+    for seed in range(3):
+        u = np.asfortranarray(np.random.default_rng(seed).random((5, 7)))
+        found, expected = fused(u), function(u)
+        np.testing.assert_array_equal(found, expected)
+        assert found.strides == expected.strides
+
+
+def test_kernels_that_ask_for_positions_walk_along_memory():
+    flat, turned = (fusec.fuse(lambda u: np.roll(u, 1, 0) + u) for _ in range(2))
+    u = np.ones((30, 40))
+    assert "stride 1" not in flat.source("cuda", u) + turned.source("cuda", np.asfortranarray(u))
+
+
+def test_arrays_in_fortran_order_are_written_in_place():
+    def step(u):
+        u[1:-1] += 0.5 * np.roll(u, 1, 1)[2:]
+        u *= np.roll(u, 1, 0)
+
+    fused = fusec.fuse(step)
+    for seed in range(3):
+        mine = np.asfortranarray(np.random.default_rng(seed).random((6, 7)))
+        theirs = mine.copy(order="K")
+        fused(mine)
+        step(theirs)
+        np.testing.assert_array_equal(mine, theirs)
