@@ -33,7 +33,7 @@ generation = 0  # of jobs: a child process does none of its parent's
 
 def submit(job: Callable[[], None]) -> bool:
     """Have something done, which must not raise exceptions; False if there is nobody to do it."""
-    global _thread, _since
+    global _thread, _since, _is_urgent
     with _guard:
         if _is_over:
             return False
@@ -41,6 +41,7 @@ def submit(job: Callable[[], None]) -> bool:
             _since = time.perf_counter()
         _jobs.append(job)
         if _thread is None:
+            _is_urgent = False
             _thread = threading.Thread(target=_work, name="fusec-compiler", daemon=True)
             try:
                 _thread.start()

@@ -317,6 +317,23 @@ def test_a_call_that_waits_takes_over_what_has_not_begun(tiered: list[Any]) -> N
     assert len(tiered) == 1
 
 
+def test_the_background_begins_once_no_new_kind_of_call_has_come_for_a_moment() -> None:
+    background.hurry()  # of no account: there is nothing to do
+    begun: list[float] = []
+    with background.stepping_back():
+        start = time.perf_counter()
+        assert background.submit(lambda: begun.append(time.perf_counter()))
+        time.sleep(0.03)
+    end = time.perf_counter()
+    settle_quietly(begun)
+    assert begun[0] >= min(end, start + background.LONGEST)
+
+
+def settle_quietly(begun: list[float]) -> None:
+    while not begun:
+        time.sleep(0.001)
+
+
 def test_kernels_of_a_plan_become_a_sequence_once_they_are_compiled(tiered: list[Any]) -> None:
     number = next(NUMBERS)
     fused = fusec.fuse(lambda x: (x * number, x.sum(axis=0) * number))
