@@ -96,10 +96,15 @@ def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     )
     if is_own and (array.strides == wanted.strides or _steps(array) == _steps(wanted)):
         return array
-    axes = outermost_first(wanted)
-    made = np.empty([wanted.shape[axis] for axis in axes], wanted.dtype).transpose(np.argsort(axes))
+    made = laid_out(wanted)
     made[...] = array
     return made
+
+
+def laid_out(wanted: Array) -> Array:
+    """A new array with the axes of one that is planned in the same order in memory."""
+    axes = outermost_first(wanted)
+    return np.empty([wanted.shape[axis] for axis in axes], wanted.dtype).transpose(np.argsort(axes))
 
 
 def _steps(array: Array) -> list[int]:

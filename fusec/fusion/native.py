@@ -1,13 +1,15 @@
 """All kernels of a plan as one native sequence, which repeated calls with host arrays run: no Python is between them.
 
 A call fills in the addresses of arguments, results and temporaries, and the numbers; `fusec.runtime.cpu.composites`
-runs the kernels. What each kernel does with its memory is as its own plan has it.
+runs the kernels. What each kernel does with its memory is as its own plan has it. In a plan with calls of libraries,
+the kernels between two of these are a sequence.
 """
 
 from __future__ import annotations
 
+import itertools
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,10 @@ from fusec.dispatch.host import HOST
 from fusec.dispatch.native_entries import MOST_BYTES
 from fusec.dispatch.overlap import disturbed
 from fusec.dispatch.plan import Plan
-from fusec.dispatch.spec import PLAIN, CallOptions
+from fusec.dispatch.spec import PLAIN, CallOptions, is_one_axis
 from fusec.environment import debug
+from fusec.errors import FusecError
+from fusec.fusion.calls import CallStep, laid_out
 from fusec.fusion.host_memory import HostMemory
 from fusec.fusion.plan import KernelStep
 from fusec.fusion.slots import Fresh, SlotView
@@ -35,12 +39,12 @@ Pointer = tuple[int, int]  # the plan's slot of an array, and bytes from its fir
 
 
 class NotNative(Exception):  # noqa: N818 - a reason
-    """Why the kernels of a plan must be called one by one."""
+    """Why kernels of a plan must be called one by one."""
 
 
 @dataclass(eq=False)
 class NativeSequence:
-    """The kernels of a plan as one executable, and how calls fill in its slots."""
+    """Kernels of a plan as one executable, and how calls fill in its slots."""
 
     executable: Composite
     template: array[int]
@@ -76,24 +80,103 @@ class NativeSequence:
 ADDRESS_OF = fastcall.address_reader()
 
 
-def native_sequence(name: str, steps: Sequence[Any], memory: HostMemory, frame: list[Any]) -> NativeSequence | None:
-    """The kernels of a plan as one executable; None if they must be called one by one.
+@dataclass(eq=False)
+class NativeStretch:
+    """Kernels without calls of libraries between them: a step of a plan."""
 
-    frame: that of a call which has run, whose arrays have the extents, strides and alignment that all calls have.
+    sequence: NativeSequence
+    steps: tuple[KernelStep, ...]
+    views: tuple[tuple[int, SlotView], ...]  # that steps after it need, which are not native
+    earlier: tuple[tuple[int, SlotView], ...]  # that its kernels need, and that other sequences left out
+    releases: tuple[int, ...]
+    parameters: tuple[str, ...]  # what errors call the arrays and numbers of a call
+
+    def run(self, frame: list[Any], memory: HostMemory) -> None:
+        """Run all kernels at once, or one by one if that is not right for the arrays of this call."""
+        try:
+            is_done = self.sequence.run(frame, memory)
+        except FusecError:  # a number that does not fit: the kernel that takes it says so
+            is_done = False
+        for slot, view in self.views if is_done else self.earlier:
+            frame[slot] = memory.view(frame, view)
+        for step in () if is_done else self.steps:
+            try:
+                step.run(frame, memory)
+            except FusecError as error:
+                raise step.named(error, self.parameters) from error.__cause__
+
+    def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
+        """An error as it is: the kernel has told its names."""
+        del names
+        return error
+
+
+def native_steps(
+    steps: Sequence[Any], memory: HostMemory, frame: list[Any], parameters: tuple[str, ...]
+) -> tuple[Any, ...] | None:
+    """The steps of a plan, with one for all kernels between two calls of libraries; None if no kernels run together.
+
+    frame: that of a call, whose arrays have the extents, strides and alignment that all calls have. parameters: what
+    errors call its arrays and numbers.
     """
-    try:
-        return _Builder(name, steps, memory, frame).made()
-    except NotNative as reason:
-        debug.show(2, f"{name} calls its kernels one by one: {reason}")
+    for step in steps:
+        _complete(step, frame, memory)
+    name = next(each.kernel.name for each in steps if isinstance(each, KernelStep))
+    views = dict(memory.lasting) | {slot: view for step in steps for slot, view in step.views}
+    parts = [tuple(each) for _, each in itertools.groupby(steps, lambda each: isinstance(each, KernelStep))]
+    sequences = [_Builder(name, each, views, frame).tried() if has_no_entry(each) else None for each in parts]
+    if not any(sequences):
         return None
+    alone = [step for part, sequence in zip(parts, sequences, strict=True) if sequence is None for step in part]
+    used_alone, left_out = _used(alone), dict[int, SlotView]()
+    found: list[Any] = []
+    for part, sequence in zip(parts, sequences, strict=True):
+        if sequence is None:
+            found += part
+            continue
+        own, used = {slot: view for step in part for slot, view in step.views}, _used(part)
+        found.append(
+            NativeStretch(
+                sequence, part, tuple((slot, view) for slot, view in own.items() if slot in used_alone),
+                tuple((slot, view) for slot, view in left_out.items() if slot in used),
+                tuple(slot for step in part for slot in step.releases), parameters,
+            )
+        )  # fmt: skip
+        left_out |= own
+    return tuple(found)
+
+
+def has_no_entry(steps: Sequence[Any]) -> bool:
+    """Whether these are several kernels, or one over several axes, which has no native entry of its own."""
+    if not all(isinstance(each, KernelStep) for each in steps):
+        return False
+    return len(steps) > 1 or any(each.group.axes and not is_one_axis(each.axis) for each in steps)
+
+
+def _used(steps: Sequence[Any]) -> set[int]:
+    """The slots that some steps read and write."""
+    return {slot for step in steps for slot in (*step.inputs, *step.outputs)}
+
+
+def _complete(step: Any, frame: list[Any], memory: HostMemory) -> None:
+    """Put arrays like those of a call in the slots that a step fills."""
+    if isinstance(step, CallStep):
+        for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+            frame[slot] = laid_out(buffer.phantom)
+    else:
+        for each in step.fresh:
+            frame[each.slot] = memory.new(each)
+    for slot, view in step.views:
+        frame[slot] = memory.view(frame, view)
 
 
 class _Builder:
     """Collects the kernels of the steps, whose arguments become slots of the whole."""
 
-    def __init__(self, name: str, steps: Sequence[Any], memory: HostMemory, frame: list[Any]) -> None:
-        self.name, self.steps, self.memory, self.frame = name, steps, memory, frame
-        self.views: dict[int, SlotView] = dict(memory.lasting)
+    def __init__(
+        self, name: str, steps: Sequence[KernelStep], views: Mapping[int, SlotView], frame: Sequence[Any]
+    ) -> None:
+        self.name, self.steps, self.views, self.frame = name, steps, views, frame
         self.slots: list[Slot] = []
         self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
         self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
@@ -101,16 +184,17 @@ class _Builder:
         self.areas: dict[str, int] = {}
         self.launches: list[list[CompositePiece]] = []
 
-    def made(self) -> NativeSequence:
+    def tried(self) -> NativeSequence | None:
+        """The whole; None if the kernels must be called one by one."""
+        try:
+            return self._made()
+        except NotNative as reason:
+            debug.show(2, f"{self.name} calls kernels one by one: {reason}")
+            return None
+
+    def _made(self) -> NativeSequence:
         """The whole. Raises NotNative."""
         for number, step in enumerate(self.steps):
-            if not isinstance(step, KernelStep):
-                raise NotNative("NumPy computes some of it")
-            for each in step.fresh:
-                self.frame[each.slot] = self.memory.new(each)
-            self.views.update(step.views)
-            for slot, view in step.views:
-                self.frame[slot] = self.memory.view(self.frame, view)
             self._add(number, step)
         if sum(self.areas.values()) > MOST_BYTES:
             raise NotNative("much memory lies between the kernels of its reductions")

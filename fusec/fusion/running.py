@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.dispatch.interception import present
-from fusec.dispatch.spec import is_one_axis
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import ComplexIntoReal, NotTraceable
@@ -51,9 +50,6 @@ from fusec.fusion.trace import NeedsNumberError, Trace, defined, recorded_by
 from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
-
-if TYPE_CHECKING:
-    from fusec.fusion.native import NativeSequence
 
 HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
 FEW_PAIRS = 16  # of arrays that may share memory; more are not compared one by one if all lie one behind the other
@@ -100,7 +96,9 @@ class FusedPlan:
     parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
     used: int = 0  # when it was used last
     calls: int = 0  # that ran its kernels one by one
-    native: NativeSequence | None = None  # all kernels, once calls have come several times
+    native: tuple[Any, ...] | None = (
+        None  # the steps with kernels that run together, once calls have come several times
+    )
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     bounds: tuple[Bound, ...] = ()  # of integers of a call
@@ -147,30 +145,20 @@ class FusedPlan:
         made = replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
         return replace(made, calls=0, native=None, launches={})
 
-    def _runs_natively(self, frame: list[Any]) -> bool:
-        """Run all kernels at once, if they are known to be right together; False if nothing is done."""
-        if self.native is not None:
-            try:
-                return self.native.run(frame, self.memory)
-            except FusecError:  # a number that does not fit: the kernel that takes it says so
-                return False
+    def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:
+        """The steps of a call, in which kernels run together once that is known to be right."""
         if not self.calls and not self.is_resized and len(self.kernels) > 1:
             for step in self.kernels:
                 step.begin()
-        if self.calls == HASTEN_AT and self._has_no_entry() and present() is None:
+        if self.calls == HASTEN_AT and len(self.kernels) > 0 and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
-                return False
+                return self.steps
             with locks.lock, default_rounding():
-                from fusec.fusion.native import native_sequence
+                from fusec.fusion.native import native_steps
 
-            self.native = native_sequence(self.kernels[0].kernel.name, self.steps, self.memory, [*frame])
+            self.native = native_steps(self.steps, self.memory, [*frame], self.parameters)
         self.calls += 1
-        return False
-
-    def _has_no_entry(self) -> bool:
-        """Whether there are several kernels, or one over several axes, which has no native entry of its own."""
-        kernels = self.kernels
-        return len(kernels) > 1 or any(each.group.axes and not is_one_axis(each.axis) for each in kernels)
+        return self.steps
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
@@ -211,14 +199,18 @@ class FusedPlan:
             frame = memory.frame
         if (self.numbers or self.bounds) and side is None:
             self.compute(frame)
-        if not (self._runs_natively(frame) if side is None else memory.runs_at_once()):
-            for step in self.steps:
-                try:
-                    step.run(frame, memory)
-                except FusecError as error:
-                    raise step.named(error, self.parameters) from error.__cause__
-                for slot in step.releases:
-                    frame[slot] = None
+        steps: Sequence[Any] = self.steps
+        if side is None:
+            steps = self.native or self._hastened(frame)
+        elif memory.runs_at_once():
+            steps = ()
+        for step in steps:
+            try:
+                step.run(frame, memory)
+            except FusecError as error:
+                raise step.named(error, self.parameters) from error.__cause__
+            for slot in step.releases:
+                frame[slot] = None
         result = self.result.build(frame, memory)
         for store in self.stores:
             store.run(frame, memory)

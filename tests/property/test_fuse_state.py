@@ -291,6 +291,42 @@ def test_native_sequences_give_the_bits_of_kernels_called_one_by_one(shape):
     assert shape == (1,) or any(plan.native for plans in fused._plans.values() for plan in plans)
 
 
+def _with_calls(x, y, n):
+    """Kernels before, between and after calls of a library, which share views, numbers and what they write."""
+    rows = (x - x.mean(axis=0)) / (1 + x.var(axis=0))
+    turned, part = rows.T, y[1:, ::-1]
+    part += part.sum(axis=0) * n
+    made = np.matmul(turned, y[:, ::-1])
+    made += made.mean() + n
+    ends = np.sort(made, axis=-1)[:, ::2] - made.sum()
+    y *= 2
+    return ends, ends.max(axis=0), np.matmul(part.T, part), rows[::2], (part.sum(axis=0) + n).std()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (40, 6)])
+def test_kernels_between_calls_of_libraries_give_the_bits_of_kernels_called_one_by_one(shape, order):
+    fused, rng = fusec.fuse(_with_calls), np.random.default_rng(2)
+    kept = []
+    for call, n in enumerate((2.0, 3.0, 2.5, np.float32(1.5), 4.0, 0.25)):
+        x, y = (np.array(rng.normal(size=shape), order=order) for _ in range(2))
+        if call == 4:  # not aligned: kernel after kernel
+            x = np.frombuffer(b" " + x.tobytes(order), np.float64, offset=1).reshape(shape, order=order)
+        mine, plain = y.copy(order), y.copy(order)
+        expected = fusec.fuse(_with_calls)(x, y, n)
+        found = fused(x, mine, n)
+        kept.append((found, [np.array(each) for each in found]))
+        for one, other, third in zip(found, expected, _with_calls(x, plain, n), strict=True):
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_allclose(one, third, 1e-9, 1e-9)
+            assert np.asarray(one).strides == np.asarray(other).strides
+        np.testing.assert_array_equal(mine, y)
+    for results, copies in kept:
+        for one, other in zip(results, copies, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert any(plan.native for plans in fused._plans.values() for plan in plans)
+
+
 def test_arrays_that_cannot_be_written_are_refused_by_native_sequences_too():
     def function(a):
         a += a.sum()
