@@ -272,7 +272,12 @@ def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
 
 def is_same_memory(left: View, right: View) -> bool:
     """True if both walk the same addresses in the same order."""
-    return left.pointer == right.pointer and left.shape == right.shape and left.strides == right.strides
+    return left.pointer == right.pointer and left.shape == right.shape and steps_of(left) == steps_of(right)
+
+
+def steps_of(view: View) -> tuple[int, ...]:
+    """The strides of a view; 0 for axes along which there is nothing to step to."""
+    return tuple([stride if extent > 1 else 0 for extent, stride in zip(view.shape, view.strides, strict=True)])
 
 
 def may_overlap(left: View, right: View) -> bool:

@@ -97,7 +97,7 @@ class FusedPlan:
     used: int = 0  # when it was used last
     calls: int = 0  # that ran its kernels one by one
     native: tuple[Any, ...] | None = (
-        None  # the steps with kernels that run together, once calls have come several times
+        None  # the steps, some as one, once calls have come several times
     )
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
