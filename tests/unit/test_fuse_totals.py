@@ -237,3 +237,21 @@ def test_totals_of_nothing_meet_arrays():
     fast = fusec.fuse(lambda x, beside: x.sum(1) + beside)
     for x in (np.ones((3, 0)), np.ones((0, 3)), np.ones((3, 1))):
         np.testing.assert_array_equal(fast(x, np.arange(len(x))), x.sum(1) + np.arange(len(x)))
+
+
+def test_totals_are_written_over_what_they_are_made_of_whatever_the_strides_of_single_rows_are():
+    def function(x, means, spreads):
+        means *= 0.9
+        means += 0.1 * x.mean(axis=0, keepdims=True)
+        spreads *= 0.9
+        spreads += 0.1 * x.var(axis=0, keepdims=True)
+        return ((x - x.mean(axis=0)) / x.std(axis=0),)
+
+    fused, x = fusec.fuse(function), np.arange(11200.0).reshape(1400, 8)
+    for step in (8, 64, 800):  # bytes from row to row, of which there is one
+        given = [np.lib.stride_tricks.as_strided(np.ones((1, 8)), (1, 8), (step, 8)) for _ in range(4)]
+        for _ in range(4):
+            found, expected = fused(x, *given[:2]), function(x, *given[2:])
+            for one, other in zip((*given[:2], *found), (*given[2:], *expected), strict=True):
+                np.testing.assert_allclose(one, other)
+    assert all(plan.native for plans in fused._plans.values() for plan in plans)
