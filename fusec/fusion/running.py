@@ -96,9 +96,7 @@ class FusedPlan:
     parameters: tuple[str, ...] = ()  # what errors call the arrays and numbers of a call
     used: int = 0  # when it was used last
     calls: int = 0  # that ran its kernels one by one
-    native: tuple[Any, ...] | None = (
-        None  # the steps, some as one, once calls have come several times
-    )
+    native: tuple[Any, ...] | None = None  # the steps, some as one, once calls have come several times
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     bounds: tuple[Bound, ...] = ()  # of integers of a call
