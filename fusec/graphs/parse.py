@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fusec.base.diagnostics import counted, did_you_mean
-from fusec.base.dtypes import BY_NAME, DType
+from fusec.base.dtypes import BOOL, BY_NAME, DType
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.graphs import GraphShapes, GraphSyntax, GraphTypes
@@ -19,6 +19,7 @@ from fusec.frontends.grammar_tables import MAX_CHARACTERS, Token, UnexpectedSymb
 from fusec.graphs import rules
 from fusec.graphs.extents import Extent, Size, size
 from fusec.graphs.nodes import ArrayGraph, ArrayInput
+from fusec.graphs.text import quoted
 from fusec.ir.expr import Const, Expr, const
 
 SCANNER = re.compile(
@@ -49,7 +50,9 @@ def extent_of(text: str) -> Size:
     if text.isidentifier() and text.isascii():
         return size(text)
     try:
-        ((found,),) = [each.shape for each in parse_arrays(f"graph g(x: bool[{text}]) {{ return x = x }}").inputs]
+        ((found,),) = [
+            each.shape for each in parse_arrays(f"graph g(x: bool[{quoted(text)}]) {{ return x = x }}").inputs
+        ]
     except (FusecError, ValueError):
         cure = "extents are integers, names such as 'n', or made of these, such as '2*n + 1'"
         raise GraphShapes(f"the extent {text!r}", cure).at() from None
@@ -234,14 +237,18 @@ class GraphTextBuilder(SyntaxBuilder):
 
     def label(self, children: Children) -> Expr:
         (name,) = children
-        if name.text in ("true", "false"):
-            return const(name.text == "true", BY_NAME["bool"])
         found = self.values.get(name.text)
         if found is None:
             raise GraphSyntax(f"{name.text} is not defined here", "define a value before it is used").at(self._at(name))
         return found
 
     name = label
+
+    def true(self, _: Children) -> Const:
+        return const(True, BOOL)
+
+    def false(self, _: Children) -> Const:
+        return const(False, BOOL)
 
     def constant(self, children: Children) -> Const:
         kind, minus, number = children

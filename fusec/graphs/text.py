@@ -51,11 +51,11 @@ def print_arrays(graph: ArrayGraph) -> str:
     lines = list[str]()
     for value in inner_first([value for _, value in graph.outputs]):
         if isinstance(value, ArrayInput):
-            labels[value] = _names(value.name)
+            labels[value] = quoted(value.name)
         elif isinstance(value, Const):
             labels[value] = constant_text(value)
         elif isinstance(value, SizeNumber):
-            labels[value] = f"size({_names(str(value.extent))})"
+            labels[value] = f"size({quoted(str(value.extent))})"
         elif isinstance(value, Near):
             labels[value] = f"near {value.offset} along {value.axis} as {value.mode}"
         elif isinstance(value, Inside):
@@ -63,20 +63,20 @@ def print_arrays(graph: ArrayGraph) -> str:
         else:
             labels[value] = f"%{len(lines) + 1}"
             lines.append(f"    {labels[value]} = {_operation(value, labels)}")
-    results = ", ".join(f"{_names(name)} = {labels[value]}" for name, value in graph.outputs)
-    head = f"graph {_names(graph.name)}({', '.join(map(_input, graph.inputs))}) {{"
+    results = ", ".join(f"{quoted(name)} = {labels[value]}" for name, value in graph.outputs)
+    head = f"graph {quoted(graph.name)}({', '.join(map(_input, graph.inputs))}) {{"
     return "\n".join([head, *lines, f"    return {results}", "}"]) + "\n"
 
 
 def _input(value: ArrayInput) -> str:
-    return f"{_names(value.name)}: {value.type}{_extents(value.shape)}{' donated' if value.donated else ''}"
+    return f"{quoted(value.name)}: {value.type}{_extents(value.shape)}{' donated' if value.donated else ''}"
 
 
 def _extents(shape: Sequence[Size]) -> str:
-    return _names(f"[{', '.join(map(str, shape))}]")
+    return quoted(f"[{', '.join(map(str, shape))}]")
 
 
-def _names(text: str) -> str:
+def quoted(text: str) -> str:
     """A text whose names that are words of the grammar have quotation marks."""
     words = load("graph", GRAMMARS["graph"]).words
     return re.sub(r"[^\W\d]\w*", lambda found: json.dumps(found[0]) if found[0] in words else found[0], text)
@@ -114,7 +114,7 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"take({labels[array]} at {places}) of {_extents(value.shape)} else {labels[outside]}"
         case External(function, _, results, at):
             kinds = ", ".join(f"{dtype}{_extents(shape)}" for dtype, shape in results)
-            return f"call {_names(function)}({args}) as {kinds} result {at}"
+            return f"call {quoted(function)}({args}) as {kinds} result {at}"
     raise AssertionError(f"a graph has no {type(value).__name__}")
 
 
