@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Literal, Protocol
 
 from fusec.base.dtypes import DType
@@ -44,7 +45,7 @@ class Layout:
         """The steps of one non-raw array parameter."""
         return dict(self.steps)[param]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A short text that names the layout, e.g. ``2:x=s1,y=01;A=2c``; part of cache keys and kernel comments."""
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)

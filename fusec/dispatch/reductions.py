@@ -16,6 +16,7 @@ from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
 from fusec.dispatch.axes import canonical, normalised, walk_shape
+from fusec.dispatch.dense_rows import DenseRows, dense_rows, kind_of
 from fusec.dispatch.empty_totals import asks_for_positions
 from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
@@ -38,6 +39,21 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
     known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
     del machine
+    same = kind_of(kernel, given) if known is None else None
+    rows: DenseRows | None = None if same is None else kernel.alike.get(same)
+    found = None if rows is None else rows.bound_of(kernel, given)
+    if found is None:
+        found, axes, lanes = _bound(kernel, given, known)
+        made = None if same is None else dense_rows(kernel, given, found, axes, lanes)
+        if made is not None:
+            kernel.alike.keep(same, made)
+    return found
+
+
+def _bound(
+    kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None
+) -> tuple[Bound, tuple[int, ...], int]:  # fmt: skip
+    """What is found for a call, the axes that it reduces, and the lanes of a row."""
     outputs = given.outputs or ()
     types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
@@ -80,10 +96,11 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
     read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
-    return Bound(
+    bound = Bound(
         types, shape, shapes, found, raw, request, read,
         kept=kept, count=count, sizes={REDUCED: count, TOTALS: prod(kept)}, is_empty=is_empty,
     )  # fmt: skip
+    return bound, axes, reduction.lanes
 
 
 def _nothing(kernel: KernelSpec, shape: Shape) -> NothingToReduce:

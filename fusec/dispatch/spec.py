@@ -177,6 +177,7 @@ class KernelSpec:
         self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())
         self.once = options.get("once", frozenset())
         self.executables: Known = Recent(MAX_PLANS)
+        self.alike: Recent[object, Any] = Recent(MAX_PLANS)  # what makes the facts of calls of other extents
         self.last: Bound | None = None  # what was called last, which source() shows without types
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import prod
 
 from fusec.arguments.layouts import Shape
@@ -68,7 +69,7 @@ class Request:
     ndims: tuple[tuple[str, int], ...] = ()  # axes of raw arrays
     masked: bool = False  # some elements may be left out
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A text that differs for different requests."""
         types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
