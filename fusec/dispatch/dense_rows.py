@@ -51,7 +51,7 @@ def _varies(view: View) -> tuple[bool, ...] | None:
     step = view.dtype.nbytes
     if view.pointer % step:
         return None
-    found = WHOLE
+    found: tuple[bool, ...] = WHOLE
     for extent, stride in zip(view.shape[::-1], view.strides[::-1], strict=True):
         if extent != 1:
             if stride == step:
@@ -97,7 +97,8 @@ class DenseRows:
 
     def _launch(self, extents: Shape) -> Phase:
         """The kernel over other extents; what each operand varies along, it is dense along."""
-        before: Any = self.bound.launches[0]
+        before = self.bound.launches[0]
+        assert isinstance(before, Phase), "it is one of a reduction"
         operands = []
         for name, strides, _ in before.operands:
             step = self.bound.types[name].nbytes
