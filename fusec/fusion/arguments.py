@@ -221,24 +221,22 @@ def are_apart(arrays: Sequence[Any]) -> bool:
 
 
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
-    """The arrays that share memory with others, if written arrays do; None if they do not."""
+    """The arrays that share memory with others, if written arrays do; None if they do not.
+
+    Arrays that touch are in one group, and so are those that a third one touches. Its first array names it.
+    """
     arrays = [(at, each) for at, each in enumerate(flat) if isinstance(each, np.ndarray)]
     if are_apart([each for _, each in arrays]):
         return None
-    groups: dict[int, int] = {}
-    written = set(writes)
-    found = False
+    groups = {at: at for at, _ in arrays}
     for number, (at, each) in enumerate(arrays):
-        groups[at] = at
-        for other, before in arrays[:number]:
-            if np.may_share_memory(each, before) and (at in written or other in written or groups[other] != other):
-                groups[at] = groups[other]
-                found = True
-    if not found:
+        met = {groups[other] for other, before in arrays[:number] if np.may_share_memory(each, before)}
+        if met:
+            first = min(met)
+            groups.update({other: first for other, group in groups.items() if group in met or other == at})
+    shared = {groups[at] for at in writes if at in groups}
+    groups = {at: group if group in shared else at for at, group in groups.items()}
+    if all(at == group for at, group in groups.items()):
         return None
-    offsets = tuple(
-        each.__array_interface__["data"][0] - flat[groups[at]].__array_interface__["data"][0]
-        if groups[at] != at else 0
-        for at, each in arrays
-    )  # fmt: skip
-    return (tuple(groups.items()), offsets)
+    starts = {at: each.__array_interface__["data"][0] for at, each in arrays}
+    return (tuple(groups.items()), tuple(starts[at] - starts[group] for at, group in groups.items()))

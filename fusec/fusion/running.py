@@ -378,6 +378,7 @@ class TracedRun:
                     return same
                 if same is not None:
                     self.trace.shared.add(group)
+                    self.trace.settle(same._memory)  # what was written before this one was read from outside
                 memory = self.trace.argument(place, given, dtype, group)
                 self.arguments[place] = Tracer(self.trace, memory, (), given)
             return self.arguments[place]

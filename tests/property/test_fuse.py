@@ -66,3 +66,39 @@ def test_arguments_that_share_memory_are_read_and_written_in_order(first, second
         found = fused(ours[first], ours[second], ours[third])
         np.testing.assert_array_equal(ours, theirs)
         np.testing.assert_array_equal(found, expected)
+
+
+STARTS = st.tuples(st.integers(0, 7), st.sampled_from([1, 1, 2, -1]))
+CHANGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from("+*=r")), min_size=1, max_size=6)
+LAST = np.zeros(4)
+
+
+def changed(views: Any, changes: Any, shift: Any) -> Any:
+    """What is read while some views, the last one from outside, are written one after the other."""
+    found = []
+    for target, source, change in changes:
+        into, value = (LAST if each == 3 else views[each] for each in (target, source))
+        if change == "+":
+            into += value
+        elif change == "*":
+            into *= shift
+        elif change == "=":
+            into[...] = value - shift
+        else:
+            found.append(into * 3 + value)
+    return found
+
+
+@settings(max_examples=15, derandomize=True, **CALM)
+@given(CHANGES, st.lists(st.tuples(STARTS, STARTS, STARTS, STARTS), min_size=2, max_size=3))
+def test_any_arguments_may_share_memory(changes, calls):
+    global LAST
+    fused = fusec.fuse(lambda views, shift: changed(views, changes, shift))
+    for starts in (*calls, *calls):
+        results = []
+        for run_it in (fused, lambda views, shift: changed(views, changes, shift)):
+            room = np.arange(20.0)
+            *views, LAST = [room[start + 6 :: step][:4] for start, step in starts]
+            results.append([*run_it(views, 2), room])
+        for ours, theirs in zip(*results, strict=True):
+            np.testing.assert_array_equal(ours, theirs)

@@ -287,3 +287,41 @@ def test_many_written_arrays_are_compared_with_all_others_at_every_call():
             others[2] = memory[400 - shift : 450 - shift]
             call([memory[start : start + 50] for start in range(0, 300, 50)], others)
         assert np.array_equal(*memories), shift
+
+
+def bridged_sums(p, q, r):
+    q += 1
+    r += 1
+    return p * 3
+
+
+def bridged_products(p, q, r):
+    p += 1
+    r *= 2
+    q += 1
+    p -= 3
+    return r + 0
+
+
+OUTSIDE = np.zeros(5)
+
+
+def bridged_outside(p, q, r):
+    p += r * 0
+    q *= 2
+    return OUTSIDE + 1
+
+
+@pytest.mark.parametrize("function", [bridged_sums, bridged_products, bridged_outside])
+def test_arrays_apart_that_a_third_one_bridges(function):
+    global OUTSIDE
+    fused = fusec.fuse(function)
+    for orders in ((0, 1, 2), (2, 0, 1), (0, 2, 1), (0, 1, 2)):
+        rooms = np.arange(10.0), np.arange(10.0)
+        results = []
+        for run, room in zip((fused, function), rooms, strict=True):
+            views = room[:5], room[5:], room[3:8]
+            OUTSIDE = views[orders[2]]
+            results.append(run(*(views[at] for at in orders)))
+        np.testing.assert_array_equal(*results)
+        np.testing.assert_array_equal(*rooms)
