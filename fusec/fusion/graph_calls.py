@@ -299,9 +299,7 @@ class Lowering:
 
     def _literal(self, value: nodes.Literal) -> ArrayValue:
         """An array of constants."""
-        bits = [each.bits for each in value.elements if isinstance(each, Const)]
-        array = np.frombuffer(b"".join(each.to_bytes(value.type.nbytes, "little") for each in bits), np.uint8)
-        array = array.view(value.type.numpy).reshape(self.shape(value))
+        array = np.frombuffer(value.data, np.uint8).view(value.type.numpy).reshape(self.shape(value))
         memory = self.trace.constant(array, value.type)
         return self.trace.read(memory, (), memory.base)
 

@@ -320,9 +320,7 @@ class TracedGraph:
         """An array of constants."""
         if not array.size or not array.ndim:
             return self._full(const(array[()] if array.size else 0, dtype), array.shape)
-        data, count = np.ascontiguousarray(array).tobytes(), dtype.nbytes
-        bits = [int.from_bytes(data[at : at + count], "little") for at in range(0, len(data), count)]
-        return rules.literal([Const(each, dtype) for each in bits], array.shape)
+        return rules.literal_of(np.ascontiguousarray(array).tobytes(), dtype, array.shape)
 
     def _leaf(self, leaf: t.Leaf) -> Expr:
         """What is read, as a value."""

@@ -310,11 +310,14 @@ class Graph:
         >>> graph.Graph("example").array([1, 2], "float32")
         <value of graph 'example': float32[2]>
         """
-        given = np.asarray(values)
-        elements = [const(each, _dtype(dtype)) for each in given.ravel()]
-        if not elements:
+        given, kind = np.asarray(values), _dtype(dtype)
+        if not given.size:
             return self.constant(0, dtype).broadcast_to(given.shape)
-        return GraphValue(self, rules.literal(elements, given.shape))
+        if given.dtype == object:  # integers of more than 64 bits
+            return GraphValue(self, rules.literal([const(each, kind) for each in given.flat], given.shape))
+        with np.errstate(all="ignore"):
+            data = given.astype(kind.numpy).tobytes()
+        return GraphValue(self, rules.literal_of(data, kind, given.shape))
 
     def positions(self, shape: Shape, axis: int = 0) -> GraphValue:
         """Where each element of a shape is along an axis, as int64. Raises GraphShapes.

@@ -181,11 +181,18 @@ class Take(Expr):
 
 
 class Literal(Expr):
-    """An array of constants, each a Const, in C order."""
+    """An array of constants. data: their bytes, little-endian and in C order."""
 
-    elements: tuple[Expr, ...]
+    data: bytes
     type: DType
     shape: Shape
+
+    @property
+    def elements(self) -> tuple[Const, ...]:
+        """The constants."""
+        count = self.type.nbytes
+        parts = (self.data[at : at + count] for at in range(0, len(self.data), count))
+        return tuple(Const(int.from_bytes(each, "little"), self.type) for each in parts)
 
 
 class External(Expr):

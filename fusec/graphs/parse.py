@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,9 +14,8 @@ from fusec.base.dtypes import BOOL, BY_NAME, DType
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.graphs import GraphShapes, GraphSyntax, GraphTypes
-from fusec.errors.language import TooLarge
 from fusec.frontends.build import Children, SyntaxBuilder
-from fusec.frontends.grammar_tables import MAX_CHARACTERS, Token, UnexpectedSymbolError
+from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 from fusec.graphs import rules
 from fusec.graphs.extents import Extent, Size, size
 from fusec.graphs.nodes import ArrayGraph, ArrayInput
@@ -24,7 +24,7 @@ from fusec.ir.expr import Const, Expr, const
 
 SCANNER = re.compile(
     r"(?P<SPACE>\s+)|(?P<LABEL>%[0-9]+)|(?P<NUMBER>0x[0-9a-f]+|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)"
-    r'|(?P<NAME>[^\W\d]\w*|"(?:[^"\\\n]|\\.)*")|(?P<OPERATOR>//|.)'
+    r'|(?P<NAME>[^\W\d]\w*|"[^"\\\n]*(?:\\.[^"\\\n]*)*")|(?P<OPERATOR>//|.)'
 )
 CURE = "docs/graphs.md defines the text of a graph"
 
@@ -32,8 +32,6 @@ CURE = "docs/graphs.md defines the text of a graph"
 def parse_arrays(text: str, functions: Mapping[str, Callable[..., object]] | None = None) -> ArrayGraph:
     """The graph of a printed text. functions: those that it calls, by name. Raises GraphSyntax, at its place."""
     file = SourceFile("graph", text)
-    if len(text) > MAX_CHARACTERS:
-        raise TooLarge(MAX_CHARACTERS, "characters").at(Span(file, 0, 1))
     builder = GraphTextBuilder(file, functions or {})
     try:
         graph: ArrayGraph = builder.parse(builder.scanned(), "graph")
@@ -174,6 +172,15 @@ class GraphTextBuilder(SyntaxBuilder):
     def literal(self, children: Children) -> Expr:
         elements, shape = children
         return self.checked(None, lambda: rules.literal(elements, shape))
+
+    def packed(self, children: Children) -> Expr:
+        dtype, data, shape = children
+        try:
+            found = base64.b64decode(data.text, validate=True)
+        except ValueError:
+            raise GraphSyntax("the bytes of an array are no base64", CURE).at(self._at(data)) from None
+        kind = self.dtype(dtype)
+        return self.checked(dtype, lambda: rules.literal_of(found, kind, shape))
 
     def inside(self, children: Children) -> Expr:
         return rules.inside(children[0])

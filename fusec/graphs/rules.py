@@ -252,12 +252,22 @@ def positions(axis: int, shape: Shape) -> nodes.Positions:
 
 def literal(elements: Sequence[Expr], shape: Shape) -> nodes.Literal:
     """An array of constants of one dtype. Raises GraphTypes and GraphShapes."""
-    kinds = {each.type for each in elements if isinstance(each, Const)}
-    if len(kinds) != 1 or not all(isinstance(each, Const) for each in elements):
+    given = [each for each in elements if isinstance(each, Const)]
+    kinds = {each.type for each in given}
+    if len(kinds) != 1 or len(given) < len(elements):
         raise GraphTypes("an array of anything but constants of one dtype", "use values of the graph").at()
-    if product(shape) != len(elements) or not all(isinstance(each, int) for each in shape):
-        raise GraphShapes(f"{counted(len(elements), 'constant')} as {shown(shape)}", "give one for each element").at()
-    return nodes.Literal(tuple(elements), scalar_type(elements[0]), tuple(shape))
+    (dtype,) = kinds
+    return literal_of(b"".join(each.bits.to_bytes(dtype.nbytes, "little") for each in given), dtype, shape)
+
+
+def literal_of(data: bytes, dtype: DType, shape: Shape) -> nodes.Literal:
+    """An array of constants, of its bytes, little-endian and in C order. Raises GraphTypes and GraphShapes."""
+    count, rest = divmod(len(data), dtype.nbytes)
+    if rest or not data:
+        raise GraphTypes(f"{counted(len(data), 'byte')} as elements of {dtype}", "give all of some elements").at()
+    if product(shape) != count or not all(isinstance(each, int) for each in shape):
+        raise GraphShapes(f"{counted(count, 'constant')} as {shown(shape)}", "give one for each element").at()
+    return nodes.Literal(data, dtype, tuple(shape))
 
 
 def bounded(value: Expr, extent: Size, axis: int) -> nodes.Bounded:

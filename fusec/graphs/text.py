@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 
 from fusec.frontends.grammar_tables import GRAMMARS, load
@@ -43,6 +44,9 @@ from fusec.graphs.nodes import (
 from fusec.ir.expr import Const, Expr
 from fusec.ir.text import constant_text
 from fusec.ir.walk import inner_first
+
+MAX_SHOWN = 32
+"""How many constants an array is written as; those of larger ones are bytes in base64, little-endian and in C order."""
 
 
 def print_arrays(graph: ArrayGraph) -> str:
@@ -107,8 +111,10 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"positions along [{axis}] of {_extents(shape)}"
         case Bounded(_, extent, axis):
             return f"bounded({args}) to {_extents([extent])} along [{axis}]"
-        case Literal():
-            return f"array({args}) to {_extents(value.shape)}"
+        case Literal(data, dtype, shape):
+            if len(data) > MAX_SHOWN * dtype.nbytes:
+                return f'array {dtype} "{b64encode(data).decode()}" to {_extents(shape)}'
+            return f"array({', '.join(map(constant_text, value.elements))}) to {_extents(shape)}"
         case Take(array, outside, index):
             places = ", ".join(labels[each] for each in index)
             return f"take({labels[array]} at {places}) of {_extents(value.shape)} else {labels[outside]}"
