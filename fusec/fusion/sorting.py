@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
+from fusec.fusion import binning
 from fusec.fusion.libraries import Asked, LibraryFunction, resized
 from fusec.fusion.routines import reshaped, trace_of, traced
 from fusec.fusion.tables import FUNCTIONS, METHODS
@@ -71,7 +72,9 @@ def _counted(asked: Asked) -> Any:
     return resized(hist, (max(len(bins) - 1, 0),)), resized(edges, (len(bins),))
 
 
-_histogram = LibraryFunction(np.histogram, "np.histogram", (0, 1, 4), ("a", "bins", "weights"), True, _counted)
+_histogram = LibraryFunction(
+    np.histogram, "np.histogram", (0, 1, 4), ("a", "bins", "weights"), True, _counted, by_kernels=binning.histogram
+)
 
 
 @wraps(_histogram, assigned=(), updated=())
@@ -126,8 +129,12 @@ FUNCTIONS.update(
         "argpartition": _sorting(np.argpartition, 2, may_raise=True, outcome=_as_sorted),
         "lexsort": LibraryFunction(np.lexsort, "np.lexsort", (0,), ("keys",)),
         "sort_complex": LibraryFunction(np.sort_complex, "np.sort_complex"),
-        "searchsorted": LibraryFunction(np.searchsorted, "np.searchsorted", (0, 1, 3), ("a", "v", "sorter"), True),
-        "digitize": LibraryFunction(np.digitize, "np.digitize", (0, 1), ("x", "bins"), True),
+        "searchsorted": LibraryFunction(
+            np.searchsorted, "np.searchsorted", (0, 1, 3), ("a", "v", "sorter"), True, by_kernels=binning.searchsorted
+        ),
+        "digitize": LibraryFunction(
+            np.digitize, "np.digitize", (0, 1), ("x", "bins"), True, by_kernels=binning.digitize
+        ),
         "interp": LibraryFunction(
             np.interp, "np.interp", (0, 1, 2, 3, 4, 5), ("x", "xp", "fp", "left", "right", "period"), True
         ),
