@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -229,6 +230,16 @@ def test_interpreted_calls_give_what_compiled_ones_do(
     NUMBERS = count(at)
     monkeypatch.setenv("FUSEC_TIERS", "0")
     assert [*parts_of(first)] == [*parts_of(CALLS[name]())]
+
+
+def test_a_negative_nan_of_float8_has_its_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([0x38, 0xB8, 0x00, 0x80, 0x7F, 0xFF], np.uint8).view(ml_dtypes.float8_e4m3fn)
+    for tier in "10":
+        monkeypatch.setenv("FUSEC_TIERS", tier)
+        bits, signs, ones = fusec.fuse(lambda x: (+x, np.signbit(x), np.copysign(np.ones_like(x), x)))(x)
+        assert bits.tobytes() == x.tobytes()
+        np.testing.assert_array_equal(signs, np.signbit(x))
+        assert ones.tobytes() == np.copysign(np.ones_like(x), x).tobytes()
 
 
 def test_calls_refuse_what_compiled_ones_refuse(tiered: list[Any]) -> None:

@@ -207,7 +207,9 @@ def _widen_e4m3(b: Builder, value: Value) -> Value:
     bits = b.binary("or", magnitude, b.binary("and", wide, integer(0x8000, "i16")))
     scaled = b.binary("fmul", widen(b, bits, dtypes.FLOAT16), Value("float", "256.0"))
     is_nan = b.compare("icmp eq", magnitude, integer(0x7F << 7, "i16"))
-    return b.select(is_nan, Value("float", "0x7FF8000000000000"), scaled)
+    sign = b.binary("and", b.cast("sext", value, "i32"), integer(1 << 31, "i32"))
+    nan = b.cast("bitcast", b.binary("or", sign, integer(0x7FC00000, "i32")), "float")
+    return b.select(is_nan, nan, scaled)
 
 
 def narrow(b: Builder, value: Value, target: DType) -> Value:
