@@ -262,6 +262,13 @@ def without_memory(array: Array) -> Array:
     return np.asarray(_Address(array)).view(array.dtype)
 
 
+def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """An array of the same memory in another shape, for dtypes too that NumPy's own function cannot name."""
+    if array.dtype.str != "<f1":  # as float8_e5m2 is called
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
+    return np.lib.stride_tricks.as_strided(array.view(np.uint8), shape, strides).view(array.dtype)
+
+
 def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
     """The axes of a new array, outermost first, in the order of the first operand that fixes them (NumPy's order K)."""
     for row in strides:

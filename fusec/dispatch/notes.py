@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments.operands import outputs_of
+from fusec.arguments.operands import outputs_of, strided
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, field
 from fusec.codegen import ON_HOST
@@ -46,7 +46,7 @@ class NotedCall:
         for param, shape in zip(self.kernel.out_params, bound.shapes, strict=True):
             array = np.zeros(shape, bound.types[param.name].numpy)
             strides = strides_in_order(shape, bound.orders.get(param.name, range(len(shape))), array.itemsize)
-            made.append(np.lib.stride_tricks.as_strided(array, strides=strides))
+            made.append(strided(array, array.shape, strides))
         return tuple(made)
 
     def explained(self) -> Explanation:

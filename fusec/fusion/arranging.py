@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import strided
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.creation import array
 from fusec.fusion.joining import repeated
@@ -82,7 +83,7 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False) -> None:
 
 def _diagonal(found: Any) -> Any:
     """The diagonal of an array of any number of axes; it can be written."""
-    return np.lib.stride_tricks.as_strided(found, (min(found.shape),), (sum(found.strides),))
+    return strided(found, (min(found.shape),), (sum(found.strides),))
 
 
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:

@@ -278,7 +278,7 @@ class Lowering:
             case nodes.Strided(_, starts, steps):
                 if 0 in self.shape(value):
                     return ArrayValue(constant(0, value.type).scalar, phantom(self.shape(value), value.type.numpy))
-                return self._viewed(args[0], graph_elements.strided(starts, steps, self.shape(value)))
+                return self._viewed(args[0], graph_elements.walked(starts, steps, self.shape(value)))
             case nodes.Inside() | nodes.Near():
                 return args[0] if args else constant(0, value.type)  # the Take reads it
             case nodes.Take():

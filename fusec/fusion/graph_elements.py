@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-import numpy as np
-
+from fusec.arguments.operands import strided
 from fusec.base.dtypes import INT64, STORAGE_FLOATS, DType
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import gathering, reducing, scans, tracer
@@ -38,14 +37,14 @@ def bounded(trace: Trace, value: ArrayValue, extent: int, axis: int) -> ArrayVal
     return given._read()
 
 
-def strided(starts: Sequence[int], steps: Sequence[Sequence[int]], shape: Shape) -> Step:
+def walked(starts: Sequence[int], steps: Sequence[Sequence[int]], shape: Shape) -> Step:
     """The view of elements at regular distances."""
 
     def view(array: Array) -> Array:
         first = array[tuple(slice(start, None) for start in starts)]
         pairs = [zip(row, array.strides, strict=False) for row in zip(*steps, strict=True)]
         strides = [sum(step * stride for step, stride in pair) for pair in pairs]
-        return np.lib.stride_tricks.as_strided(first, shape, strides)
+        return strided(first, shape, strides)
 
     return view
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import strided
 from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type, real_type
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import condition
@@ -44,7 +45,7 @@ def totals(
     identity: what totals of no elements are.
     """
     shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(value.shape))
-    kept = np.lib.stride_tricks.as_strided(value.phantom, shape, value.phantom.strides)
+    kept = strided(value.phantom, shape, value.phantom.strides)
     seen = common_phantom([ArrayValue(value.scalar, kept)], result)
     count = product(value.shape[axis] for axis in axes)
     if count == 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa: N812 - the ufunc that np.clip calls
 
+from fusec.arguments.operands import strided
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
@@ -122,7 +123,7 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:
     """An array in another shape, which may be written where no element is repeated."""
-    return np.lib.stride_tricks.as_strided(array, shape, np.broadcast_to(array, shape).strides)
+    return strided(array, shape, np.broadcast_to(array, shape).strides)
 
 
 # --- copies and conversions ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fusec.arguments.operands import strided
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
@@ -190,9 +191,7 @@ def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | 
     for axis in reversed(range(len(shape)) if axes is None else axes):
         strides[axis] = step
         step *= max(shape[axis], 1)
-    if dtype.str == "<f1":  # a float8, which NumPy's function cannot name
-        return np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), shape, strides).view(dtype)
-    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+    return strided(np.empty(1, dtype), shape, strides)
 
 
 def laid_out(like: Array, dtype: np.dtype[Any], order: str | None = "K", shape: tuple[int, ...] | None = None) -> Array:

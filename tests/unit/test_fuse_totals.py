@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -255,3 +256,20 @@ def test_totals_are_written_over_what_they_are_made_of_whatever_the_strides_of_s
             for one, other in zip((*given[:2], *found), (*given[2:], *expected), strict=True):
                 np.testing.assert_allclose(one, other)
     assert all(plan.native for plans in fused._plans.values() for plan in plans)
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda x: [x.max(), x.sum(), np.mean(x), x.argmax()], [3, 6, 1.5, 3]),
+        (lambda x: [np.cumsum(x), np.maximum.accumulate(x), x.reshape(2, 2).sum(0)], [[0, 1, 3, 6], range(4), [2, 4]]),
+        (
+            lambda x: [np.broadcast_arrays(x, x)[0] + x, fusec.max(x), fusec.softmax(x - x)],
+            [[0, 2, 4, 6], 3, [0.25] * 4],
+        ),
+    ],
+)
+def test_a_float8_that_numpy_cannot_name(function, wanted):
+    x = np.arange(4).astype(ml_dtypes.float8_e5m2)
+    for found, each in zip(fusec.fuse(function)(x), wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(found, "float32"), np.float32(each))
