@@ -42,6 +42,8 @@ from fusec.library.graph_kernel import GraphKernel
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, signature_of
 
 Shape = tuple[int, ...]
+Rows = tuple[Shape, tuple[int, ...] | None]
+"""What is walked, and the axes that are reduced."""
 
 
 class MapKernel(Planned):
@@ -205,7 +207,7 @@ class PlanBuilder:
 
     def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
         self.trace, self.needed = trace, needed
-        self.unstaged: dict[object, str] = {}
+        self.unstaged: dict[Rows, int] = {}  # rows that do not fit a chunk, and the elements that do
         self.slots = Slots(trace.numbers)
         self._ready: set[int] = set()  # slots that hold what earlier steps, or the arena, put there
         self.unplaced: list[KernelStep | CallStep] = []  # once there are steps
@@ -221,10 +223,13 @@ class PlanBuilder:
                 self._step(group, shared) if group.call is None else CallStep(group.call, self._leaves(group))
                 for group in groups
             ]
-            long = [step.group for step in found if isinstance(step, KernelStep) and not self.fits(step)]
+            kernels = [step for step in found if isinstance(step, KernelStep)]
+            long = [(step.group, most) for step in kernels if (most := self.longest(step))]
             if not long:
                 break
-            self.unstaged |= dict.fromkeys(((group.shape, group.axes) for group in long), "")
+            for group, most in long:
+                rows = group.shape, group.axes
+                self.unstaged[rows] = max(most, self.unstaged.get(rows, 0))
         self.unplaced = found
         known = [*self.slots.known]
         self.prior = [each for each in known if isinstance(each, Buffer)] if len(known) == len(self.slots.own) else None
@@ -270,17 +275,17 @@ class PlanBuilder:
             found |= {each.buffer for each in group.statements if isinstance(each, Write)}
         return found
 
-    def fits(self, step: KernelStep) -> bool:
-        """Whether every row of a staged kernel is one chunk."""
+    def longest(self, step: KernelStep) -> int:
+        """The elements of a chunk if rows of a staged kernel have more; 0 if every row is one chunk."""
         if isinstance(step.kernel, MapKernel) or not step.group.is_staged or step.has_short_rows:
-            return True
+            return 0
         try:
             step.phases()
         except FusecError as error:
             if isinstance(error.error, RowsTooLong):
-                return False
+                return error.error.most
             raise
-        return True
+        return 0
 
     # --- one kernel ----------------------------------------------------------------------------------------------
 

@@ -127,6 +127,7 @@ def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
         held = trace.leaf(buffer, (), buffer.phantom)
         known[part] = widened(t.leaves_of(held.expr)[0], compute_type(dtype))
         first.setdefault(users[part], []).append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), shape)))
+        trace.lasting_notes += 1
         trace.notes.append(
             f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
         )

@@ -26,6 +26,7 @@ from fusec.fusion.slots import Slots
 from fusec.fusion.trace import Trace
 from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
+from fusec.ir.reductions import ROUNDS
 
 Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
@@ -48,6 +49,7 @@ class PlanTemplate:
     needed: Sequence[t.Buffer]
     prior: Sequence[t.Buffer]
     placed: Sequence[PlanStep]
+    long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
 
     @cached_property
     def _reads(self) -> Reads:
@@ -62,10 +64,13 @@ class PlanTemplate:
             steps = made.steps(self.steps)
         except (ValueError, IndexError):  # NumPy's: shapes do not broadcast, no such view
             raise OtherShapesError from None
+        for total, most in self.long:
+            if not any(made.statements[total].value.shape[axis] > most for axis in total.axes):
+                raise OtherShapesError
         builder = PlanBuilder(made.trace, [made.buffer(each) for each in self.needed])
         for each in self.prior:
             builder.slots.buffer(made.buffer(each))
-        if not all(builder.fits(step) for step in steps if isinstance(step, KernelStep)):
+        if any(builder.longest(step) for step in steps if isinstance(step, KernelStep)):
             raise OtherShapesError
         placed = builder.placed(steps)
         if list(map(_operands, placed)) != list(map(_operands, self.placed)):
@@ -81,11 +86,15 @@ def _operands(step: PlanStep) -> tuple[object, ...]:
 def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any]) -> PlanTemplate | None:
     """What makes plans for other extents; None if the trace depends on some."""
     trace, prior, steps = builder.trace, builder.prior, builder.unplaced
-    if trace.has_looked or trace.notes or not steps or prior is None:
+    if trace.has_looked or len(trace.notes) > trace.lasting_notes or not steps or prior is None:
+        return None
+    totals = {(each.value.shape, each.axes): each for each in trace.statements if isinstance(each, t.Total)}
+    long = [(totals[rows], most) for rows, most in builder.unstaged.items() if rows in totals and most > ROUNDS]
+    if len(long) < len(builder.unstaged):  # they may be walked along another axis in a call of other extents
         return None
     if not all(map(_is_alike, trace.statements)) or not all(map(_is_plain, trace.leaves.values())):
         return None
-    found = PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed)
+    found = PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, long)
     try:  # what the same extents do not give again depends on more than extents
         again, slots = found.resized(outlines)
     except OtherShapesError:

@@ -103,7 +103,7 @@ class Trace:
         self._sizes = Sizes()
         self.checked: set[tuple[Input, int]] = set()  # indices, and extents of axes that they are known to be inside of
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
-        self.notes: list[str] = []
+        self.notes, self.lasting_notes = list[str](), 0  # and how many are about calls of other extents too
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
         self.has_looked = False  # whether what it does may depend on extents
         self.device: Any = "cpu"  # where arrays are, as their library has it

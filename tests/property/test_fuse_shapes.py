@@ -83,6 +83,11 @@ def staged(x, y):
     return e / e.sum(axis=-1, keepdims=True) * y
 
 
+def costly(x, y):
+    e = np.sin(x) * 2
+    return e.sum(axis=0), e.sum(axis=-1), y - 1
+
+
 def branching(x, y):
     return x * 2 if len(x) > 3 else y * 3
 
@@ -137,7 +142,7 @@ def inverse(x, y):
 
 FUNCTIONS = (
     chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
-    swapped, of_zeros, flattened, joined, staged, branching, offset, literal, of_three, head_in_place,
+    swapped, of_zeros, flattened, joined, staged, costly, branching, offset, literal, of_three, head_in_place,
     turned_in_place, product, products, spectrum, ordered, finished, inverse,
 )  # fmt: skip
 EXTENTS = st.integers(0, 7)
@@ -199,12 +204,25 @@ def compiled_by(fused, monkeypatch, shapes):
 
 @pytest.mark.parametrize(
     "function",
-    [chain, inner, turned, centred, rows, staged, swapped, in_place, products, spectrum, finished],
+    [chain, inner, turned, centred, rows, staged, costly, swapped, in_place, products, spectrum, finished],
 )
 def test_a_known_function_is_not_traced_again_for_other_extents(function, monkeypatch):
     fused = fusec.fuse(function)
     assert compiled_by(fused, monkeypatch, [(5, 6), (7, 9), (100, 3), (4, 8)]) == 1
     assert compiled_by(fused, monkeypatch, [(6, 6)]) == 1  # equal extents are another kind
+
+
+def test_rows_past_a_chunk_have_a_plan_of_their_own_for_all_extents(monkeypatch):
+    fused = fusec.fuse(staged)
+    shapes = [(4, 5), (4, 5000), (3, 9), (3, 8000), (6, 33), (2, 5001)]
+    assert compiled_by(fused, monkeypatch, shapes) == 2
+    for shape in [(5, 66), (5, 6000)]:
+        x, y = np.sin(np.arange(2.0 * np.prod(shape))).reshape(2, *shape)
+        found = fused(x, y)
+        np.testing.assert_array_equal(found, fusec.fuse(staged)(x, y))
+        np.testing.assert_allclose(found, staged(x, y), rtol=1e-13)
+    few, many = np.ones((6, 34)), np.ones((2, 5002))
+    assert [fused.explain(each, each).kernels for each in (few, many)] == [1, 4]
 
 
 def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
