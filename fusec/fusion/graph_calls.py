@@ -18,6 +18,7 @@ from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import graph_elements, reducing, tracer
 from fusec.fusion.fuse import Fused
+from fusec.fusion.graph_memory import Rooms
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
@@ -196,28 +197,37 @@ class Lowering:
 
     def results(self) -> Any:
         """All outputs, in given arrays or those of donated inputs where there are such."""
-        for value in inner_first([value for _, value in self.graph.outputs]):
-            self.values[value] = self._value(value)
-        found = [self.values[value] for _, value in self.graph.outputs]
+        values = [value for _, value in self.graph.outputs]
+        rooms = None if self.out else Rooms(self.graph, self.given, self.shape)
+        for value in inner_first(values) if rooms is None else rooms.order:
+            is_there = rooms is not None and value in rooms.in_place
+            self.values[value] = self._updated(value, rooms) if is_there else self._value(value)  # type: ignore[arg-type]
+        if rooms is None:
+            results = self._in_given([self.values[each] for each in values])
+        else:
+            results = []
+            for value, room in zip(values, rooms.rooms, strict=True):
+                if room is not None and value not in rooms.in_place:
+                    room._write(self.values[value])
+                results.append(tracer.made(self.trace, self.values[value]) if room is None else room)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _in_given(self, found: Sequence[ArrayValue]) -> list[Tracer]:
+        """All outputs in the arrays of out=. Raises GraphArguments."""
         memories = [each._memory.buffer for each in self.out if isinstance(each, Tracer)]
         groups = [each.group for each in memories if each is not None]
         if len(set(groups)) < len(groups):
             what = f"arrays of out= for graph '{self.graph.name}' share memory"
             raise GraphArguments(what, "pass arrays that do not overlap").at()
-        results = list(map(self._stored, self.out, found, [name for name, _ in self.graph.outputs])) if self.out else []
-        if not self.out:
-            rooms = {
-                each.name: given for each, given in zip(self.graph.inputs, self.given, strict=True) if each.donated
-            }
-            names = {name for name, _ in self.graph.outputs}
-            for (name, _), made in zip(self.graph.outputs, found, strict=True):
-                fits = [key for key, room in rooms.items() if room.shape == made.shape and _kind(room) == made.dtype]
-                key = name if name in fits else next((key for key in fits if key not in names), "")
-                room = rooms.pop(key, None)
-                if room is not None:
-                    room._write(made)
-                results.append(tracer.made(self.trace, made) if room is None else room)
-        return results[0] if len(results) == 1 else tuple(results)
+        return list(map(self._stored, self.out, found, [name for name, _ in self.graph.outputs]))
+
+    def _updated(self, node: Expr, rooms: Rooms) -> ArrayValue:
+        """An update in the array of a donated input."""
+        assert isinstance(node, nodes.Update), "only these are in place"
+        rooms.keep(self.trace, node, self.values)
+        whole = rooms.in_place[node]
+        whole._view(self._index(node.shape, (node.starts, node.steps, node.extents)))._write(self.values[node.part])
+        return whole._read()
 
     def _stored(self, out: Any, value: ArrayValue, name: str) -> Tracer:
         """A value in an array that the caller gives. Raises GraphArguments."""
