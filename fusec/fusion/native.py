@@ -119,12 +119,10 @@ def native_steps(
     frame: that of a call, whose arrays have the extents, strides and alignment that all calls have. parameters: what
     errors call its arrays and numbers.
     """
-    for step in steps:
-        _complete(step, frame, memory)
-    name = next(each.kernel.name for each in steps if isinstance(each, KernelStep))
-    views = dict(memory.lasting) | {slot: view for step in steps for slot, view in step.views}
     parts = [tuple(each) for _, each in itertools.groupby(steps, lambda each: isinstance(each, KernelStep))]
-    sequences = [_Builder(name, each, views, frame).tried() if has_no_entry(each) else None for each in parts]
+    if not any(map(has_no_entry, parts)):
+        return None
+    sequences = _sequences(parts, memory, frame)
     if not any(sequences):
         return None
     alone = [step for part, sequence in zip(parts, sequences, strict=True) if sequence is None for step in part]
@@ -144,6 +142,20 @@ def native_steps(
         )  # fmt: skip
         left_out |= own
     return tuple(found)
+
+
+def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[Any]) -> list[NativeSequence | None]:
+    """The kernels of each part as one; None if they must be called one by one."""
+    steps = [step for part in parts for step in part]
+    views = dict(memory.lasting) | {slot: view for step in steps for slot, view in step.views}
+    name, found = next(each.kernel.name for each in steps if isinstance(each, KernelStep)), []
+    for part in parts:
+        for step in part:
+            _complete(step, frame, memory)
+        found.append(_Builder(name, part, views, frame).tried() if has_no_entry(part) else None)
+        for slot in (slot for step in part for slot in step.releases):
+            frame[slot] = None
+    return found
 
 
 def has_no_entry(steps: Sequence[Any]) -> bool:
