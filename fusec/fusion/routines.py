@@ -19,7 +19,8 @@ from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
 
-NARROW, LARGE = 16, 1 << 14  # rows of so few elements are slow to choose from, in arrays of more than so many
+NARROW = 16  # rows of so few elements are slow to choose from, in arrays of more than a number of elements:
+LARGE, LARGE_ON_DEVICES = 1 << 10, 1 << 14
 
 
 def trace_of(*given: Any) -> Trace:
@@ -331,7 +332,7 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
 def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
     trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
-    is_slow = new.shape[-1] < NARROW and new.phantom.size > LARGE
+    is_slow = new.shape[-1] < NARROW and new.phantom.size > (LARGE if trace.device == "cpu" else LARGE_ON_DEVICES)
     if 0 not in new.shape and 1 < len(filled) <= MOST and not is_slow:
         return pieces([each.astype(new.dtype.numpy, copy=False) for each in filled], axis, new)
     buffer = trace.temporary(new.phantom, new.dtype)
