@@ -32,6 +32,7 @@ from fusec.base.dtypes import (
 )  # fmt: skip
 from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, fastcall, memory
+from fusec.runtime.cpu.description import MOST_SLOTS
 from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, make
 
 pytestmark = pytest.mark.skipif(bool(fastcall._objection_to_build()), reason=fastcall._objection_to_build())
@@ -411,7 +412,7 @@ def test_an_exception_of_the_fallback_passes_through() -> None:
         lambda kernel: replace(kernel, layout=replace(kernel.layout, steps=(("x", (Step.ANY,)), ("z", (Step.UNIT,))))),
         lambda kernel: replace(kernel, layout=replace(kernel.layout, aligned=64)),
         lambda kernel: replace(kernel, layout=replace(kernel.layout, steps=())),
-        lambda kernel: replace(kernel, slots=kernel.slots * 30),
+        lambda kernel: replace(kernel, slots=kernel.slots * MOST_SLOTS),
     ],
 )
 def test_kernels_that_need_more_have_no_native_entry(change: Callable[[Kernel], Kernel]) -> None:

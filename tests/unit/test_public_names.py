@@ -106,11 +106,16 @@ def test_explain_says_which_path_a_call_takes_and_why() -> None:
     assert dict(explain(checked, np.ones(4)).lines)["path"].startswith("Python: the kernel checks calls")
 
 
-@pytest.mark.parametrize("kind", ["ReductionKernel", "reduction", "fuse"])
+@pytest.mark.parametrize("kind", ["ReductionKernel", "reduction"])
 def test_explain_counts_the_kernels_that_combine_totals(kind: str) -> None:
-    kernel = fusec.fuse(lambda x: (2 * x).sum()) if kind == "fuse" else KINDS[kind]
-    report = explain(kernel, np.ones(1 << 20))
+    report = explain(KINDS[kind], np.ones(1 << 20))
     assert (report.launches, dict(report.lines)["kernels"]) == (2, "2")
+
+
+@pytest.mark.parametrize(("elements", "launches"), [(1 << 20, 1), (1 << 25, 2)])
+def test_explain_counts_the_kernels_that_combine_totals_of_fused_functions(elements: int, launches: int) -> None:
+    report = explain(fusec.fuse(lambda x: (2 * x).sum()), np.empty(elements, np.int8))
+    assert (report.launches, dict(report.lines)["kernels"]) == (launches, str(launches))
 
 
 def test_explain_counts_in_the_singular_and_lists_numbers_in_the_order_of_the_signature() -> None:
