@@ -31,7 +31,7 @@ __all__ = ["Extent", "Graph", "GraphValue", "parse", "size"]
 def parse(text: str, functions: Mapping[str, Callable[..., object]] | None = None) -> Graph:
     """The graph of a text, as str(graph) prints it. Raises GraphSyntax, GraphTypes and GraphShapes with the place.
 
-    functions: those that the graph calls, by their names in the text.
+    functions: those that the graph calls, by their names in the text; calls of NumPy's need none.
 
     >>> from fusec import graph
     >>> print(graph.parse("graph double(x: int32[n]) { %1 = add(x, x) return y = %1 }"))
@@ -40,7 +40,9 @@ def parse(text: str, functions: Mapping[str, Callable[..., object]] | None = Non
         return y = %1
     }
     """
-    return Graph.of(parse_arrays(text, functions))
+    from fusec.fusion.graph_libraries import NumpyCalls
+
+    return Graph.of(parse_arrays(text, NumpyCalls(functions or {})))
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@ from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
 from fusec.fusion import graph_elements, reducing, tracer
 from fusec.fusion.fuse import Fused
+from fusec.fusion.graph_libraries import NumpyCall, NumpyCalls
 from fusec.fusion.graph_memory import Rooms
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped
@@ -122,8 +123,8 @@ class CompiledGraph(Fused):
         return f"<compiled graph {self.described()[0]}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The graph's text. Raises GraphBroken for one that calls functions."""
-        if self.built.functions:
+        """The graph's text. Raises GraphBroken for one that calls functions other than NumPy's."""
+        if not all(isinstance(each, NumpyCall) for each in self.built.functions.values()):
             cure = "pickle its text, and read it with fusec.graph.parse(text, functions=...)"
             raise GraphBroken(f"graph '{self.name}' calls functions, which have no text", cure).at()
         return _from_text, (print_arrays(self.built),)
@@ -136,7 +137,7 @@ def _is_readonly(given: Any) -> bool:
 def _from_text(text: str) -> CompiledGraph:
     from fusec.graphs.parse import parse_arrays
 
-    return CompiledGraph(parse_arrays(text))
+    return CompiledGraph(parse_arrays(text, NumpyCalls()))
 
 
 def check(graph: ArrayGraph) -> None:
@@ -319,7 +320,8 @@ class Lowering:
         if key not in self.called:
             kinds = [(dtype, tuple(at(each, self.sizes) for each in shape)) for dtype, shape in value.results]
             given = self.graph.functions[value.function]
-            orders = getattr(given, "orders", (None,) * len(kinds))  # of those that come from traces
+            orders = getattr(given, "orders", None) or ()  # of those that come from traces
+            orders = orders if len(orders) == len(kinds) else (None,) * len(kinds)
             wanted = tuple(phantom(shape, kind.numpy, axes) for (kind, shape), axes in zip(kinds, orders, strict=True))
             function = CheckedFunction(self.graph.name, value.function, given, wanted)
             args = [tracer.made(self.trace, self.values[each]) for each in value.args]

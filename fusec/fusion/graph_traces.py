@@ -26,6 +26,7 @@ from fusec.fusion import constants
 from fusec.fusion import trace_values as t
 from fusec.fusion.arguments import pattern_of
 from fusec.fusion.composing import _run
+from fusec.fusion.graph_libraries import NumpyCalls, text_of
 from fusec.fusion.graph_views import ArrayStep, view_of
 from fusec.fusion.numbers import ExtentNumber, plain
 from fusec.fusion.resizing import ANYWHERE
@@ -292,9 +293,13 @@ class TracedGraph:
             return
         numbers = tuple(None if leaf.buffer is not None else self._is_python(leaf) for leaf in operands)
         orders = tuple(t.outermost_first(each.phantom) for each in call.buffers)
-        (name,) = identifiers([call.name])
-        name = f"{name}_{len(self.functions)}" if name in self.functions else name
-        self.functions[name] = OpaqueFunction(call.function, numbers, orders)
+        name = text_of(call.function, numbers, orders)
+        if name:
+            self.functions.update({name: NumpyCalls()[name]})
+        else:
+            (name,) = identifiers([call.name])
+            name = f"{name}_{len(self.functions)}" if name in self.functions else name
+            self.functions[name] = OpaqueFunction(call.function, numbers, orders)
         kinds = [(each.dtype, tuple(each.phantom.shape)) for each in call.buffers]
         for buffer, made in zip(call.buffers, rules.called(name, args, kinds), strict=True):
             self.contents[buffer, 0] = made

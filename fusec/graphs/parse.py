@@ -32,7 +32,7 @@ CURE = "docs/graphs.md defines the text of a graph"
 def parse_arrays(text: str, functions: Mapping[str, Callable[..., object]] | None = None) -> ArrayGraph:
     """The graph of a printed text. functions: those that it calls, by name. Raises GraphSyntax, at its place."""
     file = SourceFile("graph", text)
-    builder = GraphTextBuilder(file, functions or {})
+    builder = GraphTextBuilder(file, {} if functions is None else functions)
     try:
         graph: ArrayGraph = builder.parse(builder.scanned(), "graph")
     except UnexpectedSymbolError as problem:
@@ -202,9 +202,11 @@ class GraphTextBuilder(SyntaxBuilder):
 
     def called_(self, children: Children) -> Expr:
         name, args, *kinds, at = children
-        if name.text not in self.functions:
+        try:
+            _ = self.functions[name.text]
+        except KeyError:
             cure = "pass it in functions={'" + name.text + "': ...}"
-            raise GraphSyntax(f"the function '{name.text}' is not given", cure).at(self._at(name))
+            raise GraphSyntax(f"the function '{name.text}' is not given", cure).at(self._at(name)) from None
         self.called.add(name.text)
         results = rules.called(name.text, args, kinds)
         number = self.integer([at])

@@ -120,7 +120,8 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
             return f"take({labels[array]} at {places}) of {_extents(value.shape)} else {labels[outside]}"
         case External(function, _, results, at):
             kinds = ", ".join(f"{dtype}{_extents(shape)}" for dtype, shape in results)
-            return f"call {quoted(function)}({args}) as {kinds} result {at}"
+            name = quoted(function) if function.isidentifier() else json.dumps(function)
+            return f"call {name}({args}) as {kinds} result {at}"
     raise AssertionError(f"a graph has no {type(value).__name__}")
 
 

@@ -141,7 +141,8 @@ def test_the_graph_of_a_program_gives_its_bits(name):
     fused, given = fusec.fuse(program.function), program.given(0, 5)
     built = fused.graph(*given).built()
     text = print_arrays(built)
-    read = graph.parse(text, functions=built.functions)
+    python = {name: each for name, each in built.functions.items() if name.startswith("python_")}  # numbers
+    read = graph.parse(text, functions=python)
     assert str(read) == text.rstrip()
     compiled = read.compile()
     is_open = str(fused.graph(*program.given(1, 8))) == str(read)  # it has names for extents

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -79,3 +81,63 @@ def test_bytes_that_are_no_array_are_refused(line, code, found):
         graph.parse(f"graph g(x: int8[n]) {{ %1 = {line} return y = %1 }}")
     assert raised.value.code == code
     assert found in str(raised.value)
+
+
+A, B = np.random.default_rng(0).random((2, 4, 4)) + np.eye(4)
+
+
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        (lambda a, b: a @ b.T, "np.matmul(x0, x1)"),
+        (lambda a, b: np.einsum("ij,kj->ik", a, b), "contracted('ij', 'kj', 'ik', x0, x1)"),
+        (lambda a, b: np.tensordot(a, b, axes=([0], [1])), "np.tensordot(x0, x1, axes=([0], [1]))"),
+        (lambda a, b: np.sort(a, axis=0, kind="stable"), "np.sort(x0, axis=0, kind='stable')"),
+        (lambda a, b: np.quantile(a, 0.3), "np.quantile(x0, 0.3)"),
+        (lambda a, b: np.fft.ifft(np.fft.fft(a)), "np.fft.fft(x0)"),
+        (lambda a, b: np.linalg.eigh(a), "np.linalg.eigh(x0)"),
+        (lambda a, b: np.linalg.solve(a.T, b + 1) * 2, "np.linalg.solve(x0, x1)"),
+        (lambda a, b: np.interp(a, b[0], b[1]), "np.interp(x0, x1, x2)"),
+    ],
+)
+def test_calls_of_numpy_are_read_back_from_texts(function, call):
+    fused = fusec.fuse(function)
+    made = fused.graph(A, B)
+    assert call in str(made)
+    compiled = pickle.loads(pickle.dumps(graph.parse(str(made)).compile()))
+    assert str(compiled.graph()) == str(made)
+    wanted, found = fused(A, B), compiled(*(A, B)[: len(made.built().inputs)])
+    if not isinstance(wanted, tuple):
+        wanted, found = (wanted,), (found,)
+    for ours, their in zip(found, map(np.asarray, wanted), strict=True):
+        assert (ours.tobytes(), ours.dtype, ours.strides) == (their.tobytes(), their.dtype, their.strides)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.load('x', x0)", "np.sort", "np.sort(x0", "np.sort(x1)", "np.sort(__import__('os'))", "np.sort(y0)",
+        "np.sort(x0) in 3", "np.sort(x0) in ((1, 2),)", "np.sort(*x0)", "np.sort(x0, axis=1 + 1)", "eval(x0)",
+        "(lambda x: x)(x0)", "np.sort(" + "(" * 5000 + "x0", "np.sort(x)", "np.sort(x0).tofile('x')", "",
+    ],
+)  # fmt: skip
+def test_calls_that_are_none_of_numpys_are_refused(call):
+    with pytest.raises(fusec.FusecSyntaxError, match=r"is not given \[F762\]"):
+        graph.parse(f'graph g(x: int8[3]) {{ %1 = call "{call}"(x) as int8[3] result 0 return y = %1 }}')
+
+
+def test_calls_of_numpy_with_other_operands_are_refused():
+    text = 'graph g(x: int8[3]) {{ %1 = call "np.sort(x0{})"({}) as int8[3] result 0 return y = %1 }}'
+    x = np.array([3, 1, 2], "int8")
+    with pytest.raises(fusec.FusecError, match=r"of 2 operands \[F763\]"):
+        graph.parse(text.format("", "x, x")).compile()(x)
+
+
+def test_texts_are_read_in_processes_that_have_fused_nothing():
+    code = (
+        "from fusec import graph; import numpy as np;"
+        "text = 'graph g(x: int8[3]) { %1 = call \"np.sort(x0)\"(x) as int8[3] result 0 return y = %1 }';"
+        "print(graph.parse(text).compile()(np.array([3, 1, 2], 'int8')))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[1 2 3]\n"
