@@ -89,6 +89,8 @@ def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     array = np.asarray(found)
     assert array.shape == wanted.shape, "a library's function makes what its plan says"
     assert array.dtype == wanted.dtype, "a library's function makes what its plan says"
+    if isinstance(found, np.generic):
+        return array
     is_own = array.flags.writeable and not any(
         each is array or (array.base is not None and np.may_share_memory(each, array))
         for each in operands

@@ -5,7 +5,7 @@ they do, else steps of the plan.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -230,7 +230,9 @@ class _Composed:
         results = [libraries._result_of(self.trace, each) for each in wanted if each is not None]
         changed = [libraries._result_of(self.trace, self.tracers[at]._seen) for at in self.written]
         numbers = [isinstance(each, np.generic) for each in self.values]
-        run = partial(_run, self.asked, places, numbers, (self.written, kept))
+        is_plain = not self.written and not any(numbers) and all(each is None for each in kept)
+        run = self._plainly(places) if is_plain and len(results) == len(self.parts) else None
+        run = run or partial(_run, self.asked, places, numbers, (self.written, kept))
         may_raise = any(leaf.buffer is None for leaf in operands.leaves) or any(
             each.kernel.checks or any(param.name == FAULT for param in each.kernel.params) for each in self.notes.calls
         )
@@ -252,6 +254,16 @@ class _Composed:
         ]
         return rebuilt(self.found, found)
 
+    def _plainly(self, places: Sequence[Any]) -> Callable[..., Any] | None:
+        """The function of its operands, if constants alone follow these among its arguments."""
+        args, options, count = self.asked.args, self.asked.options, len(places)
+        constants = (*args[count:], *options.values())
+        in_order = [Place(at) for at in range(count)]
+        is_alone = not any(isinstance(each, (Place, list, tuple, dict)) for each in constants)
+        if not is_alone or [*places] != in_order or [*args[:count]] != in_order:
+            return None
+        return partial(_run_plainly, self.function, args[count:], options)
+
     def _large(self) -> Sequence[Any]:
         """The results in their real shapes, which may have extents that no argument has."""
         with recorded_by(None), intercepted(Notes()):
@@ -262,6 +274,13 @@ class _Composed:
         owner = getattr(self.function, "__self__", self.given[0][0] if self.given[0] else None)
         name = getattr(owner, "name", "")
         return name if isinstance(name, str) and name else f"fusec.{getattr(self.function, '__name__', 'kernel')}"
+
+
+def _run_plainly(
+    function: Callable[..., Any], rest: tuple[Any, ...], options: Mapping[str, Any], *given: Any
+) -> tuple[Any, ...]:
+    """Call the function on its operands, whose results are new."""
+    return parts_of_result(function(*given, *rest, **options))
 
 
 def _run(

@@ -304,3 +304,21 @@ def test_scans_write_where_out_says_and_take_numbers_without_axes():
             assert_same(ours, theirs)
     with pytest.raises(ValueError, match="axis"):
         fusec.fuse(lambda x: np.cumulative_sum(x))(X)
+
+
+def test_calls_of_kernels_take_operands_and_constants_in_every_order():
+    def function(x, n):
+        far = np.argmax(x), np.argmin(x + n)
+        return *far, fusec.cumsum(x, 0), fusec.cumsum(n * x, axis=0), far[0] + n
+
+    def plain(x, n):
+        far = np.argmax(x), np.argmin(x + n)
+        return *far, np.cumsum(x, 0), np.cumsum(x * n, 0), far[0] + n
+
+    fused, rng = fusec.fuse(function), np.random.default_rng(3)
+    for n in (2.0, 3.0, np.float64(0.5), 4.0):
+        x = rng.normal(size=5000)
+        for _ in range(2):
+            for one, other in zip(fused(x, n), plain(x, n), strict=True):
+                np.testing.assert_allclose(one, other, 1e-9, 1e-9)
+                assert (type(one), np.asarray(one).dtype) == (type(other), np.asarray(other).dtype)
