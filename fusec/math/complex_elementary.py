@@ -10,6 +10,7 @@ from functools import partial
 
 from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric, trigonometric_inverse
 from fusec.math.body import Formula, call, write
+from fusec.math.complex_basic import multiply
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Term, fma, make_complex, sqrt, where
@@ -235,6 +236,13 @@ def pow_(x: Term, y: Term) -> Term:
     unit = y.real.eq(0.0) & y.imag.eq(0.0)
     re = where(unit, 1.0, where(nothing, 0.0, result.real))
     return make_complex(re, where(unit | nothing, 0.0, result.imag))
+
+
+def cube(x: Term) -> Term:
+    """x^3 as NumPy computes it; 0 has no signs."""
+    found = multiply(x, multiply(x, x))
+    nothing = x.real.eq(0.0) & x.imag.eq(0.0)
+    return make_complex(where(nothing, 0.0, found.real), where(nothing, 0.0, found.imag))
 
 
 def _difference(a: Term, b: Term, c: Term, d: Term) -> Term:

@@ -27,7 +27,7 @@ def define(op: str, types: tuple[DType, ...]) -> Function:
 
 
 def cube(dtype: DType) -> Function:
-    """The function that computes x**3 of floats: a tenth of the work of `pow`, and nearer to the exact value."""
+    """The function that computes x**3: a tenth of the work of `pow`, and nearer to the exact value."""
     return write(f"fusec_cube_{dtype}", (dtype,), _formula("pow", dtype, "cube"))
 
 

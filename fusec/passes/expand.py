@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, DType, real_type
+from fusec.base.dtypes import BOOL, COMPLEX, COMPUTE_FLOATS, DType, real_type
 from fusec.base.ops import TABLE
 from fusec.base.records import replace
 from fusec.ir.expr import Apply, Const, Expr, apply, const, convert, scalar_type, type_of
@@ -44,7 +44,7 @@ def _expanded(value: Apply, needed: dict[str, Function]) -> Expr:
     if TABLE[value.op].primitive and (not involved or value.op in PLAIN_COMPLEX):
         return value
     match value:
-        case Apply("pow", (base, Const(value=3))) if value.type in COMPUTE_FLOATS:
+        case Apply("pow", (base, Const(value=3))) if value.type in (*COMPUTE_FLOATS, *COMPLEX):
             return _call(cube(value.type), (base,), needed)
     return _call(define(value.op, types), value.args, needed)
 

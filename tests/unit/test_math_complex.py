@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import fusec
 from fusec.base.dtypes import COMPLEX, COMPLEX64, DType
 from fusec.ir.interpret import call
 from fusec.math import callees, define
@@ -120,3 +121,15 @@ def test_powers_are_exponentials_of_logarithms(dtype: DType) -> None:
         assert abs(mp.mpc(complex(value)) - wanted) <= 3 * step * growth * abs(wanted)
     assert run("pow", x[:1], y[:1] * 0)[0] == 1
     assert run("pow", x[:1] * 0, np.array([2 + 1j], dtype.numpy))[0] == 0
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_cube_is_two_products(dtype: str) -> None:
+    parts = [0.0, -0.0, 1.0, -3.0, 0.1, 1.7e3]
+    x = np.array([complex(re, im) for re in parts for im in parts], dtype)
+    re, im = x.real, x.imag
+    square = re * re - im * im, re * im + im * re
+    for found in (fusec.fuse(lambda x: x**3)(x), fusec.evaluate("x**3"), fusec.elementwise(lambda x: x**3.0)(x)):
+        np.testing.assert_array_equal(found.real, re * square[0] - im * square[1])
+        np.testing.assert_array_equal(found.imag, re * square[1] + im * square[0])
+        np.testing.assert_allclose(found, x**3, rtol=1e-6)
