@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fusec.arguments.operands import strided
 from fusec.base.records import dataclass
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
@@ -279,6 +280,8 @@ class _Sizes:
         made = np.empty([own[axis] for axis in axes], example.dtype).transpose(np.argsort(axes))
         made[...] = example.dtype.kind in "fc" if example.ndim == 1 else np.eye(own[-2], own[-1])
         made = made[tuple(slice(None, None, -1 if step < 0 else 1) for step in example.strides)]
+        if example.flags.writeable and any(is_repeated):  # what writes to it says that elements share memory
+            return strided(made, shape, np.broadcast_to(made, shape).strides)
         return np.broadcast_to(made, shape) if any(is_repeated) else made
 
 
