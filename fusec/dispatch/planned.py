@@ -90,12 +90,14 @@ def composed(
 ) -> tuple[Any] | None:
     """What a call is within a fused function, whose arrays say it, in a tuple; None if no argument is such an array."""
     pending = [*args, *options.values()]
+    known = set[int]()  # containers, one of which may hold itself
     while pending:
         each = pending.pop()
         compose = getattr(type(each), "__fusec_compose__", None)
         if compose is not None:
             return compose(function, tuple(args), dict(options))  # type: ignore[no-any-return]
-        if isinstance(each, (list, tuple)):
+        if isinstance(each, (list, tuple)) and id(each) not in known:
+            known.add(id(each))
             pending.extend(each)
     return None
 

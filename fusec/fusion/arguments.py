@@ -23,6 +23,7 @@ from fusec.fusion.tracer import Tracer
 CURE = (
     "pass arrays, numbers, text, None, or an object of a class that Python code defines; sets and buffers as np.array"
 )
+MOST_LEVELS = 100  # of containers in containers, which are less deep than this unless one holds itself
 
 
 Given = Callable[[Any], Any]
@@ -43,6 +44,7 @@ class CallArguments:
         self.readable, self.function = readable, function
         self._owners: list[int | str] = []  # of what is in `flat`, the place or name of the argument that has it
         self._owner: int | str = 0
+        self._level = 0  # of the container whose items are taken
         self.labelled: tuple[Labelled, ...] = ()
         self.labelled_places: dict[int, str] = {}  # in `flat`, with the names of their types
         self.swapped: dict[int, tuple[str, str]] = {}  # names and dtypes by place: other byte orders
@@ -157,6 +159,16 @@ class CallArguments:
         return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
 
     def _nest(self, kind: Any, given: Any) -> Given:
+        if self._level == MOST_LEVELS:
+            what = f"argument '{self.name()}', which holds itself or more than {MOST_LEVELS} levels of containers,"
+            raise NotTraceable(f"{what} cannot be fused", "pass the items that the function reads, in one list").at()
+        self._level += 1
+        found = self._nested(kind, given)
+        self._level -= 1
+        return found
+
+    def _nested(self, kind: Any, given: Any) -> Given:
+        """What stands for a container."""
         if not issubclass(kind, dict):
             self._kinds.append((kind, len(given)))
             items = list(map(self._taken, given))

@@ -32,12 +32,15 @@ class QuickArguments:
 
     def take(self, args: Iterable[Any], options: Mapping[str, Any]) -> bool:
         """Take all arguments; False if some are not plain."""
-        if not self._take(args):
+        try:
+            if not self._take(args):
+                return False
+            if not options:
+                return True
+            self.key.append(("options", *options))
+            return self._take(options.values())
+        except RecursionError:  # a container that holds itself
             return False
-        if not options:
-            return True
-        self.key.append(("options", *options))
-        return self._take(options.values())
 
     def whole(self, values: Collection[int]) -> tuple[Any, ...]:
         """The key. values: places of numbers that the function needs as Python numbers."""

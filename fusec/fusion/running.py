@@ -268,7 +268,10 @@ class TracedRun:
         self.trace.finish()
         needed: list[Buffer] = []
         self.builder = PlanBuilder(self.trace, needed)
-        rebuilt = self._returned(result, needed)
+        try:
+            rebuilt = self._returned(result, needed)
+        except RecursionError:
+            raise NotTraceable("a fused function cannot return a container that holds itself", RESULTS).at() from None
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
         forward(self.trace, needed)

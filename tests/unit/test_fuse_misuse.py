@@ -203,3 +203,40 @@ def test_what_to_write_for_the_part_that_a_mask_picks_and_for_functions_of_numbe
         fusec.fuse(function)(X)
     assert raised.value.code == "F281"
     assert raised.value.hint.startswith(hint)
+
+
+def test_containers_that_hold_themselves() -> None:
+    def within(levels: int) -> Any:
+        found: Any = X
+        for _ in range(levels):
+            found = [found]
+        return found
+
+    table: dict[str, Any] = {"a": X}
+    table["self"] = table
+    items: list[Any] = [X]
+    items.append(items)
+    fused = fusec.fuse(lambda d, e: d[0] if isinstance(d, list) else d["a"])
+    assert fused([X], within(90)) is X
+    for given, name in (((items, X), "'d'"), ((table, X), "'d'"), ((X, within(2000)), "'e'")):
+        with pytest.raises(TypeError, match=f"argument {name}, which holds itself or more than 100 levels") as raised:
+            fused(*given)
+        assert raised.value.code == "F282"
+        assert "in one list" in raised.value.hint
+
+    def returned(x: Any) -> Any:
+        found = [x * 2]
+        found.append(found)
+        return found
+
+    with pytest.raises(TypeError, match="cannot return a container that holds itself"):
+        fusec.fuse(returned)(X)
+
+
+def test_an_output_whose_elements_share_memory() -> None:
+    x, out = np.ones(4), np.lib.stride_tricks.as_strided(np.zeros(1), (4,), (0,))
+    for function in (lambda x, y: fusec.softmax(x, out=y), fusec.fuse(lambda x, y: fusec.softmax(x, out=y))):
+        with pytest.raises(ValueError, match="'out' of kernel 'softmax' has elements that share memory"):
+            function(x, out)
+        with pytest.raises(ValueError, match="output array is read-only"):
+            function(x, np.broadcast_to(np.zeros(1), 4))
