@@ -58,11 +58,11 @@ def is_foreign(value: object) -> bool:
 def is_contained(value: object) -> bool:
     """True for converted arguments that may wrap results: all foreign objects but lent memory."""
     kind: Any = type(value)
-    return kind is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES) and not _lends(kind)
+    return kind is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES) and not lends(kind)
 
 
 @lru_cache(256)
-def _lends(kind: type) -> bool:
+def lends(kind: type) -> bool:
     """Whether objects of a class speak DLPack."""
     return not issubclass(kind, np.ndarray) and hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained
+from fusec.arguments.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained, lends
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
@@ -414,7 +414,7 @@ def _as_array(name: str, value: object) -> np.ndarray[tuple[int, ...], np.dtype[
 def _settle(types: tuple[type, ...], kinds: tuple[object, ...]) -> bool:
     """True if types and dtypes say what is computed: not for lists, nor for numbers alone, which go by their values."""
     numbers = (float, int, bool, complex)
-    return np.ndarray in types and all(
+    return any(each is np.ndarray or lends(each) for each in types) and all(
         kind in numbers or dtype is not None for kind, dtype in zip(types, kinds, strict=True)
     )
 
