@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
+from fusec.base.records import replace
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.slots import fresh
+from fusec.fusion.slots import SlotView, fresh
 from fusec.fusion.trace_values import LibraryCall
 from fusec.runtime import cuda
 
@@ -68,6 +69,10 @@ class CallTarget(NamedTuple):
     order: Sequence[int]
     strides: tuple[int, ...]
 
+    def fits(self, found: Any) -> bool:
+        """Whether an array has this shape and dtype."""
+        return bool(found.shape == self.shape and found.dtype == self.row.numpy)
+
 
 def targets_of(step: Any) -> list[CallTarget]:
     """The results of a step."""
@@ -80,9 +85,10 @@ def targets_of(step: Any) -> list[CallTarget]:
 
 
 class RepeatedCalls:
-    """The calls of libraries in one repeated call, of arrays of its own library, which is current on its stream.
+    """The calls of libraries in one repeated call on its stream, which is current in its own library.
 
-    repeat: a `RepeatedCall`. held: the memory between kernels.
+    CuPy computes for arrays of other libraries in their memory. repeat: a `RepeatedCall`. held: the memory between
+    kernels.
     """
 
     def __init__(self, repeat: Any, frame: list[Any], addresses: list[int], held: Any, stream: int) -> None:
@@ -90,7 +96,7 @@ class RepeatedCalls:
         self._constants = dict(repeat.constants)
 
     def _operand(self, slot: int) -> Any:
-        """What is in a slot, as an array of the library."""
+        """What is in a slot, as an array of the call's own library."""
         view = self.repeat.prepared.views.get(slot)
         if view is None:
             return self._whole(slot)
@@ -107,12 +113,37 @@ class RepeatedCalls:
         """An array of fusec's own as one of the library's."""
         return array if self.repeat.source.library == "fusec" else cuda.lent_to_cupy(cuda.describe(array))
 
+    def _in_cupy(self, slot: int) -> Any:
+        """What is in a slot: a number, or an array of CuPy in the memory of another library's."""
+        view = self.repeat.prepared.views.get(slot)
+        base = slot if view is None else view.slot
+        if base == self.repeat.plan.memory.arena_slot:
+            held, address = self.held, int(self.held.handle)
+        else:
+            held, address = self._constants.get(base, self.frame[base]), self.addresses[base]
+        form = self.repeat.forms.get(slot)
+        if form is None:
+            source = cuda.source_of(held) if view is None else None
+            if view is None and (source is None or source.library == "cupy"):
+                return held
+            form = self.repeat.forms[slot] = _form(held, source, view, self.repeat.device)
+        return cuda.lent_to_cupy(replace(form, pointer=address + (0 if view is None else view.offset), owner=held))
+
     def run(self, step: Any) -> None:
         """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
-        call = step.call
-        if not call.buffers:  # a look at values, for which devices do not wait
+        if not step.call.buffers:  # a look at values, for which devices do not wait
             return
-        operands = list(map(self._operand, step.inputs))
+        if step.call.kernels or self.repeat.source.library == "cupy":
+            self._call(step, list(map(self._operand, step.inputs)), self.repeat.source.library)
+        else:
+            with cuda.in_cupy(cuda.StreamOn(self.stream, self.repeat.device)):
+                self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
+        for slot in step.releases:
+            self.frame[slot] = None
+
+    def _call(self, step: Any, operands: Sequence[Any], library: str) -> None:
+        """Call the function on arrays of a library."""
+        call = step.call
         try:
             found = call.function(*operands)
         except TypeError as problem:  # NumPy's, for a function that CuPy does not have
@@ -120,27 +151,39 @@ class RepeatedCalls:
                 raise
             raise _refused(call, "CuPy does not have it for these arrays") from problem
         for target, each in zip(self.repeat.calls[step], found, strict=True):
-            self.frame[target.slot], self.addresses[target.slot] = self._as_planned(call, each, target, operands)
-        for slot in step.releases:
-            self.frame[slot] = None
+            source = cuda.source_of(each)
+            if source is None or source.library != library or not target.fits(each):
+                raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
+            self.frame[target.slot], self.addresses[target.slot] = self._as_planned(each, source, target, operands)
 
     def _as_planned(
-        self, call: LibraryCall, found: Any, wanted: CallTarget, operands: Sequence[Any]
+        self, found: Any, source: cuda.ArrayLibrary, wanted: CallTarget, operands: Sequence[Any]
     ) -> tuple[Any, int]:
-        """A result that has memory of its own, laid out as the plan says; and its address."""
-        source = self.repeat.source
-        if type(found) is not source.kind or found.shape != wanted.shape or found.dtype != wanted.row.numpy:
-            raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
+        """A result that has memory of its own, laid out as the plan says, and of the call's library if that is seen;
+        and its address.
+        """
         address, _ = source.read(found)
-        if found.strides == wanted.strides and address % cuda.VECTOR_BYTES == 0 and cuda.is_whole(found):
-            for each in operands:
-                if each is found:
-                    break
-            else:
-                return found, address
-        made, address = source.maker(wanted.shape, wanted.order, wanted.row, self.repeat.device)()
+        is_apart = not any(each is found for each in operands) and cuda.is_whole(found)
+        is_laid_out = found.strides == wanted.strides and address % cuda.VECTOR_BYTES == 0
+        is_own = source.library == self.repeat.source.library
+        if is_apart and is_laid_out and (is_own or wanted.slot not in self.repeat.shown):
+            return found, address
+        made, address = self.repeat.source.maker(wanted.shape, wanted.order, wanted.row, self.repeat.device)()
         Planned.copier().run((found, made), None, CallOptions(stream=self.stream))
         return made, address
+
+
+def _form(held: Any, source: cuda.ArrayLibrary | None, view: SlotView | None, device: int) -> cuda.DeviceArray:
+    """How an array lies in its memory, or a view of one."""
+    if view is not None:
+        row, shape, strides = dtypes.from_numpy(view.dtype), view.shape, view.strides
+    else:
+        assert source is not None, "an array of a library"
+        look, strides = source.look(held), source.strides(held)
+        assert look is not None, "an array on a device"
+        row, shape = look
+    assert row is not None, "kernels take known dtypes"
+    return cuda.DeviceArray(0, tuple(shape), strides, row, device, False, None, None, None)
 
 
 def _refused(call: LibraryCall, why: str) -> FusecError:

@@ -114,7 +114,13 @@ class RepeatedCall:
     def __post_init__(self) -> None:
         self.zeros = (0,) * self.prepared.own
         self._parts: dict[int, cuda.DeviceArray] = {}  # of views, by identity: the plan keeps them
+        self.forms: dict[int, cuda.DeviceArray] = {}  # of what is in slots, to lend it to CuPy
         self.calls = {part: device_calls.targets_of(part) for part in self.prepared.parts if isinstance(part, CallStep)}
+        self.shown = {each.slot for each in _returned(self.plan)}  # slots of arrays that are of the call's library
+        for part in self.calls:
+            if part.call.kernels:
+                views = map(self.prepared.views.get, part.inputs)
+                self.shown.update(part.inputs, (each.slot for each in views if each is not None))
 
     def picks(self, read: ArgumentReader) -> bool:
         """Add what the function reads from outside; False if something has changed."""
@@ -335,15 +341,22 @@ def _constants(plan: Any) -> list[int]:
     return [at - len(own) for at, each in enumerate(own) if isinstance(each, np.ndarray)]
 
 
-def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -> bool:
-    """Whether arrays of a library may be what the user gets, and what libraries are called with."""
-    library, constants, pending = source.library, _constants(plan), [plan.result, *(each.value for each in plan.stores)]
+def _returned(plan: Any) -> list[Returned]:
+    """The arrays and numbers that a call gives to the user."""
+    found, pending = [], [plan.result, *(each.value for each in plan.stores)]
     while pending:
         each = pending.pop()
         pending += getattr(each, "parts", ())
         if isinstance(each, Returned):
-            strides = () if each.view is None else each.view.strides
-            if each.slot in constants or (library == "torch" and any(stride < 0 for stride in strides)):
-                return False
-    calls = [part.call for part in prepared.parts if isinstance(part, CallStep)]
-    return all(library == "cupy" or not each.buffers or (each.kernels and library == "fusec") for each in calls)
+            found.append(each)
+    return found
+
+
+def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -> bool:
+    """Whether arrays of a library may be what the user gets, and what kernels called by name take."""
+    library, constants = source.library, _constants(plan)
+    for each in _returned(plan):
+        strides = () if each.view is None else each.view.strides
+        if each.slot in constants or (library == "torch" and any(stride < 0 for stride in strides)):
+            return False
+    return library != "torch" or not any(isinstance(part, CallStep) and part.call.kernels for part in prepared.parts)

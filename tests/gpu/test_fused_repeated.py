@@ -268,3 +268,48 @@ def test_calls_that_are_noted_run_nothing(make):
     np.testing.assert_array_equal(back(outer(x, y)), back(fused(x, y, 2.0)[0]) + 1)
     fused.clear_cache()
     assert not is_repeated(fused, x, y, 2.0)
+
+
+def regression(x, weights, wanted):
+    """Products between kernels, of short rows and of long ones."""
+    share = 1 / (1 + np.exp(-(x @ weights)))
+    step = x.T @ (share - wanted) / len(wanted)
+    return weights - step, np.dot(x.T, x * share[:, None]), x[1:] @ weights, share
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_calls_of_libraries_between_kernels_are_repeated(make):
+    fused, kept = fusec.fuse(regression), []
+    for turn in range(6):
+        for rows in (50, 20_000):
+            rng = np.random.default_rng(turn)
+            given = rng.normal(size=(rows, 4)), rng.normal(size=4), rng.random(rows)
+            kept.append((fused(*map(make, given)), regression(*given)))
+            assert {type(each) for each in kept[-1][0]} == {type(make(given[0]))}
+            if turn > 2:
+                assert is_repeated(fused, *map(make, given))
+                kept.pop(turn)  # whose memory is used again
+    for found, wanted in kept:
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(back(one), other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.hardware
+def test_calls_of_libraries_between_kernels_are_on_the_stream_of_tensors():
+    torch = pytest.importorskip("torch")
+    fused, stream = fusec.fuse(regression), torch.cuda.Stream()
+    rng = np.random.default_rng(5)
+    given = rng.normal(size=(300_000, 4)), rng.normal(size=4), rng.random(300_000)
+    there = [torch.asarray(each, device="cuda") for each in given]
+    torch.cuda.synchronize()
+    for turn in range(5):
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(20_000_000)
+            moved = there[0] * (turn + 1)  # known on this stream alone
+            found = fused(moved, *there[1:])
+            later = [each + 1 for each in found]
+            del moved, found
+        for one, other in zip(later, regression(given[0] * (turn + 1), *given[1:]), strict=True):
+            with torch.cuda.stream(stream):
+                np.testing.assert_allclose(one.cpu().numpy(), other + 1, rtol=1e-9, atol=1e-11)
