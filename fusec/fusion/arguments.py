@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import CO_VARARGS
 from itertools import pairwise
@@ -24,6 +25,7 @@ CURE = (
     "pass arrays, numbers, text, None, or an object of a class that Python code defines; sets and buffers as np.array"
 )
 MOST_LEVELS = 100  # of containers in containers, which are less deep than this unless one holds itself
+PLAIN: dict[type, type] = {defaultdict: dict, Counter: dict, deque: list}  # what to pass in their places
 
 
 Given = Callable[[Any], Any]
@@ -186,7 +188,9 @@ class CallArguments:
         constants.refuse_random(given)
         if not isinstance(given, self.CALLED) and not is_readable(kind):
             what = f"argument '{self.name()}' of type {kind.__module__}.{kind.__qualname__} cannot be fused"
-            raise NotTraceable(what, CURE).at()
+            plain = PLAIN.get(kind)
+            cure = CURE if plain is None else f"pass {plain.__name__}({self.name()}), which fused functions take"
+            raise NotTraceable(what, cure).at()
         return self._read(given)
 
     def _read(self, given: Any) -> Given:

@@ -168,9 +168,10 @@ def refuse_random(value: object) -> None:
     names = [getattr(owner, "__module__", None), type(owner).__module__]
     if isinstance(owner, types.ModuleType):
         names = [owner.__name__]
-    if any(str(name) == each or str(name).startswith(f"{each}.") for name in names for each in DRAWING):
-        shown = getattr(value, "__name__", type(value).__name__)
-        raise DrawsNumbers(shown if shown.startswith(DRAWING) else f"{names[0]}.{shown}").at(here())
+    for module in DRAWING:
+        if any(str(name) == module or str(name).startswith(f"{module}.") for name in names):
+            shown = getattr(value, "__name__", type(value).__name__)
+            raise DrawsNumbers(shown if shown.startswith(DRAWING) else f"{module}.{shown}").at(here())
 
 
 class NumPy(types.ModuleType):

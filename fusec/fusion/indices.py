@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
+from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import here
 
 
@@ -33,12 +34,24 @@ def is_chosen(each: Any) -> bool:
     return isinstance(each, (list, np.ndarray, bool, np.bool_))
 
 
+def _bound(given: Any) -> Any:
+    """A bound of a slice, whose value is known. Raises NeedsValues, and TypeError for what is no integer."""
+    if not _is_traced(given):
+        return given
+    if given.ndim or given.dtype.kind not in "iu":
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    found = METHODS["_ask"](given, "__index__")
+    return given._number("the bound of a slice") if found is NotImplemented else found
+
+
 def basic(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
     items = index if isinstance(index, tuple) else (index,)
     found: list[Any] = []
     for each in items:
-        if each is None or isinstance(each, (slice, EllipsisType)):
+        if isinstance(each, slice):
+            found.append(slice(*map(_bound, (each.start, each.stop, each.step))))
+        elif each is None or isinstance(each, EllipsisType):
             found.append(each)
         elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (_is_traced(each) and each.ndim):
             cure = "indices are integers, slices, None and ..., and arrays of integers or of truth values"

@@ -365,11 +365,19 @@ def _conjugate(x: Any) -> Any:
     return x._number("the conjugate of a Python number").conjugate() if x._read().is_weak else np.conjugate(x)
 
 
+ANGLE = scalar_function("angle")
+
+
+def _angle(z: Any, deg: bool = False) -> Any:
+    """np.angle."""
+    return ANGLE(z) * (180 / np.pi) if deg else ANGLE(z)
+
+
 FUNCTIONS.update(
     {
         **{name: _view(getattr(np, name)) for name in _VIEWS},
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
-        **{name: scalar_function(name) for name in ("sinc", "angle")},
+        "sinc": scalar_function("sinc"), "angle": _angle,
         "i0": scalar_function("i0", is_scalar=False),
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,

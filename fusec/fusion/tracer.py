@@ -29,10 +29,16 @@ from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, 
 CURES = {
     "making a NumPy array of it": "use functions that docs/fuse.md lists; np.zeros makes arrays that take it",
     "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
+    "the bound of a slice": "pass it as a number; or choose elements: xp.where(xp.arange(len(x)) < bound, x, 0)",
     "iteration": "iterate over range(len(x)) and index, or write it without a loop",
 }
 
 
+NEEDING = {
+    "gradient": ("an array of coordinates", "pass distances as numbers, or call it before or after the fused function"),
+    "cov": ("an array of weights", "call it before or after the fused function"),
+}  # functions of NumPy's source that branch on values of an argument
+CONVERSION = re.compile(r"\.(bool|u?int(?:8|16|32|64)|float(?:16|32|64)|complex(?:64|128))\(")
 OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
 REDUCED = frozenset("sum prod mean std var min max any all".split())
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
@@ -349,9 +355,15 @@ class Tracer:
 
 
 def _refuse_function(what: str, line: Span) -> None:
-    """Raise NotFusable for np.vectorize, and for a function of math, if the user's line calls one that needs values."""
+    """Raise NotFusable or NeedsValues if the user's line calls a function of NumPy's or math's that needs values."""
     if lines.is_within("vectorize.__call__"):
         raise NotFusable("np.vectorize", cure_for("vectorize")).at(line)
+    for name, (told, cure) in NEEDING.items():
+        if what == "bool()" and lines.is_within(name):
+            raise NeedsValues(f"np.{name} with {told}", cure).at(line)
+    types = set(re.findall(CONVERSION, line.text)) if what == "making a NumPy array of it" else set()
+    if len(types) == 1:
+        raise NeedsValues(f"np.{(made := types.pop())}(x)", f'convert by a method: x.astype("{made}")').at(line)
     called = dict.fromkeys(re.findall(r"\bmath\.(\w+)\(", line.text)) if what == "float()" else {}
     if len(called) != 1:  # the line does not tell
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 from collections.abc import Callable
@@ -23,6 +24,10 @@ X = np.ones((3, 4))
         (lambda x: x.sum(axis=1, nothing=True), "F281", "'sum' with nothing= cannot", "leave it out"),
         (lambda x: math.sqrt(x), "F281", "math.sqrt cannot be fused", "write np.sqrt(x)"),
         (lambda x: math.erf(x), "F281", "math.erf cannot be fused", "NumPy has none: a function with @fusec.element"),
+        (lambda x: x[: x.argmin()], "F280", "the bound of a slice needs a Python scalar", "pass it as a number; or"),
+        (lambda x: np.gradient(x[0], x[1]), "F280", "np.gradient with an array of coordinates needs", "pass distances"),
+        (lambda x: np.cov(x, aweights=x[0]), "F280", "np.cov with an array of weights needs", "call it before or"),
+        (lambda x: np.float32(x), "F280", "np.float32(x) needs", 'convert by a method: x.astype("float32")'),
         (lambda x: float(x), "F280", "float() needs a Python scalar", "keep arrays as they are"),
         (lambda x: x.mean(axis=4), "F240", "axis 4 is out of bounds for array of dimension 2", "the axes of "),
         (lambda x: np.max(x, axis=-3), "F240", "axis -3 is out of bounds for array of dimension 2", "the axes of "),
@@ -36,6 +41,35 @@ def test_hint_and_line(function: Callable[..., Any], code: str, message: str, hi
     assert raised.value.hint.startswith(hint)
     assert raised.value.span is not None
     assert "lambda x" in raised.value.span.text
+
+
+def test_slice_bounds_that_are_no_integers_raise_as_in_numpy() -> None:
+    with pytest.raises(TypeError, match="slice indices must be integers"):
+        fusec.fuse(lambda x: x[x.sum() :])(X)
+    assert fusec.fuse(lambda x: x[np.array([0, 2])[1] :])(X).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        (np.random.default_rng(0), "F701", "numpy.random.Generator in a fused function would draw"),
+        (collections.defaultdict(int), "F282", "pass dict(given), which"),
+        (collections.deque([1]), "F282", "pass list(given), which"),
+    ],
+)
+def test_arguments_that_are_refused_have_names_and_cures(given: Any, code: str, told: str) -> None:
+    with pytest.raises(fusec.FusecError) as raised:
+        fusec.fuse(lambda x, given: x)(X, given)
+    assert raised.value.code == code
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "float32", "int64"])
+def test_angles_in_degrees_are_numpys(dtype: str) -> None:
+    x = np.array([1, -2, 0, -1]).astype(dtype) * (1 + 1j if dtype[0] == "c" else 1)
+    found, wanted = fusec.fuse(lambda x: np.angle(x, deg=True))(x), np.angle(x, deg=True)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-15 if found.dtype == np.float64 else 1e-6)
 
 
 def test_function_catches_an_axis_error() -> None:
