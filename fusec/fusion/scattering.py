@@ -11,6 +11,7 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.errors.fusing import NotFusable
 from fusec.fusion import tracer
+from fusec.fusion.indices import is_chosen
 from fusec.fusion.libraries import Asked, LibraryFunction
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, here
@@ -47,15 +48,20 @@ def changed(function: Callable[..., Any], name: str, x: Any, *args: Any, **optio
 
 
 def is_scatter(index: Any) -> bool:
-    """Whether an index chooses elements by arrays of integers."""
+    """Whether an index chooses elements by arrays of integers, or by integers that arrays hold."""
     items = index if isinstance(index, tuple) else (index,)
-    arrays = [each for each in items if isinstance(each, (list, np.ndarray)) and np.ndim(each)]
-    return bool(arrays) and all(_kind_of(each) in "iu" for each in arrays)
+    kinds = [_kind_of(each) for each in items if is_chosen(each) and not _is_truth(each)]
+    return bool(kinds) and all(kind in "iu" for kind in kinds)
+
+
+def _is_truth(each: Any) -> bool:
+    """Whether part of an index is one truth value."""
+    return not isinstance(each, list) and not np.ndim(each) and np.result_type(each) == np.bool_
 
 
 def _kind_of(each: Any) -> str:
     """The kind of the dtype of part of an index; empty lists are of integers, as in an index."""
-    if not isinstance(each, np.ndarray):
+    if isinstance(each, list):
         if any(isinstance(part, tracer.Tracer) for part in each):
             return "i"
         each = np.asarray(each)

@@ -84,3 +84,38 @@ def test_what_cannot_be_written_is_refused_as_numpy_does():
         fusec.fuse(lambda x, i: np.add.at(np.broadcast_to(x, (2, 4, 3)), i, 1))(X, I)
     with pytest.raises(ValueError, match="shape mismatch"):
         fusec.fuse(lambda x, i: x.__setitem__(i, np.ones(2)))(X.copy(), I)
+
+
+def at_the_largest(x, i):
+    x[x[:, 0].argmax()] = 0
+    x[1, x[1].argmax()] += 5
+    x[np.unravel_index(x.argmin(), x.shape)] = x.sum()
+
+
+def at_a_number(x, i):
+    x[i] *= 2
+    x[..., i] = x[..., 0] + 1
+    x[i, [0, 1]] = i
+    return x[i]
+
+
+@pytest.mark.parametrize("i", [np.array(2), np.array(-1, np.int8), np.int32(1), 0], ids=repr)
+@pytest.mark.parametrize("function", [at_the_largest, at_a_number])
+def test_elements_are_written_at_an_index_that_an_array_holds(function, i):
+    fused = fusec.fuse(function)
+    for start in (X, X + 1, X[::-1], np.asfortranarray(X)):
+        theirs, ours = start.copy(order="K"), start.copy(order="K")
+        expected, found = function(theirs, i), fused(ours, i)
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_an_array_that_holds_no_index_is_refused_as_numpy_does():
+    def store(x, i):
+        x[i] = 0
+
+    for i in (np.array(4), np.array(-5), np.int64(7)):
+        x = X.copy()
+        with pytest.raises(IndexError, match="out of bounds"):
+            fusec.fuse(store)(x, i)
+        np.testing.assert_array_equal(x, X)
