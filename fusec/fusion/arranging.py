@@ -12,7 +12,7 @@ from fusec.arguments.operands import strided
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.creation import array
 from fusec.fusion.joining import repeated
-from fusec.fusion.reducing import REDUCTIONS, normalised
+from fusec.fusion.reducing import REDUCTIONS, one_axis
 from fusec.fusion.routines import concatenate, reshaped, trace_of, traced, where
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import here
@@ -37,7 +37,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         raise NotFusable("np.repeat by an array", "its result has a size that depends on values").at(here())
     if axis is None:
         x, axis = reshaped(x, -1), 0
-    (axis,) = normalised(axis, x.ndim)
+    x = x if x.ndim else reshaped(x, -1)  # as NumPy has it
+    axis = one_axis(axis, x.ndim)
     counts = np.atleast_1d([operator.index(each) for each in repeats] if np.ndim(repeats) else operator.index(repeats))
     if len(counts) not in (1, x.shape[axis]):
         np.repeat(np.empty(x.shape), counts, axis)  # NumPy's error
@@ -93,7 +94,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     a = traced(a, trace_of(condition, a))
     if axis is None:
         a, axis = np.ravel(a), 0
-    (axis,) = normalised(axis, a.ndim)
+    a = a if a.ndim else np.ravel(a)  # as NumPy has it
+    axis = one_axis(axis, a.ndim)
     if isinstance(condition, Tracer):
         if axis:
             raise NotFusable("np.compress by an array", "its result has a size that depends on values").at(here())
@@ -117,7 +119,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr = traced(arr, trace_of(arr, obj))
     if axis is None:
         arr, axis = np.ravel(arr), 0
-    (axis,) = normalised(axis, arr.ndim)
+    axis = one_axis(axis, arr.ndim)
     return _picked(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
 
 
@@ -127,7 +129,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, values = traced(arr, trace), traced(values, trace)
     if axis is None:
         arr, axis = np.ravel(arr), 0
-    (axis,) = normalised(axis, arr.ndim)
+    axis = one_axis(axis, arr.ndim)
     values = array(values, arr.dtype, ndmin=arr.ndim, copy=None)
     example, length = np.broadcast_to(np.empty(()), values.shape), arr.shape[axis]
     shape = np.insert(np.broadcast_to(np.empty(()), arr.shape), obj, example, axis).shape

@@ -17,7 +17,7 @@ from fusec.fusion import tracer
 from fusec.fusion.elsewhere import position, taken
 from fusec.fusion.joining import held
 from fusec.fusion.operands import operand_of
-from fusec.fusion.reducing import normalised
+from fusec.fusion.reducing import one_axis
 from fusec.fusion.routines import reshaped, trace_of, traced
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, constant, here
@@ -200,7 +200,8 @@ def take(x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     x, indices = traced(x, trace), traced(indices, trace)
     if axis is None:
         x, axis = reshaped(x, -1), 0
-    (axis,) = normalised(operator.index(axis), x.ndim)
+    x = x if x.ndim else reshaped(x, -1)  # as NumPy has it
+    axis = one_axis(axis, x.ndim)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     if not np.can_cast(indices.dtype, np.intp, "same_kind"):
@@ -226,7 +227,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         if indices.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
         x, axis = reshaped(x, -1), 0
-    (axis,) = normalised(axis, x.ndim)
+    axis = one_axis(axis, x.ndim)
     if indices.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     if indices.ndim != x.ndim:

@@ -79,7 +79,7 @@ def _of_matrices(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool) -> A
         found = np.expand_dims(found, tuple(sorted(axes)))
     else:
         raise ValueError("Invalid norm order for matrices.")
-    return found if keepdims else np.squeeze(found, axes)
+    return found if keepdims else np.squeeze(found, axes)[()]
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:  # noqa: A002

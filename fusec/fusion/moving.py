@@ -13,7 +13,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.elsewhere import moved
 from fusec.fusion.joining import held
 from fusec.fusion.numpy_source import on_traced
-from fusec.fusion.reducing import normalised
+from fusec.fusion.reducing import one_axis
 from fusec.fusion.routines import copied, joined, reshaped, trace_of, traced
 from fusec.fusion.tables import FUNCTIONS
 from fusec.fusion.trace import Trace, constant
@@ -35,7 +35,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     shifts: dict[int, int] = {}
     for by, along in pairs:
-        (at,) = normalised(along, x.ndim)
+        at = one_axis(along, x.ndim)
         shifts[at] = shifts.get(at, 0) + int(by)
     shifts = {at: by for at, by in shifts.items() if x._seen.shape[at] and by % x._seen.shape[at]}
     moves = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from math import prod as product
 from typing import Any
@@ -35,6 +36,11 @@ def normalised(axis: Any, ndim: int) -> tuple[int, ...]:
     if ndim == 0 and axis in (0, -1):
         return ()
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def one_axis(axis: Any, ndim: int) -> int:
+    """An axis, from the first on. Raises NumPy's AxisError."""
+    return int(np.lib.array_utils.normalize_axis_index(operator.index(axis), ndim))
 
 
 def totals(

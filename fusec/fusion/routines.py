@@ -49,9 +49,16 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
     def view(x: Any, *args: Any, **options: Any) -> Any:
         x = traced(x, trace_of(x, *args))
         options = {name: value for name, value in options.items() if value is not None}
-        return x._view(ViewOf(function, args, tuple(options.items())))
+        found = x._view(ViewOf(function, args, tuple(options.items())))
+        return _as_array(found) if function in (np.broadcast_to, np.expand_dims) else found
 
     return view
+
+
+def _as_array(x: Any) -> Any:
+    """A view that is an array even where it is one of a number."""
+    x._is_scalar = False
+    return x
 
 
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
@@ -119,7 +126,7 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
     trace = trace_of(*xs)
     arrays = [traced(x, trace) for x in xs]
     shape = np.broadcast_shapes(*(each.shape for each in arrays))
-    return tuple(each._view(lambda array: _writable(array, shape)) for each in arrays)
+    return tuple(_as_array(each._view(lambda array: _writable(array, shape))) for each in arrays)
 
 
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:

@@ -157,3 +157,27 @@ def test_many_indices_are_looked_at_by_a_kernel():
         index[299, 3] = bad
         with pytest.raises(IndexError, match=f"index {bad} is out of bounds for axis 0 with size 300"):
             chosen(table, index)
+
+
+def test_functions_of_a_number_take_it_as_a_row_where_numpys_do():
+    def rows(x, axis):
+        total = x.sum()
+        return np.repeat(total, 2, axis), np.take(total, [0, 0], axis), np.compress([True], total, axis)
+
+    x = np.arange(3.0)
+    for axis in (0, -1):
+        for found, expected in zip(fusec.fuse(rows)(x, axis), rows(x, axis), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+    for function in (np.repeat, lambda x, by, axis: np.roll(x, by, axis), np.delete):
+        with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
+            fusec.fuse(lambda x, function=function: function(x.sum(), 1, axis=1))(x)
+
+
+def test_views_that_add_axes_are_arrays_of_a_number():
+    def views(x):
+        return np.broadcast_to(x[0], ()), np.expand_dims(x.sum(), ()), *np.broadcast_arrays(x.sum(), 3), x.sum().T
+
+    x = np.arange(3.0)
+    for found, expected in zip(fusec.fuse(views)(x), views(x), strict=True):
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(found, expected, strict=True)

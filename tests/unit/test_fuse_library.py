@@ -152,3 +152,14 @@ def test_a_call_of_a_library_is_numpys(rows):
             fused = fusec.fuse(function if function.__name__ == "<lambda>" else lambda a, f=function: f(a))
             for _ in range(2):
                 assert_alike(fused(*args), expected)
+
+
+@pytest.mark.parametrize("order", [None, 1, -1, 2, -2, np.inf, -np.inf, "nuc", "fro"])
+def test_norms_of_a_matrix_are_numbers(order):
+    def norms(a):
+        return np.linalg.norm(a, order), np.linalg.matrix_norm(a, ord=order or "fro"), np.linalg.norm(a, order, (0, 1))
+
+    for a in (np.diag([3.0, 4.0]), np.arange(6, dtype="f4").reshape(2, 3)):
+        for found, expected in zip(fusec.fuse(norms)(a), norms(a), strict=True):
+            assert type(found) is type(expected)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
