@@ -22,6 +22,7 @@ from fusec.fusion.graph_libraries import NumpyCall, NumpyCalls
 from fusec.fusion.graph_memory import Rooms
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import reshaped
+from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
 from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, phantom, replaced
 from fusec.fusion.tracer import Tracer
@@ -294,6 +295,9 @@ class Lowering:
                 return args[0] if args else constant(0, value.type)  # the Take reads it
             case nodes.Take():
                 return graph_elements.Taking(self.trace, self.sizes, self.values).taken(value)
+            case nodes.External(nodes.PRODUCT):
+                factors = tuple(tracer.made(self.trace, each) for each in args)
+                return METHODS["_product"](np.matmul, factors, {})._read()  # type: ignore[no-any-return]
             case nodes.External():
                 return self._called(value)[value.at]._read()
         raise AssertionError(f"a graph has no {type(value).__name__}")

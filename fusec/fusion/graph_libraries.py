@@ -20,6 +20,7 @@ from fusec.fusion.contractions import Contraction
 from fusec.fusion.libraries import LibraryFunction, Place, _called_plainly, filled, parts_of_result
 from fusec.fusion.products import GUFUNCS
 from fusec.fusion.tables import FUNCTIONS
+from fusec.fusion.trace_values import LibraryCall
 
 LETTERS = {None: "x", True: "i", False: "n"}
 """What operands are called: arrays, numbers of Python, and numbers of NumPy."""
@@ -79,6 +80,14 @@ def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> st
     found = read_call(text) if name else None
     is_same = found is not None and (found.args, dict(found.options)) == (tuple(args), dict(options))
     return text if is_same else ""
+
+
+def is_product(call: LibraryCall) -> bool:
+    """Whether a call is np.matmul of two arrays, whose result is one in C order."""
+    function, results = call.function, call.buffers
+    if not isinstance(function, partial) or function.func is not _called_plainly or function.args != (np.matmul,):
+        return False
+    return len(call.operands) == 2 and all(each.phantom.flags.c_contiguous for each in results)
 
 
 def _shown(given: Any, numbers: Sequence[bool | None]) -> str:

@@ -26,7 +26,7 @@ from fusec.fusion import constants
 from fusec.fusion import trace_values as t
 from fusec.fusion.arguments import pattern_of
 from fusec.fusion.composing import _run
-from fusec.fusion.graph_libraries import NumpyCalls, text_of
+from fusec.fusion.graph_libraries import NumpyCalls, is_product, text_of
 from fusec.fusion.graph_views import ArrayStep, view_of
 from fusec.fusion.numbers import ExtentNumber, plain
 from fusec.fusion.resizing import ANYWHERE
@@ -93,7 +93,8 @@ class _IrregularError(Exception):
 def _is_open(run: TracedRun) -> bool:
     """Whether a trace depends on no extents."""
     trace = run.trace
-    if trace.has_looked or any(isinstance(each, t.LibraryCall) for each in trace.statements):
+    calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
+    if trace.has_looked or not all(map(is_product, calls)):
         return False
     exprs = [each.value.expr for each in trace.statements if not isinstance(each, t.LibraryCall)]
     return {type(part) for expr in exprs for part in t.parts_of(expr)} <= ANYWHERE
@@ -291,6 +292,11 @@ class TracedGraph:
         if scan is not None:
             self.contents[call.buffers[0], 0] = scan
             return
+        if is_product(call) and {scalar_type(each) for each in args} == {call.buffers[0].dtype}:
+            self.contents[call.buffers[0], 0] = rules.multiplied(*args)
+            return
+        if self.is_open:
+            raise _IrregularError
         numbers = tuple(None if leaf.buffer is not None else self._is_python(leaf) for leaf in operands)
         orders = tuple(t.outermost_first(each.phantom) for each in call.buffers)
         name = text_of(call.function, numbers, orders)

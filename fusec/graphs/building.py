@@ -198,6 +198,9 @@ class GraphValue:
         moves = {axis: (-low, low + high) for axis, (low, high) in enumerate(widths)}
         return self._with(rules.moved(self.node, moves, mode, self.graph.operand(number, _type(self.node))))
 
+    def __matmul__(self, other: object) -> GraphValue:
+        return self._with(rules.multiplied(self.node, self.graph.operand(other, _type(self.node))))
+
     def __getitem__(self, index: Item | tuple[Item, ...]) -> GraphValue:
         found, shape = self._index(index)
         return self._with(rules.reshaped(rules.sliced(self.node, found), shape))

@@ -195,6 +195,10 @@ class Literal(Expr):
         return tuple(Const(int.from_bytes(each, "little"), self.type) for each in parts)
 
 
+PRODUCT = "@"
+"""The function that is np.matmul, whose shape follows from those of its operands."""
+
+
 class External(Expr):
     """One result of a function that the graph does not look into."""
 

@@ -136,6 +136,8 @@ class GraphTextBuilder(SyntaxBuilder):
     def mapped(self, children: Children) -> Expr:
         op, args, target = children
         dtype = None if target is None else self.dtype(target)
+        if op.text == "matmul" and len(args) == 2 and dtype is None:
+            return self.checked(op, lambda: rules.multiplied(*args))
         return self.checked(op, lambda: rules.mapped(op.text, args, dtype))
 
     sliced, transposed = viewing(rules.sliced), viewing(rules.transposed)

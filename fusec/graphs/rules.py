@@ -359,6 +359,19 @@ def called(function: str, args: Sequence[Expr], results: Sequence[tuple[DType, S
     return [External(function, tuple(args), kinds, at, *kind) for at, kind in enumerate(kinds)]
 
 
+def multiplied(one: Expr, other: Expr) -> External:
+    """The product of matrices, or vectors, as np.matmul has it. Raises GraphTypes and GraphShapes."""
+    dtype, (left, right) = scalar_type(one), (shape_of(one), shape_of(other))
+    if dtype != scalar_type(other) or dtype.numpy.isbuiltin != 1:
+        what = f"a product of {dtype} and {scalar_type(other)}"
+        raise GraphTypes(what, "convert them to one dtype of NumPy: value.astype(dtype)").at()
+    if not left or not right or left[-1] != right[-2:][0]:
+        cure = "the last axis of the first is the last but one of the second; equal sizes have one name"
+        raise GraphShapes(f"a product of {shown(left)} and {shown(right)}", cure).at()
+    shape = (*common_shape([left[:-2], right[:-2]]), *left[-2:-1], *(right[-1:] if len(right) > 1 else ()))
+    return External(nodes.PRODUCT, (one, other), ((dtype, shape),), 0, dtype, shape)
+
+
 def _axis(given: int, ndim: int) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not -ndim <= given < ndim:
         raise GraphShapes(f"axis {given!r} of an array of {counted(ndim, 'axis', 'axes')}", "axes count from 0").at()

@@ -118,6 +118,8 @@ def _operation(value: Expr, labels: dict[Expr, str]) -> str:
         case Take(array, outside, index):
             places = ", ".join(labels[each] for each in index)
             return f"take({labels[array]} at {places}) of {_extents(value.shape)} else {labels[outside]}"
+        case External("@"):
+            return f"matmul({args})"
         case External(function, _, results, at):
             kinds = ", ".join(f"{dtype}{_extents(shape)}" for dtype, shape in results)
             name = quoted(function) if function.isidentifier() else json.dumps(function)

@@ -137,7 +137,7 @@ def test_calls_of_libraries_are_functions_of_the_graph() -> None:
     def product(x: Any, scale: Any) -> Any:
         return (x.T @ x) * scale**2, np.sort(x)[0]
 
-    made = same_as_a_graph(product, X, 1.5, functions=3)
+    made = same_as_a_graph(product, X, 1.5, functions=2)
     with pytest.raises(fusec.FusecSyntaxError, match="is not given"):
         graph.parse(str(made))
 

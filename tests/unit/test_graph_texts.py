@@ -89,7 +89,8 @@ A, B = np.random.default_rng(0).random((2, 4, 4)) + np.eye(4)
 @pytest.mark.parametrize(
     ("function", "call"),
     [
-        (lambda a, b: a @ b.T, "np.matmul(x0, x1)"),
+        (lambda a, b: a @ b.T, "matmul(a, %1)"),
+        (lambda a, b: np.vecdot(a, b), "np.vecdot(x0, x1)"),
         (lambda a, b: np.einsum("ij,kj->ik", a, b), "contracted('ij', 'kj', 'ik', x0, x1)"),
         (lambda a, b: np.tensordot(a, b, axes=([0], [1])), "np.tensordot(x0, x1, axes=([0], [1]))"),
         (lambda a, b: np.sort(a, axis=0, kind="stable"), "np.sort(x0, axis=0, kind='stable')"),
@@ -141,3 +142,42 @@ def test_texts_are_read_in_processes_that_have_fused_nothing():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[1 2 3]\n"
+
+
+def test_products_have_the_names_of_extents():
+    fused = fusec.fuse(lambda x, w, b: np.maximum(x @ w + b, 0) @ w.T)
+    made = fused.graph(np.ones((3, 4)), np.ones((4, 5)), np.ones(5))
+    assert "matmul(x, w)" in str(made)
+    compiled = graph.parse(str(made)).compile()
+    rng = np.random.default_rng(0)
+    for n, m, k in ((3, 4, 5), (2, 7, 3), (1, 2, 1)):
+        given = rng.random((n, m)), rng.random((m, k)) - 0.5, rng.random(k)
+        np.testing.assert_array_equal(compiled(*given), fused(*given))
+        np.testing.assert_allclose(compiled(*given), np.maximum(given[0] @ given[1] + given[2], 0) @ given[1].T)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "shape"),
+    [
+        (("n", "m"), ("m", 2), "[n, 2]"), (("m",), ("m",), "[]"), (("m",), ("k", "m", 3), "[k, 3]"),
+        (("k", 1, "n", "m"), (5, "m", "n"), "[k, 5, n, n]"), (("n", "m"), ("m",), "[n]"),
+    ],
+)  # fmt: skip
+def test_products_have_the_shapes_of_numpy(left, right, shape):
+    g = graph.Graph()
+    value = g.input("x", "float32", left) @ g.input("y", "float32", right)
+    assert f"float32{shape}" in repr(value)
+    g.output(value, "z")
+    assert str(graph.parse(str(g))) == str(g)
+    sizes = {"n": 3, "m": 4, "k": 2}
+    x, y = (np.ones([sizes.get(each, each) for each in shape], "f4") for shape in (left, right))
+    np.testing.assert_array_equal(g.compile()(x, y), x @ y)
+
+
+def test_products_that_numpy_has_not_are_refused():
+    g = graph.Graph()
+    x, y, i = g.input("x", "float32", ("n", 3)), g.input("y", "float32", ("m",)), g.input("i", "int8", (3,))
+    for wrong, code in ((lambda: x @ y, "F761"), (lambda: x @ i, "F760"), (lambda: x @ 2.0, "F761")):
+        with pytest.raises(fusec.FusecError) as raised:
+            wrong()
+        assert raised.value.code == code
