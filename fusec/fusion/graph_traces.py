@@ -25,7 +25,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, storage
 from fusec.fusion import constants
 from fusec.fusion import trace_values as t
 from fusec.fusion.arguments import pattern_of
-from fusec.fusion.composing import _run
+from fusec.fusion.composing import _run, _run_plainly
 from fusec.fusion.graph_libraries import NumpyCalls, is_product, text_of
 from fusec.fusion.graph_views import ArrayStep, view_of
 from fusec.fusion.numbers import ExtentNumber, plain
@@ -436,16 +436,20 @@ class TracedGraph:
 
 def _scan_of(call: t.LibraryCall, args: Sequence[Expr]) -> Expr | None:
     """A scan, as a node of its own; None for other calls, and for scans in another dtype than their operand's."""
-    if not isinstance(call.function, partial) or call.function.func is not _run:
+    if not isinstance(call.function, partial) or call.function.func not in (_run, _run_plainly):
         return None
     asked = call.function.args[0]
-    ops = [op for op, name in SCANS.items() if asked.function is getattr(cumulative, name)]
-    if not ops or len(asked.args) != 1 or not asked.options.keys() <= {"axis", "dtype"} or len(call.buffers) != 1:
+    if call.function.func is _run:
+        function, rest, options = asked.function, asked.args[1:], asked.options
+    else:
+        function, rest, options = call.function.args
+    ops = [op for op, name in SCANS.items() if function is getattr(cumulative, name)]
+    if not ops or rest or len(args) != 1 or not options.keys() <= {"axis", "dtype"} or len(call.buffers) != 1:
         return None
     (value,), (buffer,) = args, call.buffers
     if scalar_type(value) != buffer.dtype and scalar_type(value).kind in ("float", "complex"):
         return None
-    axis = asked.options.get("axis")
+    axis = options.get("axis")
     value = rules.reshaped(value, (-1,)) if axis is None else value
     return rules.accumulated(ops[0], rules.converted(value, buffer.dtype), 0 if axis is None else axis)
 
