@@ -49,7 +49,9 @@ ON_HOST, ON_DEVICE = "llvm", "cuda"  # what the runtimes take
 
 def target_of(name: str) -> Target:
     """The row of a target. Raises UnknownTarget."""
-    if name not in TARGETS:
+    if not isinstance(name, str) or name not in TARGETS:
         *others, last = map(repr, TARGETS)
-        raise UnknownTarget(name, f"{', '.join(others)} and {last}").at()
+        shown = repr(name) if isinstance(name, str) else f"of type {type(name).__name__}"
+        where = "" if isinstance(name, str) else "; the target comes first"
+        raise UnknownTarget(shown, f"{', '.join(others)} and {last}", where).at()
     return TARGETS[name]

@@ -282,10 +282,11 @@ class UnknownTypeName(UserError, code="F227", exception=FusecTypeError):
 class UnknownTarget(UserError, code="F228"):
     """An unknown target."""
 
-    message = "unknown target {given!r}"
-    hint = "the targets are {known}"
+    message = "unknown target {given}"
+    hint = "the targets are {known}{where}"
     given: str
     known: str
+    where: str = ""
 
 
 class UnknownFp(UserError, code="F237"):

@@ -146,6 +146,11 @@ def is_same(container: Any, before: Any) -> bool:
     return len(container) == len(before) and all(map(operator.is_, container, before))
 
 
+def changed_key(container: dict[Any, Any], before: dict[Any, Any]) -> Any:
+    """The first key of a dictionary whose item was another one before; None if there is none."""
+    return next((key for key, value in container.items() if key not in before or before[key] is not value), None)
+
+
 def is_mutable(value: object) -> bool:
     """Whether a constant may change and still be the same object."""
     return isinstance(value, (list, dict, set)) or (isinstance(value, tuple) and any(map(is_mutable, value)))

@@ -65,6 +65,8 @@ WITHOUT = {  # what calls do not take unless the function does, and what to do i
 class Fused(KernelCaller, Traced):
     """A function of arrays; see `fusec.fuse`."""
 
+    without = "the call computes no elements, or NumPy does"
+
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         functools.update_wrapper(self, function)
         for verb in FUNCTION_VERBS:  # those of a built-in function

@@ -31,7 +31,6 @@ from fusec.fusion.graph_views import ArrayStep, view_of
 from fusec.fusion.numbers import ExtentNumber, plain
 from fusec.fusion.resizing import ANYWHERE
 from fusec.fusion.scans import SCANS
-from fusec.fusion.trace import defined
 from fusec.fusion.tracer import Tracer
 from fusec.graphs import nodes, rules
 from fusec.graphs.building import Graph
@@ -52,7 +51,7 @@ Frame = tuple[int, ...]
 def graph_of(run: TracedRun) -> Graph:
     """What a function does, as a graph. Raises GraphBroken for what graphs have no nodes for."""
     result, problem = run.ran()
-    stored = run.recording.stored(defined(run.function))
+    stored = run.recording.stored(run.function)
     run.recording.restore()
     if problem is not None:
         raise problem

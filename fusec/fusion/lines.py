@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import os
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +46,18 @@ def defined(function: Any) -> Span | None:
     name, first = code.co_filename, code.co_firstlineno
     below = (at for at in range(first, first + MAX_DECORATORS) if linecache.getline(name, at).lstrip()[:4] == "def ")
     return _line(name, next(below, first) if code.co_name != "<lambda>" else first)
+
+
+def storing(function: Any, key: Any) -> Span | None:
+    """The line of a function that stores an item by its key; None if no line or more than one does."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    names = [f"[{key!r}]", f"[{json.dumps(key)}]"] if isinstance(key, (str, int)) else []
+    numbers = sorted({line for _, _, line in code.co_lines() if line})
+    texts = {at: linecache.getline(code.co_filename, at) for at in numbers}
+    found = [at for at, text in texts.items() if re.search(r"\][^=!<>]*=(?!=)", text) and any(e in text for e in names)]
+    return _line(code.co_filename, found[0]) if len(found) == 1 else None
 
 
 def _line(name: str, number: int) -> Span:

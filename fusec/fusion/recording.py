@@ -14,10 +14,9 @@ import numpy as np
 from fusec.base import dtypes
 from fusec.base.diagnostics import instance_of
 from fusec.base.records import dataclass, field
-from fusec.base.source import Span
 from fusec.errors import FusecError
 from fusec.errors.fusing import AltersOutside, NotTraceable
-from fusec.fusion import constants, randomness, reads
+from fusec.fusion import constants, lines, randomness, reads
 from fusec.fusion.constants import (
     Traced,
     copied,
@@ -34,7 +33,7 @@ from fusec.fusion.kept import Kept
 from fusec.fusion.labels import Labelled, aligned, labels_of
 from fusec.fusion.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
-from fusec.fusion.trace import Trace, here
+from fusec.fusion.trace import Trace, defined, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
@@ -394,22 +393,25 @@ class Recording:
                 container.clear()
                 (container.extend if isinstance(container, list) else container.update)(before)
 
-    def stored(self, place: Span | None) -> list[Stored]:
+    def stored(self, function: Any) -> list[Stored]:
         """The function's assignments to names and attributes from outside. Raises AltersOutside for other changes.
 
-        place: where the function is defined.
+        function: the one that is traced.
         """
         for container, before, is_own in self.containers:
             if is_same(container, before):
                 continue
             if not is_own and not has_tracers(container):
                 continue  # the next call finds other constants, and traces again
+            key = constants.changed_key(container, before) if isinstance(container, dict) else None
+            line = None if key is None else lines.storing(function, key)
+            what = f"{'' if key is None else f'item {key!r} of '}{instance_of(container)} that is not its own"
             self.restore()
-            raise AltersOutside(f"{instance_of(container)} from outside", "in this function").at(place)
-        for function, attributes in self.attached:
-            if not is_same(vars(function), attributes):
-                what = f"an attribute of the function {function.__name__}"
-                raise AltersOutside(what, "in this function").at(place)
+            raise AltersOutside(what, "changed here" if line else "in this function").at(line or defined(function))
+        for owner, attributes in self.attached:
+            if not is_same(vars(owner), attributes):
+                what = f"an attribute of the function {owner.__name__}"
+                raise AltersOutside(what, "in this function").at(defined(function))
         found = [Stored(names, name, names[name]) for names, _ in self.namespaces.values()
                  for name in dict.keys(names) - names.own]  # fmt: skip
         for each in found:

@@ -46,7 +46,7 @@ from fusec.fusion.results import (
     places_of,
 )
 from fusec.fusion.slots import replayed
-from fusec.fusion.trace import NeedsNumberError, Trace, defined, recorded_by
+from fusec.fusion.trace import NeedsNumberError, Trace, recorded_by
 from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
@@ -263,7 +263,7 @@ class TracedRun:
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
         result, problem = self.ran()
-        stored = self.recording.stored(defined(self.function))
+        stored = self.recording.stored(self.function)
         self.found.check_places(self.flat)
         self.trace.finish()
         needed: list[Buffer] = []

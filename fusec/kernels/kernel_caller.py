@@ -37,7 +37,7 @@ class KernelCaller(Public):
     name: str
     fp: Fp = "strict"
     params: tuple[str, ...] = ()  # what takes arrays or numbers
-    without = "NumPy does the work of this call"  # why a call has no kernel
+    without: str = "NumPy does the work of this call"  # why a call has no kernel
 
     @abstractmethod
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:

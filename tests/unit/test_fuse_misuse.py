@@ -64,6 +64,26 @@ def test_arguments_that_are_refused_have_names_and_cures(given: Any, code: str, 
     assert told in str(raised.value)
 
 
+def test_stores_in_dictionaries_are_refused_with_their_key_and_line() -> None:
+    def store(d: Any, x: Any) -> None:
+        x = x + 1
+        d["y"] = x * 2
+
+    with pytest.raises(fusec.FusecTypeError, match="changes item 'y' of a dict that is not its own") as raised:
+        fusec.fuse(store)({}, X)
+    assert raised.value.span is not None
+    assert raised.value.span.text == 'd["y"] = x * 2'
+    with pytest.raises(fusec.FusecTypeError, match="changes a list that is not its own"):
+        fusec.fuse(lambda d, x: d.append(x * 2))([], X)
+
+
+def test_source_of_a_function_says_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match=r"unknown target of type ndarray.*\n.*; the target comes first"):
+        fusec.fuse(lambda x: x + 1).source(X, "cuda")
+    with pytest.raises(TypeError, match="the call computes no elements, or NumPy does"):
+        fusec.fuse(lambda x: x).source("cuda", X)
+
+
 @pytest.mark.parametrize("dtype", ["complex128", "float32", "int64"])
 def test_angles_in_degrees_are_numpys(dtype: str) -> None:
     x = np.array([1, -2, 0, -1]).astype(dtype) * (1 + 1j if dtype[0] == "c" else 1)
