@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -171,7 +171,7 @@ class GraphValue:
         >>> table.take(ids, 0)
         <value of graph 'example': float32[m]>
         """
-        given = [self.graph.operand(each, INT64) if isinstance(each, int) else each.node for each in index]
+        given = [self.graph.operand(each, INT64) for each in index]
         found = [rules.counted_from(*pair, axis) for axis, pair in enumerate(zip(given, self.shape, strict=False))]
         shape = rules.common_shape([shape_of(each) for each in found])
         return self._with(rules.taken(self.node, [*found, *given[len(found) :]], shape, const(0, _type(self.node))))
@@ -183,7 +183,7 @@ class GraphValue:
         >>> graph.Graph("example").input("x", "int32", ("n",)).rolled(1).shape
         (Extent('n'),)
         """
-        return self._with(rules.moved(self.node, {axis: (-shift, 0)}, "wrap", const(0, _type(self.node))))
+        return self._with(rules.moved(self.node, rules.roll(shift, axis), "wrap", const(0, _type(self.node))))
 
     def padded(self, widths: Sequence[tuple[int, int]], mode: str = "constant", number: object = 0) -> GraphValue:
         """The elements with more around them. widths: how many before and after, for each axis.
@@ -195,7 +195,7 @@ class GraphValue:
         >>> graph.Graph("example").input("x", "int32", ("n",)).padded([(1, 2)], "nearest").shape
         (Extent('n + 3'),)
         """
-        moves = {axis: (-low, low + high) for axis, (low, high) in enumerate(widths)}
+        moves = rules.margins(widths, self.ndim)
         return self._with(rules.moved(self.node, moves, mode, self.graph.operand(number, _type(self.node))))
 
     def __matmul__(self, other: object) -> GraphValue:
@@ -485,7 +485,7 @@ def _dtype(given: DTypeLike) -> DType:
 def _shape(given: Sequence[int | str | Extent]) -> tuple[Size, ...]:
     """Extents, with names as sizes. Raises GraphShapes."""
     found: list[Size] = []
-    for each in given:
+    for each in given if isinstance(given, Iterable) else (given,):
         if isinstance(each, str):
             found.append(extent_of(each))
         elif isinstance(each, Extent) or (isinstance(each, int) and not isinstance(each, bool) and each >= -1):

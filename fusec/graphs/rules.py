@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType, real_type
 from fusec.base.ops import TABLE, result_type
@@ -325,6 +327,23 @@ def moved(value: Expr, moves: Mapping[int, tuple[int, int]], mode: str, outside:
     shape = tuple(extent + found.get(axis, (0, 0))[1] for axis, extent in enumerate(own))
     index = [near(axis, found[axis][0], mode) if axis in found else _along(axis, own) for axis in range(len(own))]
     return taken(value, index, shape, outside) if own else value
+
+
+def roll(shift: object, axis: object) -> dict[int, tuple[int, int]]:
+    """How elements move that are rolled along an axis. Raises GraphShapes."""
+    if not (isinstance(shift, (int, np.integer)) and isinstance(axis, int)):
+        cure = "pass one integer and one axis, and roll the result along other axes"
+        raise GraphShapes(f"a roll by {shift!r} along axis {axis!r}", cure).at()
+    return {axis: (-int(shift), 0)}
+
+
+def margins(widths: object, ndim: int) -> dict[int, tuple[int, int]]:
+    """How elements move that get others around them, so many before and after for each axis. Raises GraphShapes."""
+    pairs = list(widths) if isinstance(widths, (list, tuple, np.ndarray)) else []
+    if len(pairs) != ndim or any(np.shape(each) != (2,) or np.asarray(each).dtype.kind not in "iu" for each in pairs):
+        cure = "pass a pair of integers for each axis: how many elements before and after"
+        raise GraphShapes(f"{widths!r} around an array of {counted(ndim, 'axis', 'axes')}", cure).at()
+    return {axis: (-int(low), int(low) + int(high)) for axis, (low, high) in enumerate(pairs)}
 
 
 def _along(axis: int, own: Shape) -> Expr:

@@ -319,6 +319,31 @@ def test_read_only_arrays_are_not_donated():
     assert compiled(x) is x
 
 
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (lambda x, i: x.padded([(1, 1)], "wrap"), "around an array of 2 axes"),
+        (lambda x, i: x.padded([(0, 0)] * 3), "around an array of 2 axes"),
+        (lambda x, i: x.padded(1), "1 around an array"),
+        (lambda x, i: x.padded([(1, 1), (1.5, 0)]), "around an array"),
+        (lambda x, i: x.padded([1, 1]), "around an array"),
+        (lambda x, i: x.rolled((1, 1), (0, 1)), r"a roll by \(1, 1\) along axis \(0, 1\)"),
+        (lambda x, i: x.rolled(1, [0]), r"along axis \[0\]"),
+        (lambda x, i: x.take((i, i)), "where int64 is expected"),
+        (lambda x, i: x.take(i, 1.5), "1.5 where int64 is expected"),
+        (lambda x, i: x.broadcast_to(None), "the extent None"),
+    ],
+)
+def test_what_elements_are_taken_or_moved_by_is_checked(made, text):
+    g = graph.Graph("elements")
+    x, i = g.input("x", "float32", ("n", "m")), g.input("i", "int32", ("k",))
+    with pytest.raises(fusec.FusecError, match=text):
+        made(x, i)
+    assert str(x.rolled(np.int64(2), -1)) == str(x)
+    assert x.padded(np.ones((2, 2), int)).shape == x.padded([[1, 1], [2, 0]]).shape
+    assert g.positions(4, 0).shape == (4,)
+
+
 def test_elements_are_taken_moved_and_counted():
     g = graph.Graph("elements")
     x, to = g.input("x", "float32", ("n",)), g.input("to", "int32", ("m",))
