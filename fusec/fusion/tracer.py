@@ -92,6 +92,8 @@ class Tracer:
     def shape(self, given: Any) -> None:
         """Change the shape in place. Raises an error if that needs a copy."""
         found = METHODS["_reshaped"](self, given, copies=False)
+        if self._memory.is_argument and not self._steps and found._seen.shape != self._seen.shape:
+            raise NotFusable("a new shape of an argument", "write x = x.reshape(shape), a view of it").at(here())
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
 
     @property

@@ -102,3 +102,17 @@ def test_views_of_other_sizes_are_refused(dtype: str) -> None:
 def test_other_arrays_of_numpy_name_the_replacement() -> None:
     with pytest.raises(fusec.FusecTypeError, match=r"np\.zeros makes arrays that take it"):
         fusec.fuse(lambda x: np.arange(3.0).__setitem__(slice(1, 3), x))(np.ones(2))
+
+
+def test_an_argument_gets_no_other_shape() -> None:
+    def own(x: Any, given: Any) -> Any:
+        y, z = x * 2, x[:]
+        y.shape = z.shape = (4, 3)
+        x.shape = given
+        return y, z, x
+
+    x = np.arange(12.0).reshape(3, 4)
+    y, z, same = fusec.fuse(own)(x, (3, -1))
+    assert (y.shape, z.shape, same is x, x.shape) == ((4, 3), (4, 3), True, (3, 4))
+    with pytest.raises(fusec.FusecTypeError, match="a new shape of an argument"):
+        fusec.fuse(own)(x, (4, 3))
