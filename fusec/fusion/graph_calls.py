@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,10 @@ class CompiledGraph(Fused):
         self.params = tuple(each.name for each in graph.inputs)
         self._donated = [at for at, each in enumerate(graph.inputs) if each.donated]
         self._kept: dict[frozenset[int], CompiledGraph] = {}
+        self.__name__ = self.__qualname__ = graph.name
+        if all(each.isidentifier() and not iskeyword(each) and each != "out" for each in self.params):
+            named = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in self.params]
+            self.__signature__ = Signature([*named, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
         self.document(f"{len(self.params)} inputs, {len(graph.outputs)} outputs; see fusec.graph.")
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
@@ -447,7 +453,8 @@ def bound(graph: ArrayGraph, shapes: Sequence[Shape]) -> dict[str, int]:
 def _unlike(graph: ArrayGraph, declared: ArrayInput, shape: Shape, sizes: Mapping[str, int] | None = None) -> Exception:
     wanted = ", ".join(map(str, declared.shape))
     names = sorted(frozenset().union(*map(names_of, declared.shape)))
-    known = "".join(f", where {name} is {sizes[name]}" for name in names if sizes and name in sizes)
+    found = [f"{name} is {sizes[name]}" for name in names if sizes and name in sizes]
+    known = f", where {' and '.join(found)}" if found else ""
     what = f"input '{declared.name}' of graph '{graph.name}' has shape [{wanted}]{known}; given {list(shape)}"
     return GraphArguments(what, "pass an array of that shape").at()
 

@@ -189,7 +189,8 @@ def reshaped(value: Expr, shape: Shape) -> Expr:
         rest = product([*shape[:at], *shape[at + 1 :]])
         missing = divided(product(own), rest)
         if missing is None:
-            raise GraphShapes(f"{shown(own)} reshaped to {shown(shape)}", "write the extent instead of -1").at()
+            what = f"{shown(own)} reshaped to {shown(shape)}: {product(own)} is no multiple of {rest} for all sizes"
+            raise GraphShapes(what, "declare an extent as a multiple, such as '4*n', or choose other extents").at()
         shape = (*shape[:at], missing, *shape[at + 1 :])
     if product(shape) != product(own) or any(isinstance(each, int) and each < 0 for each in shape):
         what = f"{shown(own)} reshaped to {shown(shape)}: these have {product(own)} and {product(shape)} elements"
@@ -208,10 +209,16 @@ def broadcast(value: Expr, shape: Shape) -> Expr:
 # --- what looks at several elements --------------------------------------------------------------------------------
 
 
+MEANT = {
+    "max": "maximum", "min": "minimum", "any": "bitwise_or", "all": "bitwise_and", "sum": "add", "prod": "multiply",
+}  # fmt: skip
+
+
 def folded(op: str, value: Expr, axes: Sequence[int]) -> Expr:
     """The elements along some axes combined; these axes keep one element. Raises GraphTypes and GraphShapes."""
     if op not in FOLDS:
-        raise GraphTypes(f"a fold by '{op}'", f"folds are by {', '.join(FOLDS)}").at()
+        meant = f"write '{MEANT[op]}'; " if op in MEANT else ""
+        raise GraphTypes(f"a fold by '{op}'", f"{meant}folds are by {', '.join(FOLDS)}").at()
     dtype = scalar_type(value)
     if op == SPREAD and dtype not in SPREADS:
         raise GraphTypes(f"a fold by '{op}' of {dtype}", "convert it to float32, float64 or a complex dtype").at()

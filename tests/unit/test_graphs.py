@@ -1,5 +1,6 @@
 """Graphs of arrays: what compiles runs in place where it may, and every mistake is an error that says the cure."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -221,6 +222,20 @@ def test_sizes_that_no_input_decides_are_refused_by_name():
     made.output(made.input("x", "float32", ("n",)).reshape(1, -1).broadcast_to(("k", "n")))
     with pytest.raises(fusec.FusecError, match="axis of size 'k'"):
         made.compile()
+
+
+def test_errors_of_graphs_say_what_is_meant():
+    made = graph.Graph("meant")
+    x = made.input("x", "float32", ("n", "m"))
+    with pytest.raises(fusec.FusecError, match=r"n is no multiple of 4 for all sizes(.|\n)*such as '4\*n'"):
+        x.reshape(-1, 4)
+    with pytest.raises(fusec.FusecError, match="write 'maximum'; folds are by"):
+        x.fold("max")
+    made.output(x + made.input("y", "float32", ("n", "m")))
+    compiled = made.compile()
+    assert (compiled.__name__, str(inspect.signature(compiled))) == ("meant", "(x, y, *, out=None)")
+    with pytest.raises(fusec.FusecError, match=r"where (m is 3 and n is 2|n is 2 and m is 3);"):
+        compiled(np.ones((2, 3), "f4"), np.ones((3, 3), "f4"))
 
 
 @pytest.mark.parametrize(
