@@ -39,7 +39,7 @@ def _place(upwards: bool) -> Callable[..., Any]:
             is_found |= np.isnan(x)  # the extreme, wherever it is
         kind: Any = np.int32 if x.size < SHORT else np.int64
         positions = where(is_found, _positions(x._trace, x.shape, axis, kind), kind(np.iinfo(kind).max))
-        return _given(REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp), out)
+        return _given(REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp, order="C"), out)
 
     return place
 

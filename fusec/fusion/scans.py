@@ -11,6 +11,7 @@ from fusec.fusion.composing import compose
 from fusec.fusion.libraries import LibraryFunction
 from fusec.fusion.routines import where
 from fusec.fusion.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace_values import outermost_first
 from fusec.library import cumulative
 
 SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
@@ -20,6 +21,11 @@ SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum":
 def scanned(name: str, x: Any, **options: Any) -> Any:
     """What fusec's function of a name makes."""
     given = {key: each for key, each in options.items() if each is not None}
+    order, axis = outermost_first(x._seen), given.get("axis")
+    is_plain = given.keys() <= {"axis", "dtype"} and isinstance(axis, int) and -x.ndim <= axis < x.ndim
+    if is_plain and order != (*range(x.ndim),) and 0 not in x._seen.strides:  # laid out as the array is
+        turned = scanned(name, np.transpose(x, order), axis=order.index(axis % x.ndim), dtype=given.get("dtype"))
+        return np.transpose(turned, [order.index(each) for each in range(x.ndim)])
     found = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
     assert found is not None, "it is a function of fusec"
     return found[0]

@@ -107,3 +107,15 @@ def test_copies_of_what_cannot_be_written_can_be() -> None:
 
 def test_the_copy_of_a_number_is_a_number() -> None:
     assert isinstance(fusec.fuse(lambda a: a.sum().copy())(np.ones(3)), np.float64)
+
+
+@pytest.mark.parametrize("turn", [(2, 1, 0), (1, 0, 2), (0, 2, 1)])
+def test_scans_lie_in_memory_as_their_arrays_and_places_in_c_order(turn):
+    def along(x, axis):
+        return np.cumsum(x, axis), x.cumprod(axis, "f4"), np.maximum.accumulate(x, axis), np.argmax(x, axis)
+
+    x, fused = np.arange(1, 25, dtype="int16").reshape(2, 3, 4).transpose(turn) % 5, fusec.fuse(along)
+    for axis in (0, -1):
+        for found, expected in zip(fused(x, axis), along(x, axis), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+            assert found.strides == expected.strides
