@@ -68,6 +68,12 @@ class MemoryUses:
             if isinstance(each, np.ndarray):
                 self._add_argument(_view(each), name)
         self.given = len(self.found)
+        named = arguments.items() if isinstance(arguments, Mapping) else ()
+        self.numbers = {
+            name: each
+            for name, each in named
+            if isinstance(each, (int, float, complex, np.number)) and not isinstance(each, bool)
+        }
         for at, entry in enumerate(listed, 1):
             read, written = _uses(entry)
             for view in read:
@@ -160,6 +166,8 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
     yield f"{name}: {what}{' in this order' if len(listed) > 1 else ''}"
     for each in places.found[: places.given]:
         yield f"  {each.name}: {each.words}{_by('written', each.writers)}"
+    for title, number in places.numbers.items():
+        yield f"  {title}: {places.number(number, 0)}, a number"
     for each in places.found[places.given :]:
         if not each.writers:
             yield f"  {each.name}: {each.words}, from outside of the function"

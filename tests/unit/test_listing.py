@@ -93,12 +93,13 @@ def test_numbers_containers_and_arrays_from_outside_have_names() -> None:
         return {"a": pair[0] * weight + pair[1]["b"] * n}
 
     found = lines_of(scaled.source("cuda", (np.ones(3), {"b": np.ones(3)}), 2.5))
-    assert found[1:4] == [
+    assert found[1:5] == [
         "  pair[0]: float64 (3,)",
         "  pair[1]['b']: float64 (3,)",
+        "  n: 2.5, a number",
         "  c1: float64 (3,), from outside of the function",
     ]
-    assert "s0 = 2.5" in found[4]
+    assert "s0 = 2.5" in found[5]
 
 
 def test_a_number_that_is_returned_is_told_from_a_total_that_is_not() -> None:
