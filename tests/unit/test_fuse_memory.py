@@ -233,7 +233,8 @@ def test_plans_for_other_extents_keep_no_array_alive() -> None:
             results = fused(*arrays)
         kept = [weakref.ref(each) for each in (*arrays, *results)]
         del arrays, results
-        assert [each() for each in kept] == [None] * 4
+        gc.collect()  # a trace may leave a circle of frames behind
+        assert all(each() is None for each in kept)
 
 
 def test_memory_is_flat_over_many_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
