@@ -40,7 +40,7 @@ def parse(text: str, functions: Mapping[str, Callable[..., object]] | None = Non
         return y = %1
     }
     """
-    from fusec.fusion.graph_libraries import NumpyCalls
+    from fusec.fusion.graphs.graph_libraries import NumpyCalls
 
     return Graph.of(parse_arrays(text, NumpyCalls(functions or {})))
 

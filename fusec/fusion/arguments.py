@@ -15,11 +15,11 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.fusing import NotTraceable
-from fusec.fusion import constants
-from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number, is_on_device
-from fusec.fusion.labels import Labelled, aligned
-from fusec.fusion.standins import is_readable
-from fusec.fusion.tracer import Tracer
+from fusec.fusion.outside import constants
+from fusec.fusion.outside.constants import Traced, exact, foreign, is_array, is_number, is_on_device
+from fusec.fusion.outside.standins import is_readable
+from fusec.fusion.trace.labels import Labelled, aligned
+from fusec.fusion.trace.tracer import Tracer
 
 CURE = (
     "pass arrays, numbers, text, None, or an object of a class that Python code defines; sets and buffers as np.array"
@@ -132,7 +132,7 @@ class CallArguments:
         """An array on a device, as kernels take it."""
         if self.side is None:
             with locks.lock:
-                from fusec.fusion import device_memory
+                from fusec.fusion.devices import device_memory
 
             self._there, self.side = device_memory, device_memory.DeviceSide()
         return self.side.described(given)

@@ -40,8 +40,8 @@ from fusec.fusion.expression_kernels import (
     check_options,
     dtype_of_array,
 )
-from fusec.fusion.lines import HERE
-from fusec.fusion.numbers import picking
+from fusec.fusion.trace.lines import HERE
+from fusec.fusion.trace.numbers import picking
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import KernelCaller, NoCodes, give_verbs
 

@@ -32,7 +32,7 @@ from fusec.errors.fusing import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.expression.functions import REDUCTIONS
 from fusec.frontends.expression.parse import ExpressionPart, Parsed, parse
-from fusec.fusion.numbers import picking
+from fusec.fusion.trace.numbers import picking
 
 Order = Literal["K", "A", "C", "F"]
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]

@@ -23,18 +23,19 @@ from fusec.errors import FusecError
 from fusec.errors.arguments import OutputTooLarge
 from fusec.errors.fusing import NotTraceable, TooLittleMemory
 from fusec.errors.python import NotAFunction
-from fusec.fusion import operations, pickling
+from fusec.fusion import pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.bound import BoundFused
-from fusec.fusion.constants import Traced
-from fusec.fusion.graph_traces import graph_of
-from fusec.fusion.host_memory import NotedMemory
-from fusec.fusion.numbers import OtherNumberError
+from fusec.fusion.functions import operations
+from fusec.fusion.graphs.graph_traces import graph_of
+from fusec.fusion.memory.host_memory import NotedMemory
+from fusec.fusion.memory.results import MISSED, ServedCall
+from fusec.fusion.outside.constants import Traced
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
-from fusec.fusion.results import MISSED, ServedCall
 from fusec.fusion.running import FusedPlan, TracedRun, UnfitNumberError
-from fusec.fusion.trace import RECORDING, NeedsNumberError, defined
+from fusec.fusion.trace.numbers import OtherNumberError
+from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, defined
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.launches import KeptNotes
@@ -295,7 +296,7 @@ class Fused(KernelCaller, Traced):
     def explain(self, *args: Any, **options: Any) -> Any:
         """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
         from fusec.dispatch.explain import place_of
-        from fusec.fusion.report import report
+        from fusec.fusion.schedule.report import report
 
         plan, _ = self._plan(self._arguments(args, options))
         if plan.is_resized:  # what it says of its kernels is about other extents

@@ -18,16 +18,18 @@ from fusec.errors.fusing import TooLittleMemory
 from fusec.errors.graphs import GraphArguments, GraphBroken, GraphShapes
 from fusec.frontends.python.types import PythonType
 from fusec.frontends.python.values import Scalar
-from fusec.fusion import graph_elements, reducing, tracer
+from fusec.fusion.functions import reducing
+from fusec.fusion.functions.libraries import LibraryFunction
+from fusec.fusion.functions.routines import reshaped
 from fusec.fusion.fuse import Fused
-from fusec.fusion.graph_libraries import NumpyCall, NumpyCalls
-from fusec.fusion.graph_memory import Rooms
-from fusec.fusion.libraries import LibraryFunction
-from fusec.fusion.routines import reshaped
-from fusec.fusion.tables import METHODS
-from fusec.fusion.trace import Trace, constant, holds, rounded_to, widened
-from fusec.fusion.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, phantom, replaced
-from fusec.fusion.tracer import Tracer
+from fusec.fusion.graphs import graph_elements
+from fusec.fusion.graphs.graph_libraries import NumpyCall, NumpyCalls
+from fusec.fusion.graphs.graph_memory import Rooms
+from fusec.fusion.trace import tracer
+from fusec.fusion.trace.tables import METHODS
+from fusec.fusion.trace.trace import Trace, constant, holds, rounded_to, widened
+from fusec.fusion.trace.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, phantom, replaced
+from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes
 from fusec.graphs.building import Graph
 from fusec.graphs.extents import Shape as Extents
@@ -461,6 +463,6 @@ def _unlike(graph: ArrayGraph, declared: ArrayInput, shape: Shape, sizes: Mappin
 
 def _kind(array: Tracer) -> DType:
     """The row of an array's dtype."""
-    from fusec.fusion.elementwise import known_dtype
+    from fusec.fusion.trace.elementwise import known_dtype
 
     return known_dtype(array.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.fusion import constants
+from fusec.fusion.outside import constants
 
 NUMBERS = frozenset(constants.NUMBERS)
 SCALARS = frozenset(np.dtype(code).type for code in "?bhilqpBHILQPefdgFDG")

@@ -16,8 +16,9 @@ from fusec.base.diagnostics import instance_of
 from fusec.base.records import dataclass, field
 from fusec.errors import FusecError
 from fusec.errors.fusing import AltersOutside, NotTraceable
-from fusec.fusion import constants, lines, randomness, reads
-from fusec.fusion.constants import (
+from fusec.fusion.functions import randomness
+from fusec.fusion.outside import constants, reads
+from fusec.fusion.outside.constants import (
     Traced,
     copied,
     exact,
@@ -29,11 +30,12 @@ from fusec.fusion.constants import (
     is_same,
     maker_of,
 )
-from fusec.fusion.kept import Kept
-from fusec.fusion.labels import Labelled, aligned, labels_of
-from fusec.fusion.reads import ABSENT, Guard, Location, Path
-from fusec.fusion.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
-from fusec.fusion.trace import Trace, defined, here
+from fusec.fusion.outside.kept import Kept
+from fusec.fusion.outside.reads import ABSENT, Guard, Location, Path
+from fusec.fusion.outside.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
+from fusec.fusion.trace import lines
+from fusec.fusion.trace.labels import Labelled, aligned, labels_of
+from fusec.fusion.trace.trace import Trace, defined, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"

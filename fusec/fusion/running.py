@@ -22,21 +22,12 @@ from fusec.errors.fusing import ComplexIntoReal, NotTraceable
 from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
-from fusec.fusion import constants, tracer
 from fusec.fusion.arguments import CallArguments, are_apart, pattern_of
-from fusec.fusion.calls import CallStep
-from fusec.fusion.constants import exact, maker_of
-from fusec.fusion.elementwise import WEAK
-from fusec.fusion.forwarding import forward
-from fusec.fusion.host_memory import HostMemory
-from fusec.fusion.masked import Picked
-from fusec.fusion.numbers import ExtentNumber, NumberStep, OtherNumberError, picking, plain
-from fusec.fusion.parts import Part
-from fusec.fusion.plan import KernelStep, MapKernel, PlanBuilder
-from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
-from fusec.fusion.recording import Numbers, Recording, Stored
-from fusec.fusion.resizing import OtherShapesError, PlanTemplate, template_of
-from fusec.fusion.results import (
+from fusec.fusion.functions.masked import Picked
+from fusec.fusion.functions.parts import Part
+from fusec.fusion.memory.calls import CallStep
+from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.memory.results import (
     LeftOutside,
     Returned,
     ReturnedConstant,
@@ -45,10 +36,20 @@ from fusec.fusion.results import (
     has_views,
     places_of,
 )
-from fusec.fusion.slots import replayed
-from fusec.fusion.trace import NeedsNumberError, Trace, recorded_by
-from fusec.fusion.trace_values import ArrayValue, Buffer, Leaf, geometry
-from fusec.fusion.tracer import Tracer, made
+from fusec.fusion.memory.slots import replayed
+from fusec.fusion.outside import constants
+from fusec.fusion.outside.constants import exact, maker_of
+from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Guards, Location
+from fusec.fusion.recording import Numbers, Recording, Stored
+from fusec.fusion.schedule.forwarding import forward
+from fusec.fusion.schedule.plan import KernelStep, MapKernel, PlanBuilder
+from fusec.fusion.schedule.resizing import OtherShapesError, PlanTemplate, template_of
+from fusec.fusion.trace import tracer
+from fusec.fusion.trace.elementwise import WEAK
+from fusec.fusion.trace.numbers import ExtentNumber, NumberStep, OtherNumberError, picking, plain
+from fusec.fusion.trace.trace import NeedsNumberError, Trace, recorded_by
+from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
+from fusec.fusion.trace.tracer import Tracer, made
 from fusec.ir.graph import Input
 
 HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
@@ -152,7 +153,7 @@ class FusedPlan:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():
-                from fusec.fusion.native import native_steps
+                from fusec.fusion.schedule.native import native_steps
 
             self.native = native_steps(self.steps, self.memory, [*frame], self.parameters)
         self.calls += 1
@@ -227,7 +228,7 @@ class FusedPlan:
 def device_memory_of(plan: FusedPlan, side: Any, flat: Sequence[Any]) -> Any:
     """The memory of a call on a device."""
     with locks.lock:
-        from fusec.fusion.device_memory import DeviceMemory
+        from fusec.fusion.devices.device_memory import DeviceMemory
 
     return DeviceMemory(plan, side, flat)
 

@@ -9,7 +9,7 @@ import pytest
 
 import fusec
 from fusec import graph
-from fusec.fusion.device_repeats import RepeatedCall
+from fusec.fusion.devices.device_repeats import RepeatedCall
 from fusec.runtime import cuda
 from tests.gpu.test_repeated import LIBRARIES, back
 

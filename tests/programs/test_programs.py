@@ -13,7 +13,7 @@ from fusec import graph
 from fusec.base import background
 from fusec.compiler import pipeline
 from fusec.dispatch import tiers
-from fusec.fusion import plan
+from fusec.fusion.schedule import plan
 from fusec.graphs.text import print_arrays
 from tests.programs import images, neural, simulations, statistics
 from tests.programs.program import PROGRAMS

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fusec
 from fusec import graph
 from fusec.base.records import replace
-from fusec.fusion.trace_values import replaced
+from fusec.fusion.trace.trace_values import replaced
 from fusec.graphs import nodes
 from fusec.graphs.building import Graph
 from fusec.ir.expr import Const, Expr

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -31,12 +31,12 @@ FLOORS = (
 
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
-    "fusec.fusion.arranging",
-    "fusec.fusion.comparing",
-    "fusec.fusion.creation",
+    "fusec.fusion.functions.arranging",
+    "fusec.fusion.functions.comparing",
+    "fusec.fusion.functions.creation",
     "fusec.fusion.evaluate",
-    "fusec.fusion.reducing",
-    "fusec.fusion.routines",
+    "fusec.fusion.functions.reducing",
+    "fusec.fusion.functions.routines",
     "fusec.kernels.decorators",
     "fusec.kernels.reduction_decorator",
     "fusec.kernels.elementwise_kernel",
@@ -136,11 +136,11 @@ def test_imports_point_down(name: str) -> None:
             assert own != "runtime" or seen, f"a runtime sees only kernels, not {other}"
 
 
-def circles() -> set[frozenset[str]]:
-    """Modules that import each other, however far around: the strongly connected parts of the imports."""
-    below: dict[str, set[str]] = {name: {name} for name in MODULES}
+def circles(imports: Mapping[str, Collection[str]]) -> set[frozenset[str]]:
+    """What imports each other, however far around: the strongly connected parts of the imports."""
+    below: dict[str, set[str]] = {name: {name} for name in imports}
     while True:
-        wider = {name: set().union(*(below[each] for each in {name, *imported(name)})) | below[name] for name in below}
+        wider = {name: set().union(*(below[each] for each in {name, *imports[name]})) | below[name] for name in below}
         if wider == below:
             break
         below = wider
@@ -148,8 +148,22 @@ def circles() -> set[frozenset[str]]:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    found = {each for each in circles() if len(each) > 1}
+    found = {each for each in circles({name: imported(name) for name in MODULES}) if len(each) > 1}
     assert not found, "\n".join(", ".join(sorted(each)) for each in found)
+
+
+def test_no_folders_of_a_folder_import_each_other_in_a_circle() -> None:
+    imports: dict[str, set[str]] = {}
+    for name in MODULES:
+        room = _folder(name)
+        imports.setdefault(room, set()).update({_folder(other) for other in imported(name)} - {room})
+    found = {each for each in circles(imports) if len(each) > 1}
+    assert not found, "\n".join(", ".join(sorted(each)) for each in found)
+
+
+def _folder(name: str) -> str:
+    """The folder inside a folder of the package in which a module is, or the module itself."""
+    return ".".join(name.split(".")[: 3 if len(MODULES[name].relative_to(ROOT).parts) > 3 else None])
 
 
 @each_module

@@ -14,11 +14,11 @@ from fusec.errors import FusecTypeError
 from fusec.fusion import fuse as fused
 from fusec.fusion import pickling
 from fusec.fusion.arguments import CallArguments as fused_arguments
-from fusec.fusion.elementwise import FUNCTIONS as KERNEL_FUNCTIONS
-from fusec.fusion.elementwise import SEVERAL
-from fusec.fusion.libraries import is_call
-from fusec.fusion.products import GUFUNCS
-from fusec.fusion.tables import FUNCTIONS, METHODS
+from fusec.fusion.functions.libraries import is_call
+from fusec.fusion.functions.products import GUFUNCS
+from fusec.fusion.trace.elementwise import FUNCTIONS as KERNEL_FUNCTIONS
+from fusec.fusion.trace.elementwise import SEVERAL
+from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 
 
 def kernels(function, *args):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion import contractions
+from fusec.fusion.functions import contractions
 
 
 def topics(function, *args):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import fusec
 from fusec.base.dtypes import FLOAT32, INT64
 from fusec.fusion.arguments import CallArguments
-from fusec.fusion.trace_values import geometry, parts_of
+from fusec.fusion.trace.trace_values import geometry, parts_of
 from fusec.ir.expr import apply, const
 from fusec.ir.graph import Input, KernelGraph, Neighbour, Position, Taken
 from fusec.ir.text import print_graph

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fusec
-from fusec.fusion.gathering import check
+from fusec.fusion.functions.gathering import check
 
 CUBE, LINE = np.arange(60.0).reshape(3, 4, 5), np.array([0, 2, -1])
 COLUMN, TABLE = np.array([[1], [3]]), np.arange(-12.0, 12).reshape(4, 6)

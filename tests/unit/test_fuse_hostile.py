@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion import plan
+from fusec.fusion.schedule import plan
 
 X = np.linspace(0, 1, 30)
 

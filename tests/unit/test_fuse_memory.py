@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion import fuse, host_memory
+from fusec.fusion import fuse
+from fusec.fusion.memory import host_memory
+from fusec.fusion.memory.slots import SlotView
 from fusec.fusion.running import FusedPlan
-from fusec.fusion.slots import SlotView
 
 
 def six(x: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion.tables import FUNCTIONS, INSTEAD, METHODS
+from fusec.fusion.trace.tables import FUNCTIONS, INSTEAD, METHODS
 
 X = np.ones((3, 4))
 

@@ -6,8 +6,8 @@ import numpy as np
 
 import fusec
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
-from fusec.fusion.elementwise import SEVERAL
-from fusec.fusion.tables import CREATION, FUNCTIONS
+from fusec.fusion.trace.elementwise import SEVERAL
+from fusec.fusion.trace.tables import CREATION, FUNCTIONS
 
 STANDARD = """
 arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones ones_like tril triu zeros

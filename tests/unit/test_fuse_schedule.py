@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.fusion import plan
 from fusec.fusion.arguments import CallArguments
-from fusec.fusion.groups import Group
-from fusec.fusion.trace import Trace
+from fusec.fusion.schedule import plan
+from fusec.fusion.schedule.groups import Group
+from fusec.fusion.trace.trace import Trace
 
 X = np.linspace(0, 1, 16).reshape(4, 4)
 

@@ -13,7 +13,7 @@ from under_stub_scans import Tensor, tensor  # noqa: F401 - a fixture
 
 import fusec
 from fusec.errors import FusecError
-from fusec.fusion.device_repeats import RepeatedCall
+from fusec.fusion.devices.device_repeats import RepeatedCall
 from fusec.runtime import cuda
 from fusec.runtime.cuda import counters
 

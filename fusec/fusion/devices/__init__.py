@@ -1,0 +1,1 @@
+"""Plans on devices: memory there, launches, and repeated calls."""

@@ -1,0 +1,190 @@
+"""Calls of NumPy's functions between kernels on a device: CuPy, to which NumPy hands its arrays, computes there.
+
+memory: that of the call, a `DeviceMemory`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fusec.base import dtypes
+from fusec.base.kernel_abi import strides_in_order
+from fusec.base.records import replace
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import CallOptions
+from fusec.errors import FusecError
+from fusec.errors.fusing import CallOnDevice
+from fusec.fusion.memory.slots import SlotView, fresh
+from fusec.fusion.trace.trace_values import LibraryCall
+from fusec.runtime import cuda
+
+
+def check(call: LibraryCall) -> None:
+    """Raise CallOnDevice if a call needs CuPy, and there is none."""
+    if call.kernels or not call.buffers:
+        return
+    try:
+        importlib.import_module("cupy")
+    except ImportError as problem:
+        raise _refused(call, "CuPy, which would compute it there, cannot be imported") from problem
+
+
+def run(call: LibraryCall, operands: Sequence[Any], slots: Sequence[int], memory: Any) -> list[Any]:
+    """The arrays that a call makes, for these slots. Raises CallOnDevice, and what the function raises."""
+    taken = (_by_kernels if call.kernels else _by_cupy)(call, operands, memory)
+    wanted = [(each.phantom.shape, each.phantom.dtype) for each in call.buffers]
+    if [(each.shape, each.dtype.numpy) for each in taken] != wanted:
+        raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
+    targets = [fresh(slot, buffer) for slot, buffer in zip(slots, call.buffers, strict=True)]
+    return [memory.taken(each, target, operands) for each, target in zip(taken, targets, strict=True)]
+
+
+def _by_cupy(call: LibraryCall, operands: Sequence[Any], memory: Any) -> list[cuda.DeviceArray]:
+    """What CuPy makes of arrays."""
+    arrays = [cuda.lent_to_cupy(each) if isinstance(each, cuda.DeviceArray) else each for each in operands]
+    with cuda.in_cupy(cuda.StreamOn(memory.stream, memory.device)):
+        try:
+            found = call.function(*arrays)
+        except TypeError as problem:  # NumPy's, for a function that CuPy does not have
+            raise _refused(call, "CuPy does not have it for these arrays") from problem
+        return [cuda.describe(each, memory.stream) for each in found if cuda.library_of(each) == "cupy"]
+
+
+def _by_kernels(call: LibraryCall, operands: Sequence[Any], memory: Any) -> list[cuda.DeviceArray]:
+    """What kernels of fusec make of arrays of its own, which run on a stream of theirs that each waits for."""
+    arrays = [memory.owned(each) if isinstance(each, cuda.DeviceArray) else each for each in operands]
+    found = [cuda.describe(each) for each in call.function(*arrays)]
+    cuda.acquire(found, memory.stream, memory.device)
+    return found
+
+
+class CallTarget(NamedTuple):
+    """A result of a call of a library: its slot, and how it should lie."""
+
+    slot: int
+    shape: tuple[int, ...]
+    row: dtypes.DType
+    order: Sequence[int]
+    strides: tuple[int, ...]
+
+    def fits(self, found: Any) -> bool:
+        """Whether an array has this shape and dtype."""
+        return bool(found.shape == self.shape and found.dtype == self.row.numpy)
+
+
+def targets_of(step: Any) -> list[CallTarget]:
+    """The results of a step."""
+    found = []
+    for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+        wanted, row = fresh(slot, buffer), buffer.dtype
+        order = range(len(wanted.shape)) if wanted.order is None else wanted.order
+        found.append(CallTarget(slot, wanted.shape, row, order, strides_in_order(wanted.shape, order, row.nbytes)))
+    return found
+
+
+class RepeatedCalls:
+    """The calls of libraries in one repeated call on its stream, which is current in its own library.
+
+    CuPy computes for arrays of other libraries in their memory. repeat: a `RepeatedCall`. held: the memory between
+    kernels.
+    """
+
+    def __init__(self, repeat: Any, frame: list[Any], addresses: list[int], held: Any, stream: int) -> None:
+        self.repeat, self.frame, self.addresses, self.held, self.stream = repeat, frame, addresses, held, stream
+        self._constants = dict(repeat.constants)
+
+    def _operand(self, slot: int) -> Any:
+        """What is in a slot, as an array of the call's own library."""
+        view = self.repeat.prepared.views.get(slot)
+        if view is None:
+            return self._whole(slot)
+        return self.repeat.seen(self._whole(view.slot), view)
+
+    def _whole(self, slot: int) -> Any:
+        memory = self.repeat.plan.memory
+        if slot == memory.arena_slot:
+            layout = cuda.DeviceLayout((memory.arena_bytes,), (1,), dtypes.UINT8)
+            return self._lent(cuda.CudaArray(self.held, layout, self.repeat.device, self.stream))
+        return self._lent(self._constants[slot]) if slot in self._constants else self.frame[slot]
+
+    def _lent(self, array: cuda.CudaArray) -> Any:
+        """An array of fusec's own as one of the library's."""
+        return array if self.repeat.source.library == "fusec" else cuda.lent_to_cupy(cuda.describe(array))
+
+    def _in_cupy(self, slot: int) -> Any:
+        """What is in a slot: a number, or an array of CuPy in the memory of another library's."""
+        view = self.repeat.prepared.views.get(slot)
+        base = slot if view is None else view.slot
+        if base == self.repeat.plan.memory.arena_slot:
+            held, address = self.held, int(self.held.handle)
+        else:
+            held, address = self._constants.get(base, self.frame[base]), self.addresses[base]
+        form = self.repeat.forms.get(slot)
+        if form is None:
+            source = cuda.source_of(held) if view is None else None
+            if view is None and (source is None or source.library == "cupy"):
+                return held
+            form = self.repeat.forms[slot] = _form(held, source, view, self.repeat.device)
+        return cuda.lent_to_cupy(replace(form, pointer=address + (0 if view is None else view.offset), owner=held))
+
+    def run(self, step: Any) -> None:
+        """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
+        if not step.call.buffers:  # a look at values, for which devices do not wait
+            return
+        if step.call.kernels or self.repeat.source.library == "cupy":
+            self._call(step, list(map(self._operand, step.inputs)), self.repeat.source.library)
+        else:
+            with cuda.in_cupy(cuda.StreamOn(self.stream, self.repeat.device)):
+                self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
+        for slot in step.releases:
+            self.frame[slot] = None
+
+    def _call(self, step: Any, operands: Sequence[Any], library: str) -> None:
+        """Call the function on arrays of a library."""
+        call = step.call
+        try:
+            found = call.function(*operands)
+        except TypeError as problem:  # NumPy's, for a function that CuPy does not have
+            if call.kernels:
+                raise
+            raise _refused(call, "CuPy does not have it for these arrays") from problem
+        for target, each in zip(self.repeat.calls[step], found, strict=True):
+            source = cuda.source_of(each)
+            if source is None or source.library != library or not target.fits(each):
+                raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
+            self.frame[target.slot], self.addresses[target.slot] = self._as_planned(each, source, target, operands)
+
+    def _as_planned(
+        self, found: Any, source: cuda.ArrayLibrary, wanted: CallTarget, operands: Sequence[Any]
+    ) -> tuple[Any, int]:
+        """A result that has memory of its own, laid out as the plan says, and of the call's library if that is seen;
+        and its address.
+        """
+        address, _ = source.read(found)
+        is_apart = not any(each is found for each in operands) and cuda.is_whole(found)
+        is_laid_out = found.strides == wanted.strides and address % cuda.VECTOR_BYTES == 0
+        is_own = source.library == self.repeat.source.library
+        if is_apart and is_laid_out and (is_own or wanted.slot not in self.repeat.shown):
+            return found, address
+        made, address = self.repeat.source.maker(wanted.shape, wanted.order, wanted.row, self.repeat.device)()
+        Planned.copier().run((found, made), None, CallOptions(stream=self.stream))
+        return made, address
+
+
+def _form(held: Any, source: cuda.ArrayLibrary | None, view: SlotView | None, device: int) -> cuda.DeviceArray:
+    """How an array lies in its memory, or a view of one."""
+    if view is not None:
+        row, shape, strides = dtypes.from_numpy(view.dtype), view.shape, view.strides
+    else:
+        assert source is not None, "an array of a library"
+        look, strides = source.look(held), source.strides(held)
+        assert look is not None, "an array on a device"
+        row, shape = look
+    assert row is not None, "kernels take known dtypes"
+    return cuda.DeviceArray(0, tuple(shape), strides, row, device, False, None, None, None)
+
+
+def _refused(call: LibraryCall, why: str) -> FusecError:
+    return CallOnDevice(call.name, why).at(call.place)

@@ -1,0 +1,299 @@
+"""The kernels of a plan as launches that repeated calls on a device fill in: no Python is between those in a row.
+
+The twin of `native`, for devices: a call gives the addresses of arguments, results and one piece of memory for all
+that lies between kernels, and the numbers. What each kernel does with its memory is as its own plan has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from fusec.arguments.layouts import broadcast_strides
+from fusec.arguments.operands import memory_order
+from fusec.base import dtypes
+from fusec.base.kernel_abi import strides_in_order
+from fusec.base.records import dataclass, replace
+from fusec.dispatch import engine
+from fusec.dispatch.call import KernelCall
+from fusec.dispatch.device import CUDA
+from fusec.dispatch.device_plans import cached_launch
+from fusec.dispatch.fast_path_device import CachedLaunch, Encoder
+from fusec.dispatch.overlap import disturbed
+from fusec.dispatch.plan import ALIGNED, Plan
+from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import CallOptions
+from fusec.environment import debug
+from fusec.fusion.devices.device_launches import ended, joined
+from fusec.fusion.memory.calls import CallStep
+from fusec.fusion.memory.slots import Fresh, SlotView, fresh
+from fusec.fusion.schedule.plan import KernelStep
+from fusec.kinds.reduction import has_end
+from fusec.runtime import cuda
+from fusec.runtime.cuda import DeviceArray
+
+APART = 1 << 44  # bytes between the addresses that stand for arrays which calls make
+NEW = 1 << 56  # the first of these, beyond all that there are
+
+
+class NotPrepared(Exception):  # noqa: N818 - a reason
+    """Why the kernels of a plan must be called one by one."""
+
+
+@dataclass(eq=False)
+class PreparedKernels:
+    """Launches in a row. pointers: a word, the place of an array, and bytes from its first element; numbers: a word,
+    the slot of a number, and what encodes it.
+    """
+
+    launches: cuda.LaunchSequence
+    pointers: tuple[tuple[int, int, int], ...]
+    numbers: tuple[tuple[int, int, Encoder], ...]
+
+    def begun(self, frame: Sequence[Any]) -> cuda.ArgumentWords:
+        """The words of a call with its numbers. Raises what a number is refused with."""
+        held = self.launches.take()
+        for word, slot, encoder in self.numbers:
+            held.words[word] = encoder(frame[slot])
+        return held
+
+    def run(self, held: cuda.ArgumentWords, addresses: Sequence[int], stream: int) -> None:
+        """Enqueue them. addresses: of arrays, by place. Raises LaunchFailed."""
+        words = held.words
+        for word, place, offset in self.pointers:
+            words[word] = addresses[place] + offset
+        self.launches.enqueue(held, stream)
+
+
+@dataclass(eq=False)
+class PreparedPlan:
+    """The kernels of a plan, and the calls of libraries between them. The places of arrays are their slots; the memory
+    between kernels, of so many bytes, lies before the plan's own slots.
+
+    own: how many these are. fresh: what calls make first. views: of slots that hold part of another's memory.
+    """
+
+    parts: tuple[PreparedKernels | CallStep, ...]
+    nbytes: int
+    own: int
+    fresh: tuple[Fresh, ...]
+    views: dict[int, SlotView]
+
+    def __post_init__(self) -> None:
+        self.kernels = [part for part in self.parts if isinstance(part, PreparedKernels)]
+        self.new = tuple(each.slot for each in self.fresh)
+
+
+def prepared_plan(plan: Any, frame: Sequence[Any], device: int) -> PreparedPlan | None:
+    """The kernels of a plan as launches; None if they must be called one by one.
+
+    frame: that of a call before its first kernel, whose arrays have the forms and alignment that all calls have.
+    """
+    try:
+        return _LaunchBuilder(plan.memory, frame, device).made(plan.steps)
+    except NotPrepared as reason:
+        debug.show(2, f"{plan.kernels[0].kernel.name} calls its kernels one by one: {reason}")
+        return None
+
+
+_Operand = tuple[Any, int, int]
+"""An array or a number; the place of its memory, and bytes from its first element."""
+
+
+class _PlannedKernel(NamedTuple):
+    """A kernel of a plan with its operands, and their slots."""
+
+    kernel: Planned
+    plan: Plan[Any]
+    found: Sequence[_Operand]
+    slots: Sequence[int]
+
+
+class _LaunchBuilder:
+    """Collects the launches of the steps. host: the memory of the plan."""
+
+    def __init__(self, host: Any, frame: Sequence[Any], device: int) -> None:
+        self.host, self.frame, self.device = host, [*frame], device
+        self.views: dict[int, SlotView] = dict(host.lasting)
+        self.arena = len(frame) - len(host.own)  # its place
+        self.nbytes = _rounded(host.arena_bytes)
+        if host.arena_slot is not None:
+            self.frame[host.arena_slot] = self._apart(self.arena, (host.arena_bytes,), (1,), dtypes.UINT8)
+        self.most = 0  # bytes between the launches of one kernel
+        self.parts: list[PreparedKernels | CallStep] = []
+        self._start()
+
+    def _start(self) -> None:
+        self.launches: list[tuple[Any, int, Sequence[int]]] = []
+        self.pointers: list[tuple[int, int, int]] = []
+        self.numbers: list[tuple[int, int, Encoder]] = []
+        self.between: list[tuple[int, int]] = []  # a word, and bytes in what is between launches
+        self.counters: list[int] = []  # words that are addresses of numbers of blocks
+        self.words = 0
+
+    def made(self, steps: Sequence[Any]) -> PreparedPlan:
+        """The whole. Raises NotPrepared."""
+        new: list[Fresh] = []
+        waiting: list[_PlannedKernel] = []  # of one launch
+        for step, after in zip(steps, (*steps[1:], None), strict=True):
+            self.views.update(step.views)
+            if isinstance(step, KernelStep):
+                new += step.fresh
+                waiting.append(self._kernel(step))
+                if step.follows:
+                    self._add_pair(*waiting)
+                elif len(waiting) <= step.beside or getattr(after, "follows", False):
+                    continue
+                else:
+                    self._add(waiting)
+                waiting = []
+                continue
+            self._close()
+            for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+                self._new(fresh(slot, buffer))
+            self.parts.append(step)
+        self._close()
+        nbytes, own = self.nbytes + self.most, len(self.host.own)
+        return PreparedPlan(tuple(self.parts), nbytes, own, tuple(new), self.views)
+
+    def _close(self) -> None:
+        """End a row of launches; what is between those of a kernel lies behind all else."""
+        if self.launches:
+            pointers = (*self.pointers, *((word, self.arena, self.nbytes + offset) for word, offset in self.between))
+            sequence = cuda.LaunchSequence(self.launches, self.device, self.counters)
+            self.parts.append(PreparedKernels(sequence, pointers, tuple(self.numbers)))
+            self._start()
+
+    # --- arrays --------------------------------------------------------------------------------------------------
+
+    def _apart(self, place: int, shape: Sequence[int], strides: Sequence[int], row: dtypes.DType) -> DeviceArray:
+        """What stands for an array that calls make."""
+        start = NEW + (place + len(self.host.own)) * APART
+        return DeviceArray(start, tuple(shape), tuple(strides), row, self.device, False, None, None, None)
+
+    def _new(self, made: Fresh) -> None:
+        row = dtypes.from_numpy(made.dtype)
+        assert row is not None, "kernels write known dtypes"
+        order = range(len(made.shape)) if made.order is None else made.order
+        strides = strides_in_order(made.shape, order, row.nbytes)
+        self.frame[made.slot] = self._apart(made.slot, made.shape, strides, row)
+
+    def _operand(self, slot: int) -> _Operand:
+        """What a slot holds."""
+        view = self.views.get(slot)
+        if view is None:
+            return self.frame[slot], slot, 0
+        base, row = self.frame[view.slot], dtypes.from_numpy(view.dtype)
+        assert row is not None, "kernels take known dtypes"
+        part = replace(base, pointer=base.pointer + view.offset, shape=view.shape, strides=view.strides, dtype=row)
+        return part, self.arena if view.slot == self.host.arena_slot else view.slot, view.offset
+
+    # --- kernels -------------------------------------------------------------------------------------------------
+
+    def _kernel(self, step: KernelStep) -> _PlannedKernel:
+        """A kernel with its operands, behind copies of those that it would change before it reads them."""
+        kernel, options = step.kernel, CallOptions(stream=cuda.LEGACY)
+        if step.group.axes is not None:
+            options = CallOptions(step.axis, keepdims=True, stream=cuda.LEGACY)
+        for each in step.fresh:
+            self._new(each)
+        slots = (*step.inputs, *step.outputs)
+        found = list(map(self._operand, slots))
+        call = self._read(kernel, found, options)
+        if kernel.checks or engine.needs_staging(CUDA, call):
+            raise NotPrepared("a kernel's results lie where its operands do")
+        for at in disturbed(kernel, call.arguments(CUDA)):
+            found[at] = self._copied(*found[at])
+        return self._planned(kernel, found, slots, options)
+
+    def _planned(
+        self, kernel: Planned, found: Sequence[_Operand], slots: Sequence[int], options: CallOptions
+    ) -> _PlannedKernel:
+        plan: Plan[Any] = kernel.plan(CUDA, self._read(kernel, found, options))
+        if plan.bound.is_empty:
+            raise NotPrepared("a kernel has totals of no elements")
+        self.most = max(self.most, plan.nbytes)
+        return _PlannedKernel(kernel, plan, found, slots)
+
+    def _read(self, kernel: Planned, found: Sequence[_Operand], options: CallOptions) -> KernelCall[Any]:
+        _, call = engine.read_call(kernel, tuple([each for each, _, _ in found]), None, options)
+        return call
+
+    def _copied(self, array: DeviceArray, place: int, offset: int) -> _Operand:
+        """An operand that is copied first, to a place in the arena."""
+        order = memory_order(array.shape, [broadcast_strides(CUDA.view(array, "", ""), array.shape)])
+        strides, start = strides_in_order(array.shape, order, array.dtype.nbytes), self.nbytes
+        made = self._apart(self.arena, array.shape, strides, array.dtype)
+        made = replace(made, pointer=made.pointer + start)
+        self.nbytes += _rounded(prod(array.shape) * array.dtype.nbytes)
+        pair = [(array, place, offset), (made, self.arena, start)]
+        self._add([self._planned(Planned.copier(), pair, (0, 0), CallOptions(stream=cuda.LEGACY))])
+        return pair[1]
+
+    def _add(self, kernels: Sequence[_PlannedKernel]) -> None:
+        """The launches of kernels that share one, if they can."""
+        if len(kernels) > 1 and not any(each.plan.is_idle for each in kernels):
+            whole = joined([(each.kernel, each.plan) for each in kernels], self.device)
+            if whole is not None:
+                operands = [(word, kernels[at].found[place], offset) for word, at, place, offset in whole.pointers]
+                numbers = [(word, kernels[at].slots[place], encoder) for word, at, place, encoder in whole.numbers]
+                self._launch((whole.code, whole.blocks, whole.template), operands, numbers)
+                return
+        for each in kernels:
+            steps = () if each.plan.is_idle else each.plan.steps
+            rest = steps[-2:] if steps and has_end([step.launch for step in steps]) else ()
+            for step in steps[: len(steps) - len(rest)]:
+                self._one(each, step)
+            if rest and not self._ended(each, each, rest):
+                for step in rest:
+                    self._one(each, step)
+
+    def _add_pair(self, first: _PlannedKernel, last: _PlannedKernel) -> None:
+        """A kernel, and one that may follow at its end."""
+        is_plain = not any(each.plan.is_idle or len(each.plan.steps) > 1 for each in (first, last))
+        if not is_plain or not self._ended(first, last, (*first.plan.steps, *last.plan.steps)):
+            self._add([first])
+            self._add([last])
+
+    def _one(self, kernel: _PlannedKernel, step: Any) -> None:
+        """A launch of a kernel."""
+        launch = cached_launch(kernel.kernel.signature, step, kernel.plan.offsets)
+        self._alone((step.code.module, max(step.code.threads, 1), launch.template), [(kernel, launch)])
+
+    def _ended(self, first: _PlannedKernel, last: _PlannedKernel, pair: Sequence[Any]) -> bool:
+        """Two launches as one; False if they must come one by one."""
+        kernels = (first, last)
+        found = ended([(each.kernel.signature, each.plan) for each in kernels], pair, self.device)
+        if found is not None:
+            self.counters.append(self.words + len(found.template) - 1)
+            self._alone((found.code, found.blocks, found.template), [*zip(kernels, found.launches, strict=True)])
+        return found is not None
+
+    def _alone(
+        self, launch: tuple[Any, int, Sequence[int]], parts: Sequence[tuple[_PlannedKernel, CachedLaunch]]
+    ) -> None:
+        """A launch. parts: of kernels, whose words follow each other."""
+        operands, numbers, start = list[tuple[int, _Operand, int]](), list[tuple[int, int, Encoder]](), 0
+        for kernel, part in parts:
+            self.between += [(self.words + start + word, offset) for word, offset in part.between]
+            operands += [(start + word, kernel.found[at], offset) for word, at, offset in part.pointers]
+            numbers += [(start + word, kernel.slots[at], encoder) for word, at, encoder in part.scalars]
+            start += len(part.template)
+        self._launch(launch, operands, numbers)
+
+    def _launch(
+        self,
+        launch: tuple[Any, int, Sequence[int]],
+        operands: Sequence[tuple[int, _Operand, int]],
+        numbers: Sequence[tuple[int, int, Encoder]],
+    ) -> None:
+        """One more. operands, numbers: of its words."""
+        self.pointers += [(self.words + word, place, start + more) for word, (_, place, start), more in operands]
+        self.numbers += [(self.words + word, slot, encoder) for word, slot, encoder in numbers]
+        self.launches.append(launch)
+        self.words += len(launch[2])
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // ALIGNED) * ALIGNED

@@ -1,0 +1,1 @@
+"""NumPy's functions on traced arrays, and calls of kernels and libraries."""

@@ -1,0 +1,181 @@
+"""Functions of NumPy that make arrays, as traced functions see them: what they make belongs to the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy._core import _multiarray_umath as UMATH  # type: ignore[attr-defined]  # noqa: N812 - NumPy's source uses it
+
+from fusec.fusion.outside.constants import NUMPY
+from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
+from fusec.fusion.trace.trace import RECORDING, Trace
+from fusec.fusion.trace.trace_values import ArrayValue, laid_out
+from fusec.fusion.trace.tracer import Tracer
+
+
+def _trace() -> Trace:
+    """The trace that is running."""
+    recording = RECORDING.get()
+    assert recording is not None, "only traced functions see these functions"
+    trace: Trace = recording.trace
+    return trace
+
+
+def _full(shape: Any, value: Any, dtype: Any, order: str) -> Any:
+    trace = _trace()
+    trace.has_looked = True  # at extents of its own
+    row = elementwise.known_dtype(dtype)
+    filled = trace.adapted(tracer._operand(trace, value), row)
+    seen = laid_out(np.broadcast_to(np.empty(()), shape), row.numpy, order)
+    return tracer.made(trace, ArrayValue(filled.scalar, seen))
+
+
+def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """np.zeros and np.empty."""
+    del device, like
+    return _full(shape, 0, dtype, order)
+
+
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """np.ones."""
+    del device, like
+    return _full(shape, 1, dtype, order)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    """np.full."""
+    del device, like
+    if dtype is None:
+        dtype = elementwise.result_type([tracer._operand(_trace(), fill_value)]).numpy
+    found = zeros(shape, dtype, order)
+    found[...] = fill_value
+    return found
+
+
+def array(
+    given: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", subok: bool = False,
+    ndmin: int = 0, like: Any = None,
+) -> Any:  # fmt: skip
+    """np.array of what is traced, and of lists of it; other arrays are NumPy's own."""
+    del subok, like
+    items = list(_items(given))
+    if not any(isinstance(each, Tracer) for each in items):
+        return np.array(given, dtype, copy=copy, order=order, ndmin=ndmin)
+    if not isinstance(given, Tracer):
+        given, copy = _joined(given, items), None
+    elif given._is_scalar:  # an array of the number
+        given, copy = tracer.made(given._trace, given._read()), None
+    found = given
+    if dtype is not None or order not in ("K", None) or copy:
+        found = METHODS["astype"](given, given.dtype if dtype is None else dtype, order or "K", copy=bool(copy))
+    return found if found.ndim >= ndmin else found[(None,) * (ndmin - found.ndim)]
+
+
+def _items(given: Any) -> Iterator[Any]:
+    """What lists and tuples hold in the end, in order."""
+    if isinstance(given, (list, tuple)):
+        for each in given:
+            yield from _items(each)
+    else:
+        yield given
+
+
+def _outer_shape(given: Any) -> tuple[int, ...]:
+    """The extents of nested lists. Raises NumPy's error for lists of different lengths."""
+    if not isinstance(given, (list, tuple)):
+        return ()
+    inner = {_outer_shape(each) for each in given}
+    if len(inner) > 1:
+        np.array([np.zeros(each) for each in inner])  # NumPy's error
+    return (len(given), *inner.pop())
+
+
+def _joined(given: Any, items: list[Any]) -> Any:
+    found = FUNCTIONS["stack"](items)
+    return FUNCTIONS["reshape"](found, (*_outer_shape(given), *found.shape[1:]))
+
+
+def asarray(
+    given: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    """np.asarray."""
+    del device, like
+    return array(given, dtype, copy=copy, order=order)
+
+
+class Converter:
+    """What NumPy's source takes apart and wraps arrays with: numpy._core._multiarray_umath._array_converter."""
+
+    def __init__(self, *given: Any) -> None:
+        self.given, self.arrays = given, [asarray(each) for each in given]
+        self.scalar_input = tuple(np.ndim(each) == 0 and not _is_array(each) for each in given)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.arrays[place]
+
+    def as_arrays(self, subok: bool = True, pyscalars: str = "convert_if_no_array") -> tuple[Any, ...]:
+        """The arrays."""
+        del subok, pyscalars
+        return tuple(self.arrays)
+
+    def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> np.dtype[Any]:
+        """Their common dtype."""
+        extra = [each for each in (extra_dtype, 0.0 if ensure_inexact else None) if each is not None]
+        found: np.dtype[Any] = FUNCTIONS["result_type"](*self.given, *extra)
+        return found
+
+    def wrap(self, found: Any, to_scalar: bool | None = None) -> Any:
+        """A result, which is a number if all that was given were numbers."""
+        wants = all(self.scalar_input) if to_scalar is None else to_scalar
+        return found[()] if wants and not found.ndim else found
+
+
+def _is_array(given: Any) -> bool:
+    return isinstance(given, np.ndarray)  # which tracers of numbers are not
+
+
+def ascontiguousarray(given: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.ascontiguousarray."""
+    del like
+    return array(given, dtype, copy=None, order="C", ndmin=1)
+
+
+def asfortranarray(given: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.asfortranarray."""
+    del like
+    return array(given, dtype, copy=None, order="F", ndmin=1)
+
+
+def broadcast(*given: Any) -> np.broadcast:
+    """np.broadcast, for its shape."""
+    return np.broadcast(*(np.broadcast_to(np.empty(()), np.shape(each)) for each in given))
+
+
+def eye(*args: Any, **options: Any) -> Any:
+    """np.eye."""
+    return _of_constants(np.eye(*args, **options))
+
+
+def identity(*args: Any, **options: Any) -> Any:
+    """np.identity."""
+    return _of_constants(np.identity(*args, **options))
+
+
+def _of_constants(found: np.ndarray[Any, Any]) -> Any:
+    """An array of NumPy's that the function may write."""
+    return tracer.made(_trace(), tracer._operand(_trace(), found))
+
+
+CREATION.update(
+    {
+        np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full, np.eye: eye, np.identity: identity,
+        np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
+        np.asfortranarray: asfortranarray, np.broadcast: broadcast, UMATH._array_converter: Converter,
+    }
+)  # fmt: skip
+METHODS.update({"__array_namespace__": lambda _: NUMPY, "_array": array})

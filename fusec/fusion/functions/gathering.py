@@ -1,0 +1,243 @@
+"""Elements that arrays of integers choose: x[index], np.take, np.take_along_axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import partial
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusec.base.dtypes import INT64
+from fusec.frontends.python.types import PY_INT
+from fusec.frontends.python.values import Scalar
+from fusec.fusion.functions.joining import held
+from fusec.fusion.functions.operands import operand_of
+from fusec.fusion.functions.reducing import one_axis
+from fusec.fusion.functions.routines import reshaped, trace_of, traced
+from fusec.fusion.trace import tracer
+from fusec.fusion.trace.elsewhere import position, taken
+from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.trace import Trace, constant, here
+from fusec.fusion.trace.trace_values import ArrayValue, LibraryCall, leaves_of, phantom
+from fusec.ir.expr import Expr, apply, const
+from fusec.library.reductions import minmax
+
+Shape = tuple[int, ...]
+ZERO = const(0, INT64)
+MANY = 1 << 14  # indices that a kernel looks at faster than NumPy
+
+
+def chosen(x: Any, items: Sequence[Any]) -> Any:
+    """x[items], some of which are arrays or lists. Raises NumPy's errors."""
+    trace = x._trace
+    found = _expanded(trace, x, items)
+    if not any(isinstance(each, tracer.Tracer) for each in found):  # lists of truth values that are known
+        return x[tuple(found)]
+    basic = [slice(None) if _is_chosen(each) else each for each in found]
+    x = x[tuple(basic)]
+    places = [at for at, each in enumerate(found) if _is_chosen(each)]
+    index = [found[at] for at in places]
+    others = [at for at in range(x.ndim) if at not in places]
+    shape = _common([each._seen.shape if isinstance(each, tracer.Tracer) else () for each in index])
+    frame = (*shape, *(x._seen.shape[at] for at in others))
+    exprs: list[Expr] = [ZERO] * x.ndim
+    for at, each in zip(places, index, strict=True):
+        exprs[at] = _inside(trace, each, x._seen.shape[at], at, len(others))
+    for number, at in enumerate(others, len(shape)):
+        exprs[at] = position(number, frame)
+    result = _taken(x, exprs, frame, not frame)
+    if _is_apart(items) or not shape:
+        return result
+    axes = range(len(shape))
+    return result._view(lambda array: np.moveaxis(array, axes, [places[0] + axis for axis in axes]))
+
+
+def _taken(x: Any, index: Sequence[Expr], frame: Shape, is_scalar: bool = False) -> Any:
+    """The elements of an array at an index for each of its axes."""
+    trace, value = x._trace, held(x)
+    seen = phantom(frame, value.dtype.numpy)
+    if 0 in frame:
+        return tracer.made(trace, ArrayValue(constant(0, value.dtype).scalar, seen))
+    leaf = trace.leaves[leaves_of(value.expr)[0]]
+    expr = taken(trace.whole(leaf, value.shape), index, frame)
+    return tracer.made(trace, ArrayValue(Scalar(value.dtype, expr), seen), is_scalar)
+
+
+# --- indices -------------------------------------------------------------------------------------------------------
+
+
+def _is_chosen(each: Any) -> bool:
+    return not (each is None or isinstance(each, slice))
+
+
+def _is_apart(items: Sequence[Any]) -> bool:
+    """Whether arrays of an index have slices between them, so that their axes come first."""
+    places = [at for at, each in enumerate(items) if not (each is None or isinstance(each, (slice, EllipsisType)))]
+    return places != list(range(places[0], places[-1] + 1))
+
+
+def _expanded(trace: Trace, x: Any, items: Sequence[Any]) -> list[Any]:
+    """An index with a slice, None, an integer or a traced array for every axis. Raises NumPy's errors."""
+    found: list[Any] = []
+    for each in items:
+        if each is None or isinstance(each, (slice, EllipsisType)):
+            found.append(each)
+        elif isinstance(each, (list, tuple, np.ndarray, tracer.Tracer, bool, np.bool_)):
+            found += _arrays(trace, each)
+        else:
+            found.append(operator.index(each))
+    used = sum(not (each is None or each is ...) for each in found)
+    if used > x.ndim:
+        what = f"array is {x.ndim}-dimensional, but {used} were indexed"
+        raise IndexError(f"too many indices for array: {what}")
+    at = next((at for at, each in enumerate(found) if each is ...), len(found))
+    found[at : at + 1] = [slice(None)] * (x.ndim - used)
+    if any(each is ... for each in found):
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    extents = iter(x._seen.shape)
+    return [each if each is None else _as_index(trace, each, next(extents)) for each in found]
+
+
+class _Known(NamedTuple):
+    """The places along an axis that a known mask picks."""
+
+    places: Any
+    extent: int  # of the mask
+
+
+def _as_index(trace: Trace, each: Any, extent: int) -> Any:
+    """Part of an index for an axis. Raises IndexError for a mask of another size."""
+    if not isinstance(each, _Known):
+        return each
+    if each.extent != extent:
+        sizes = f"size of axis is {extent} but size of corresponding boolean axis is {each.extent}"
+        raise IndexError(f"boolean index did not match indexed array; {sizes}")
+    return traced(each.places, trace)
+
+
+def _arrays(trace: Trace, given: Any) -> list[Any]:
+    """An array of an index as traced arrays of integers."""
+    if not isinstance(given, tracer.Tracer):
+        given = METHODS["_array"](given) if isinstance(given, (list, tuple)) else np.asarray(given)
+    if not isinstance(given, tracer.Tracer):
+        given = given.astype(np.intp) if given.size == 0 and given.dtype.kind == "f" else given
+        if given.dtype.kind == "b":  # what it picks is known
+            return [_Known(each, extent) for each, extent in zip(np.nonzero(given), given.shape, strict=True)]
+        given = traced(given, trace)
+    if given.dtype.kind == "b" and not given.ndim:
+        given._number("an index")
+    if given.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if not given.ndim and given._read().is_weak:
+        return [operator.index(given)]
+    return [given]
+
+
+def _common(shapes: Sequence[Shape]) -> Shape:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = " ".join(str(each).replace(" ", "") for each in shapes)
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown} ") from (
+            None
+        )
+
+
+def _inside(trace: Trace, given: Any, extent: int, axis: int, behind: int) -> Expr:
+    """An index that counts from the start, in a frame with so many axes behind its own. Raises IndexError."""
+    if not isinstance(given, tracer.Tracer):
+        if not -extent <= given < extent:
+            raise IndexError(f"index {given} is out of bounds for axis {axis} with size {extent}")
+        return const(given % extent, INT64)
+    _check(trace, given, extent, axis)
+    wide = given[(..., *([None] * behind))]
+    expr = trace.adapted(wide._read(), INT64).expr
+    count = trace.number(("known", extent), PY_INT).expr
+    if given.dtype.kind == "i":
+        expr = apply("where", apply("less", expr, ZERO), apply("add", expr, count), expr)
+    if trace.device != "cpu":  # where nobody has looked
+        last = apply("subtract", count, const(1, INT64))
+        expr = apply("maximum", apply("minimum", expr, last), ZERO)
+    return expr
+
+
+def _check(trace: Trace, given: Any, extent: int, axis: int) -> None:
+    """Have calls raise NumPy's IndexError for an index that is not one of an array."""
+    limits = np.iinfo(given.dtype)
+    if -extent <= limits.min and limits.max < extent:
+        return
+    leaf = operand_of(given)
+    if not given.size or (leaf.input, extent) in trace.checked:
+        return
+    trace.checked.add((leaf.input, extent))
+    if leaf.buffer is not None and leaf.buffer.kind == "constant":
+        check(extent, axis, leaf.phantom)
+        return
+    for memory in [each for each in trace.written if each.value is not None]:  # what was written before stays
+        trace.settle(memory)
+    function = partial(check, extent, axis)
+    trace.statements.append(LibraryCall("a look at the bounds", function, [leaf.input], (), True, here()))
+
+
+def check(extent: int, axis: int, index: Any) -> tuple[Any, ...]:
+    """Raise IndexError if an element of an array is no index of an axis."""
+    low, high = minmax(index) if index.size > MANY else (index.min(), index.max())
+    if int(high) >= extent or int(low) < -extent:
+        bad = next(each for each in index.flat if not -extent <= each < extent)
+        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {extent}")
+    return ()
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+def take(x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """np.take."""
+    trace = trace_of(x, indices)
+    x, indices = traced(x, trace), traced(indices, trace)
+    if axis is None:
+        x, axis = reshaped(x, -1), 0
+    x = x if x.ndim else reshaped(x, -1)  # as NumPy has it
+    axis = one_axis(axis, x.ndim)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    if not np.can_cast(indices.dtype, np.intp, "same_kind"):
+        raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if mode != "raise" and x._seen.shape[axis]:
+        extent = np.int64(x._seen.shape[axis])
+        indices = indices.astype(np.int64)
+        indices = indices % extent if mode == "wrap" else np.clip(indices, 0, extent - 1)
+    indices = indices.astype(np.intp) if indices.dtype.kind == "b" else indices
+    found = chosen(x, (*([slice(None)] * axis), indices))
+    found = found if found._is_scalar else METHODS["copy"](found, "C")
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """np.take_along_axis."""
+    trace = trace_of(arr, indices)
+    x, indices = traced(arr, trace), traced(indices, trace)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        x, axis = reshaped(x, -1), 0
+    axis = one_axis(axis, x.ndim)
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if indices.ndim != x.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    beside = [extent if at != axis else 1 for at, extent in enumerate(x._seen.shape)]
+    frame = _common([indices._seen.shape, tuple(beside)])
+    index = [ZERO if x._seen.shape[at] == 1 else position(at, frame) for at in range(x.ndim)]
+    index[axis] = _inside(trace, indices, x._seen.shape[axis], axis, 0)
+    return _taken(x, index, frame)
+
+
+METHODS.update({"_chosen": chosen, "take": take})
+FUNCTIONS.update({"take": take, "take_along_axis": take_along_axis})

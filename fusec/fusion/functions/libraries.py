@@ -1,0 +1,310 @@
+"""Functions of a library on traced arrays: each is one step of the plan, and small stand-ins tell what it makes."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusec.arguments.operands import strided
+from fusec.base.records import dataclass
+from fusec.errors.fusing import NotFusable
+from fusec.frontends.python.types import PythonType
+from fusec.fusion.functions.operands import operand_of
+from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.tables import METHODS
+from fusec.fusion.trace.trace import Trace, check_fits, here
+from fusec.fusion.trace.trace_values import Leaf, LibraryCall, outermost_first, phantom
+
+MAX_EXTENT = 2  # of stand-ins, but for extents that must differ
+
+
+class Place(NamedTuple):
+    """An operand among the arguments of a function."""
+
+    number: int
+
+
+@dataclass(eq=False)
+class Asked:
+    """A call while it is traced. examples: what each operand looks like; arguments have a Place for each of them."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    examples: Sequence[Any]
+
+    def made(self, values: Sequence[Any]) -> Any:
+        """What the function makes of these operands."""
+        return self.function(*filled(self.args, values), **filled(self.options, values))
+
+    @cached_property
+    def named(self) -> dict[str, Any]:
+        """All arguments by the names of the function's parameters."""
+        return inspect.signature(self.function).bind(*self.args, **self.options).arguments
+
+    def example(self, given: Any) -> Any:
+        """What an argument looks like."""
+        return filled(given, self.examples)
+
+    def instead(self, function: Callable[..., Any], *args: Any, **options: Any) -> Asked:
+        """Another call of the same operands, which makes arrays of the same dtypes in the same memory order."""
+        return Asked(function, args, {name: each for name, each in options.items() if each is not None}, self.examples)
+
+    def by_stand_ins(self) -> Any:
+        """What the function makes of small operands, in the shapes that large ones give."""
+        small = _Sizes(self)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = self._tried(small)
+        results = [_enlarged(each, small) for each in parts_of_result(found)]
+        return found._make(results) if hasattr(found, "_make") else rebuilt(found, results)
+
+    def _tried(self, small: _Sizes) -> Any:
+        """The result for stand-ins. Raises the error for the real operands, whose message has their shapes."""
+        try:
+            return self.made([small.stand_in(each) for each in self.examples])
+        except (TypeError, ValueError, IndexError) as problem:
+            if not isinstance(problem, np.linalg.LinAlgError):
+                self.made(
+                    [
+                        np.broadcast_to(np.zeros((), each.dtype), each.shape) if np.ndim(each) else each
+                        for each in self.examples
+                    ]
+                )
+            raise
+
+
+Outcome = Callable[[Asked], Any]
+"""What a function makes: arrays without content that may be looked at, or numbers."""
+
+
+@dataclass(frozen=True)
+class LibraryFunction:
+    """A function that NumPy runs between kernels."""
+
+    function: Callable[..., Any]
+    name: str  # as users write it
+    operands: tuple[int, ...] = (0,)  # which arguments are arrays, or numbers that need not be known
+    keywords: tuple[str, ...] = ()  # their names
+    may_raise: bool = False  # for some values
+    outcome: Outcome = Asked.by_stand_ins
+    takes_out: bool = True
+    follows: bool = True  # what it makes follows from the extents of its operands alone
+    by_kernels: Callable[..., Any] | None = None  # what kernels make of some arguments; None for others
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The result for traced operands, or NumPy's error."""
+        made = self.by_kernels(*args, **options) if self.by_kernels is not None else None
+        if made is not None:
+            return made
+        out = options.pop("out", None) if self.takes_out else None
+        trace = _trace_in((args, options))
+        if self.may_raise:
+            keep_written(trace)
+        given = _Operands(trace)
+        places = [given.taken(each) if at in self.operands else given.known(each) for at, each in enumerate(args)]
+        named = {
+            name: given.taken(each) if name in self.keywords else given.known(each) for name, each in options.items()
+        }
+        asked = Asked(self.function, tuple(places), named, given.examples)
+        wanted = self.outcome(asked)
+        results = [_result_of(trace, each) for each in parts_of_result(wanted)]
+        trace.statements.append(
+            LibraryCall(
+                self.name, _as_function(asked, wanted),
+                [each.input for each in given.leaves], tuple(each._memory.buffer for each in results),
+                self.may_raise, here(), again=partial(_again, self.outcome, asked) if self.follows else None,
+            )
+        )  # fmt: skip
+        found = wanted._make(results) if hasattr(wanted, "_make") else rebuilt(wanted, results)
+        return found if out is None else _stored(self.name, found, out)
+
+
+def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ...]:
+    """What a call makes of operands of other extents; in place of numbers, these are as they were."""
+    pairs = zip(asked.examples, seen, strict=True)
+    examples = [new if isinstance(old, np.ndarray) else old for old, new in pairs]
+    wanted = outcome(Asked(asked.function, asked.args, asked.options, examples))
+    return tuple(_phantom_of(each) for each in parts_of_result(wanted))
+
+
+def keep_written(trace: Trace) -> None:
+    """Have arguments hold what was written to them so far: it stays if a call raises."""
+    for memory in [each for each in trace.written if each.value is not None]:
+        trace.settle(memory)
+
+
+def is_call(function: Callable[..., Any]) -> bool:
+    """Whether a function of the tables is a call of a library, perhaps but for some of its arguments."""
+    return isinstance(getattr(function, "__wrapped__", function), LibraryFunction)
+
+
+class _Operands:
+    """Collects the operands of a call: views of memory, and numbers."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.leaves: list[Leaf] = []
+        self.examples: list[Any] = []
+
+    def taken(self, given: Any) -> Any:
+        """An argument that is an array, or a list of them."""
+        if isinstance(given, (list, tuple)) and any(isinstance(each, tracer.Tracer) for each in given):
+            return type(given)(self.taken(each) for each in given)
+        if isinstance(given, (list, tuple, np.ndarray)) and not isinstance(given, tracer.Tracer):
+            given = tracer.made(self.trace, tracer._operand(self.trace, np.array(given)))
+        if not isinstance(given, tracer.Tracer):
+            return given
+        found = operand_of(given)
+        if not isinstance(found, Leaf):
+            return found
+        value = given._read()
+        self.leaves.append(found)
+        self.examples.append(elementwise.WEAK[value.kind](0) if isinstance(value.kind, PythonType) else given._seen)
+        return Place(len(self.leaves) - 1)
+
+    def known(self, given: Any) -> Any:
+        """An argument that must be known while tracing."""
+        if isinstance(given, tracer.Tracer):
+            return given._number("an argument of a library's function")
+        if type(given) in (list, tuple):
+            return type(given)(self.known(each) for each in given)
+        return given.copy() if isinstance(given, np.ndarray) else given
+
+
+def _as_function(asked: Asked, wanted: Any) -> Callable[..., tuple[Any, ...]]:
+    """A call as a function of its operands."""
+    numbers = [each.number for each in asked.args if type(each) is Place]
+    is_plain = numbers == list(range(len(asked.args))) and not asked.options
+    if is_plain and not isinstance(wanted, (tuple, list)):
+        return partial(_called_plainly, asked.function)
+    return partial(_called, asked.function, asked.args, asked.options)
+
+
+def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
+    """What a function makes of some operands and nothing else."""
+    return (function(*values),)
+
+
+def _called(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:
+    """What a function makes of some operands, one after the other."""
+    return parts_of_result(function(*filled(args, values), **filled(options, values)))
+
+
+def filled(given: Any, values: Sequence[Any]) -> Any:
+    """Arguments with operands in their places."""
+    kind = type(given)
+    if kind is Place:
+        return values[given.number]
+    if kind is dict:
+        return {name: filled(each, values) for name, each in given.items()}
+    return kind(filled(each, values) for each in given) if kind in (tuple, list) else given
+
+
+def parts_of_result(found: Any) -> tuple[Any, ...]:
+    """The arrays of a result."""
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def rebuilt(found: Any, parts: list[Any]) -> Any:
+    """A result of other arrays."""
+    return type(found)(parts) if isinstance(found, (tuple, list)) else parts[0]
+
+
+def _trace_in(given: Any) -> Trace:
+    """The trace of the first traced array in some arguments."""
+    pending = [given]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, tracer.Tracer):
+            return each._trace
+        if isinstance(each, (list, tuple)):
+            pending.extend(each)
+        elif isinstance(each, dict):
+            pending.extend(each.values())
+    raise AssertionError("one of the arguments is traced")
+
+
+def _result_of(trace: Trace, wanted: Any) -> Any:
+    """A new array that a call of a library makes."""
+    seen = _phantom_of(wanted)
+    buffer = trace.temporary(seen, elementwise.known_dtype(seen.dtype))
+    memory = trace.storage(buffer.phantom, buffer)
+    return tracer.Tracer(trace, memory, (), buffer.phantom, not isinstance(wanted, np.ndarray))
+
+
+def _phantom_of(wanted: Any) -> Any:
+    """A result as an array: numbers have no axes."""
+    return wanted if isinstance(wanted, np.ndarray) else phantom((), np.asarray(wanted).dtype)
+
+
+def _stored(name: str, found: Any, out: Any) -> Any:
+    """A result in the array given for it. Raises NumPy's errors."""
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if not isinstance(target, tracer.Tracer) or not isinstance(found, tracer.Tracer):
+        cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
+        raise NotFusable(f"out= of {name} that is not an argument", cure).at(here())
+    if not np.can_cast(found.dtype, target.dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast {name} output from {found.dtype!r} to {target.dtype!r} with casting rule 'same_kind'"
+        )
+    check_fits("the result", found.shape, target.shape)
+    target._write(found._read())
+    return target
+
+
+class _Sizes:
+    """Small extents that stand for those of a call: in the same order, and the same where those are."""
+
+    def __init__(self, asked: Asked) -> None:
+        extents = {extent for each in asked.examples for extent in np.shape(each)}
+        fixed = _fixed_in((asked.args, asked.options))
+        self.small = {extent: extent for extent in extents if extent in fixed or extent < MAX_EXTENT}
+        free = (each for each in range(MAX_EXTENT, 1 << 31) if each not in fixed)
+        self.small |= dict(zip(sorted(extents - self.small.keys()), free, strict=False))
+        self.real = {small: extent for extent, small in self.small.items()}
+
+    def stand_in(self, example: Any) -> Any:
+        """A small array that lies in memory as a large one does, of numbers that suit every function."""
+        if not np.ndim(example):
+            return np.zeros((), example.dtype) if isinstance(example, np.ndarray) else example
+        shape = tuple(self.small[each] for each in example.shape)
+        axes = outermost_first(example)
+        is_repeated = [not step and extent > 1 for step, extent in zip(example.strides, shape, strict=True)]
+        own = [1 if repeated else extent for repeated, extent in zip(is_repeated, shape, strict=True)]
+        made = np.empty([own[axis] for axis in axes], example.dtype).transpose(np.argsort(axes))
+        made[...] = example.dtype.kind in "fc" if example.ndim == 1 else np.eye(own[-2], own[-1])
+        made = made[tuple(slice(None, None, -1 if step < 0 else 1) for step in example.strides)]
+        if example.flags.writeable and any(is_repeated):  # what writes to it says that elements share memory
+            return strided(made, shape, np.broadcast_to(made, shape).strides)
+        return np.broadcast_to(made, shape) if any(is_repeated) else made
+
+
+def _fixed_in(given: Any) -> set[int]:
+    """Extents that results may have from arguments that are no operands."""
+    if isinstance(given, np.ndarray):
+        return set(given.shape)
+    if type(given) is int:
+        return {given, given + 1}
+    items = given.values() if isinstance(given, dict) else given if type(given) in (tuple, list) else ()
+    return set().union(*map(_fixed_in, items))
+
+
+def resized(like: Any, shape: Sequence[int]) -> Any:
+    """An array of another shape that lies in memory in the same order."""
+    return phantom(tuple(shape), like.dtype, outermost_first(like))
+
+
+def _enlarged(found: Any, sizes: _Sizes) -> Any:
+    """A result in its real shape."""
+    if not isinstance(found, np.ndarray):
+        return found
+    return phantom(tuple(sizes.real.get(each, each) for each in found.shape), found.dtype, outermost_first(found))
+
+
+METHODS["_follows"] = lambda known: type(known) is LibraryFunction and known.follows

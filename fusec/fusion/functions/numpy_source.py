@@ -1,0 +1,81 @@
+"""NumPy's own functions in Python, run on traced arrays: the order of operations and the rounding are NumPy's.
+
+Their source sees stand-ins for the few functions that make arrays, and for other functions of NumPy's in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
+
+NAMES = (
+    "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag"
+    " diag_indices_from diff dsplit dstack ediff1d geomspace gradient hsplit hstack isclose iscomplex isneginf"
+    " isposinf isreal ix_ kron logspace meshgrid nan_to_num nanargmax nanargmin polyadd polyder polyint polysub"
+    " polyval resize select split tile trace trapezoid tril tril_indices_from triu triu_indices_from unstack unwrap"
+    " vander vsplit vstack"
+).split()
+
+
+class NumPyNames(dict[str, Any]):
+    """The global names of a module of NumPy's, as its functions see them here."""
+
+    def __init__(self, origin: dict[str, Any], instead: dict[str, Any]) -> None:
+        super().__init__()
+        self.origin, self.instead = origin, instead
+
+    def __missing__(self, name: str) -> Any:
+        found = self[name] = _standing_in(self.origin[name], self.instead)
+        return found
+
+
+class NumPyModule(ModuleType):
+    """A module of NumPy's as its functions see it here."""
+
+    def __init__(self, origin: ModuleType, instead: dict[str, Any]) -> None:
+        super().__init__(origin.__name__)
+        self._origin, self._instead = origin, instead
+
+    def __getattr__(self, name: str) -> Any:
+        return self._instead.get(name) or _standing_in(getattr(self._origin, name), self._instead)
+
+
+def _standing_in(value: Any, instead: dict[str, Any]) -> Any:
+    """What NumPy's source sees in place of a value of one of its modules."""
+    if isinstance(value, ModuleType):
+        return NumPyModule(value, instead) if value.__name__.partition(".")[0] == "numpy" else value
+    if isinstance(value, (BuiltinFunctionType, FunctionType, type)) and value in CREATION:
+        return CREATION[value]
+    if isinstance(value, FunctionType) and str(value.__module__).partition(".")[0] == "numpy":
+        return on_traced(value, instead)
+    if isinstance(value, BuiltinFunctionType):  # the inside of a function that dispatches, such as np.concatenate
+        outer = getattr(np, value.__name__, None)
+        return outer if getattr(outer, "__wrapped__", None) is value else value
+    return value
+
+
+def on_traced(origin: Any, instead: dict[str, Any]) -> Callable[..., Any]:
+    """A function of NumPy's in Python that takes traced arrays. instead: of what modules of NumPy's have, by name."""
+    origin = origin if isinstance(origin, FunctionType) else origin.__wrapped__
+    names = NumPyNames(origin.__globals__, instead)
+    made = FunctionType(origin.__code__, names, origin.__name__, origin.__defaults__, origin.__closure__)
+    made.__kwdefaults__ = origin.__kwdefaults__
+    return made
+
+
+def _known_to_hold(test: Any) -> bool:
+    """What np.any is to source that raises an error if some element is true: no error depends on unknown values."""
+    found = METHODS["_ask"](test, "any") if hasattr(test, "_trace") else np.any(test)
+    return found is not NotImplemented and bool(found)
+
+
+RAISING = ("average", "geomspace", "nanargmax", "nanargmin")
+FUNCTIONS.update(
+    {name: on_traced(getattr(np, name), {"any": _known_to_hold} if name in RAISING else {}) for name in NAMES}
+)
+CREATION[np.require] = on_traced(np.require, {})

@@ -1,0 +1,70 @@
+"""Positions of extremes in traced arrays: the least position of an element that is the extreme."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusec.fusion.functions.composing import called
+from fusec.fusion.functions.reducing import REDUCTIONS, normalised
+from fusec.fusion.functions.routines import traced, where
+from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.trace import Trace
+from fusec.library import reductions as library
+
+SHORT = 1 << 31  # elements whose positions int32 holds
+LONG = 1 << 12  # elements of a total from which on fusec's own function finds a place in one pass over memory
+
+
+def _place(upwards: bool) -> Callable[..., Any]:
+    def place(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+        x = traced(x, (x if out is None else out)._trace)
+        axis = None if axis is None else operator.index(axis)
+        if not x.size:
+            (np.argmax if upwards else np.argmin)(np.empty(x.shape), axis)  # NumPy's error, if it has one
+        if out is not None and out.dtype != np.intp:
+            rule = "according to the rule 'safe'"
+            raise TypeError(f"Cannot cast array data from {out.dtype!r} to {np.dtype(np.intp)!r} {rule}")
+        count = x.size if axis is None or not x.ndim else x.shape[normalised(axis, x.ndim)[0]]
+        if count > LONG and x.dtype.kind != "c":
+            keeps = keepdims is not np._NoValue and bool(keepdims)
+            found = called(library.argmax if upwards else library.argmin, (x, axis), {"keepdims": keeps})
+            return _given(found, out)
+        is_found = x == REDUCTIONS["max" if upwards else "min"](x, axis, keepdims=True)
+        if x.dtype.kind in "fc":
+            is_found |= np.isnan(x)  # the extreme, wherever it is
+        kind: Any = np.int32 if x.size < SHORT else np.int64
+        positions = where(is_found, _positions(x._trace, x.shape, axis, kind), kind(np.iinfo(kind).max))
+        return _given(REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp, order="C"), out)
+
+    return place
+
+
+def _given(found: Any, out: Any) -> Any:
+    """Positions, in the array given for them if there is one. Raises NumPy's error for its shape."""
+    if out is None:
+        return found
+    if out.shape != found.shape:
+        raise ValueError("output array does not match result of np.argmax.")
+    out[...] = found
+    return out
+
+
+def _positions(trace: Trace, shape: tuple[int, ...], axis: int | None, kind: Any) -> Any:
+    """The position of every element among those of its total, in C order, in a shape that broadcasts to the array's."""
+    axes = range(len(shape)) if axis is None else [axis % len(shape)] if shape else []
+    found: Any = traced(np.zeros((), kind), trace)
+    for each in axes:
+        if shape[each] > 1:
+            steps = traced(np.arange(shape[each], dtype=kind), trace)
+            along = steps.reshape([-1 if other == each else 1 for other in range(len(shape))])
+            found = found + (along * kind(prod(shape[each + 1 :])) if axis is None else along)
+    return found
+
+
+for _name, _function in (("argmax", _place(upwards=True)), ("argmin", _place(upwards=False))):
+    FUNCTIONS[_name] = METHODS[_name] = _function

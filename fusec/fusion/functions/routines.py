@@ -1,0 +1,411 @@
+"""NumPy's functions and methods that fuse supports, apart from ufuncs: views, conversions, creation, choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa: N812 - the ufunc that np.clip calls
+
+from fusec.arguments.operands import strided
+from fusec.errors.fusing import NotFusable
+from fusec.frontends.lowering import CallSite
+from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
+from fusec.frontends.python.types import PY_INT, storage
+from fusec.fusion.functions.joining import MOST, pieces
+from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.trace import Trace, check_fits, constant, here, literal
+from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
+
+NARROW = 16  # rows of so few elements are slow to choose from, in arrays of more than a number of elements:
+LARGE, LARGE_ON_DEVICES = 1 << 10, 1 << 14
+
+
+def trace_of(*given: Any) -> Trace:
+    """The trace of the first array among arguments."""
+    for each in given:
+        if isinstance(each, tracer.Tracer):
+            return each._trace
+        if isinstance(each, (list, tuple)):
+            for item in each:
+                if isinstance(item, tracer.Tracer):
+                    return item._trace
+    raise AssertionError("one of the arguments is traced")
+
+
+def traced(x: Any, trace: Trace) -> Any:
+    """An argument as a traced array."""
+    return x if isinstance(x, tracer.Tracer) else tracer.made(trace, tracer._operand(trace, x))
+
+
+# --- views ---------------------------------------------------------------------------------------------------------
+
+
+def _view(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives views of its first argument."""
+
+    def view(x: Any, *args: Any, **options: Any) -> Any:
+        x = traced(x, trace_of(x, *args))
+        options = {name: value for name, value in options.items() if value is not None}
+        found = x._view(ViewOf(function, args, tuple(options.items())))
+        return _as_array(found) if function in (np.broadcast_to, np.expand_dims) else found
+
+    return view
+
+
+def _as_array(x: Any) -> Any:
+    """A view that is an array even where it is one of a number."""
+    x._is_scalar = False
+    return x
+
+
+def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
+    """A view with another shape, or a copy where strides cannot express it. Raises NumPy's errors."""
+    if order == "F" or (order == "A" and x._seen.flags.fnc):
+        turned = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+        return reshaped(x.T, turned[::-1], "C", copies).T
+    if order not in ("C", "A"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    example = np.broadcast_to(np.empty(()), x.shape) if x.size else np.empty(x.shape)
+    wanted = example.reshape(shape).shape
+    try:
+        np.reshape(x._seen, wanted, copy=False)
+    except ValueError:
+        if not copies:
+            raise
+        x = copied(x, "C")
+    return x._view(ViewOf(np.reshape, (wanted,), (("copy", False),)))
+
+
+def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    del copy
+    return reshaped(x, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    found = reshaped(x, newshape if shape is None else shape, order)
+    return copied(found) if copy else found
+
+
+def _ravel(x: Any, order: str = "C") -> Any:
+    """A view of an array that is dense in the order; a copy of any other, even where strides would give a view."""
+    x = _in_order(traced(x, x._trace), order)
+    return reshaped(x if x._seen.flags.c_contiguous else copied(x, "C"), -1)
+
+
+def _in_order(x: Any, order: str) -> Any:
+    """A view of an array whose C order is some order of the array. Raises NumPy's error."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    if order == "F" or (order == "A" and x._seen.flags.fnc):
+        return x.T
+    return np.transpose(x, outermost_first(x._seen)) if order == "K" else x
+
+
+def _flatten(x: Any, order: str = "C") -> Any:
+    return copied(reshaped(_in_order(x, order), -1))
+
+
+def _transpose_method(x: Any, *axes: Any) -> Any:
+    given = axes[0] if len(axes) == 1 else axes or None
+    return x._view(ViewOf(np.transpose, (given,)))
+
+
+def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
+    def view(*xs: Any) -> Any:
+        found = [traced(x, trace_of(*xs))._view(function) for x in xs]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return view
+
+
+def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
+    del subok
+    trace = trace_of(*xs)
+    arrays = [traced(x, trace) for x in xs]
+    shape = np.broadcast_shapes(*(each.shape for each in arrays))
+    return tuple(_as_array(each._view(lambda array: _writable(array, shape))) for each in arrays)
+
+
+def _writable(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array in another shape, which may be written where no element is repeated."""
+    return strided(array, shape, np.broadcast_to(array, shape).strides)
+
+
+# --- copies and conversions ------------------------------------------------------------------------------------------
+
+
+def copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
+    """New memory with the same content, laid out as `like`, or as it is itself."""
+    seen = laid_out((x if like is None else like)._seen, x.dtype, order)
+    return tracer.made(x._trace, ArrayValue(x._read().scalar, seen))
+
+
+def _copy_function(x: Any, order: str = "K", subok: bool = False) -> Any:
+    del subok
+    return copied(x, "K" if order == "A" else order)  # as np.array has it
+
+
+def _astype(
+    x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    del subok
+    if not np.can_cast(x.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(
+            f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'"
+        )
+    flags = x._seen.flags
+    is_laid_out = {"K": True, "C": flags.c_contiguous, "F": flags.f_contiguous, "A": flags.forc}
+    if np.dtype(dtype) == x.dtype and not copy and is_laid_out.get(order):
+        return x
+    value = x._trace.adapted(x._read(), elementwise.known_dtype(dtype))
+    return tracer.made(x._trace, ArrayValue(value.scalar, laid_out(x._seen, np.dtype(dtype), order)), x._is_scalar)
+
+
+def _astype_function(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    del device
+    return _astype(x, dtype, copy=copy)
+
+
+def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
+    trace = trace_of(target, source, where)
+    value = tracer._operand(trace, source)
+    if not isinstance(target, tracer.Tracer):
+        if isinstance(source, tracer.Tracer) and source._is_scalar:
+            source._number("np.copyto into an array from outside")
+        raise NotFusable("np.copyto into an array from outside", "pass it as an argument").at(here())
+    if not elementwise.can_cast(value, target.dtype, casting):
+        what = "array data" if value.shape else "scalar"
+        raise TypeError(
+            f"Cannot cast {what} from {value.dtype.numpy!r} to {target.dtype!r} according to the rule '{casting}'"
+        )
+    target._write(value, where)
+
+
+# --- element by element ----------------------------------------------------------------------------------------------
+
+
+def scalar_function(name: str, is_scalar: bool = True) -> Callable[..., Any]:
+    """A function of numbers that is not a ufunc. is_scalar: numbers make a number, not an array without axes."""
+
+    def function(*xs: Any) -> Any:
+        trace = trace_of(*xs)
+        values = trace.ready([tracer._operand(trace, x) for x in xs])
+        made = SCALAR_FUNCTIONS[name].make(CallSite(name, here()), [each.scalar for each in values])
+        scalar = elementwise.finished(made, storage(made.type), name)
+        return tracer.made(trace, trace.combined(scalar, values), is_scalar)
+
+    return function
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> Any:
+    """np.where with three arguments."""
+    if options:
+        raise TypeError(f"where() got an unexpected keyword argument {next(iter(options))!r}")
+    if x is None or y is None:
+        raise NotFusable("np.where(condition) without values", "its result has a size that depends on values").at(
+            here()
+        )
+    trace = trace_of(condition, x, y)
+    return tracer.made(trace, elementwise.choose(trace, *(tracer._operand(trace, each) for each in (condition, x, y))))
+
+
+def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
+    """np.clip."""
+    low: Any = options.get("min") if a_min is None or a_min is np._NoValue else a_min
+    high: Any = options.get("max") if a_max is None or a_max is np._NoValue else a_max
+    options = {name: each for name, each in options.items() if name not in ("min", "max")} | {"out": out}
+    options = {name: each for name, each in options.items() if each is not None}
+    kind = getattr(x, "dtype", None)
+    if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
+        low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))
+    if low is None and high is None:
+        return np.positive(x, **options)
+    if low is None:
+        return np.minimum(x, high, **options)
+    if high is None:
+        return np.maximum(x, low, **options)
+    trace = trace_of(x, low, high)
+    return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
+
+
+def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:
+    """A bound of integers, if it is a Python integer, none beyond the end; None if it is known to bound nothing."""
+    if type(given) is int:
+        return None if function(given, end) == end else given
+    if not isinstance(given, tracer.Tracer) or given._read().kind != PY_INT:
+        return given
+    return tracer.made(given._trace, given._trace.computed(function, [given._read(), literal(end)]), True)
+
+
+def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
+    """np.round."""
+    options = {} if out is None else {"out": out}
+    if x.dtype.kind == "b" and decimals:
+        raise TypeError("cannot round truth values to decimals")
+    if x.dtype.kind in "iu" and decimals >= 0:
+        return np.positive(x, **options)
+    if x.dtype.kind in "iu":
+        scale = 10.0**-decimals
+        found = (np.rint(np.true_divide(x, scale)) * scale).astype(x.dtype)
+        return found if out is None else np.positive(found, out=out)
+    if decimals == 0:
+        return np.rint(x, **options)
+    scale = 10.0 ** abs(decimals)
+    to, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    found = back(np.rint(to(x, scale)), scale, **options)
+    return copied(found, "A", x) if x.ndim and out is None else found
+
+
+def fix(x: Any, out: Any = None) -> Any:
+    """np.fix."""
+    return np.trunc(x, **({} if out is None else {"out": out}))
+
+
+# --- creation --------------------------------------------------------------------------------------------------------
+
+
+def full_like(
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.full_like."""
+    del subok, device
+    trace = trace_of(x, fill_value)
+    x = traced(x, trace)
+    row = elementwise.known_dtype(x.dtype if dtype is None else dtype)
+    seen = laid_out(x._seen, row.numpy, order, None if shape is None else _shape(shape))
+    value = trace.adapted(tracer._operand(trace, fill_value), row)
+    check_fits("the value", value.shape, seen.shape)
+    return tracer.made(trace, ArrayValue(value.scalar, seen))
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (int(given),)
+
+
+def _filled(number: Any) -> Callable[..., Any]:
+    def make(
+        x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Any:
+        return full_like(x, number, dtype, order, subok, shape, device=device)
+
+    return make
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
+def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.concatenate."""
+    if out is not None or casting != "same_kind":
+        raise NotFusable("np.concatenate with out= or casting=", "assign to slices").at(here())
+    trace = trace_of(*arrays)
+    parts = [traced(each, trace) for each in arrays]
+    if axis is None:
+        parts, axis = [reshaped(each, -1) for each in parts], 0
+    shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
+    row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
+    seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
+    return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
+
+
+def _common_order(arrays: Sequence[Array]) -> list[int]:
+    """The axes of arrays from outermost to innermost, as np.concatenate has them: in C order where they differ."""
+    axes: list[int] = []
+    for axis in range(arrays[0].ndim):
+        at = len(axes)
+        for place in reversed(range(len(axes))):
+            is_further = [
+                abs(each.strides[axis]) > abs(each.strides[axes[place]])
+                for each in arrays
+                if 1 not in (each.shape[axis], each.shape[axes[place]])
+            ]
+            if not all(is_further):
+                break
+            at = place if is_further else at
+        axes.insert(at, axis)
+    return axes
+
+
+def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
+    """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
+    trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
+    is_slow = new.shape[-1] < NARROW and new.phantom.size > (LARGE if trace.device == "cpu" else LARGE_ON_DEVICES)
+    if 0 not in new.shape and 1 < len(filled) <= MOST and not is_slow:
+        return pieces([each.astype(new.dtype.numpy, copy=False) for each in filled], axis, new)
+    buffer = trace.temporary(new.phantom, new.dtype)
+    memory = trace.storage(buffer.phantom, buffer) if filled else trace.storage(new.phantom, None, new)
+    result, start = tracer.Tracer(trace, memory, (), memory.base), 0
+    for each in filled:
+        stop = start + each._seen.shape[axis]
+        result[(*((slice(None),) * axis), slice(start, stop))] = each
+        start = stop
+    return result
+
+
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.stack."""
+    trace = trace_of(*arrays)
+    parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]
+    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
+
+
+_VIEWS = (
+    "transpose permute_dims matrix_transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to flip fliplr"
+    " flipud rot90 diagonal"
+).split()
+
+
+def _conjugate(x: Any) -> Any:
+    """The method, which unlike the function leaves all as it is that is not complex."""
+    if x.dtype.kind != "c":
+        return x
+    return x._number("the conjugate of a Python number").conjugate() if x._read().is_weak else np.conjugate(x)
+
+
+ANGLE = scalar_function("angle")
+
+
+def _angle(z: Any, deg: bool = False) -> Any:
+    """np.angle."""
+    return ANGLE(z) * (180 / np.pi) if deg else ANGLE(z)
+
+
+FUNCTIONS.update(
+    {
+        **{name: _view(getattr(np, name)) for name in _VIEWS},
+        **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
+        "sinc": scalar_function("sinc"), "angle": _angle,
+        "i0": scalar_function("i0", is_scalar=False),
+        "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
+        "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
+        "where": where, "clip": clip, "round": round_, "around": round_,
+        "fix": fix, "full_like": full_like, "zeros_like": _filled(0),
+        "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
+        "stack": stack, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
+        "size": lambda x, axis=None: x.size if axis is None else x.shape[axis],
+        "result_type": lambda *xs: elementwise.result_type_of(xs),
+        "can_cast": lambda x, to, casting="safe": np.can_cast(x.dtype, to, casting),
+        "iscomplexobj": lambda x: x.dtype.kind == "c", "isrealobj": lambda x: x.dtype.kind != "c",
+    }
+)  # fmt: skip
+
+
+METHODS.update(
+    {
+    **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
+    "_reshaped": reshaped,
+    "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
+    "copy": lambda x, order="C": x if x._is_scalar else copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
+    "fill": lambda x, value: x.__setitem__(..., value),
+    }
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""NumPy's cumulative functions under fuse: scans of fusec's own, each a kernel between the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fusec.fusion.functions.composing import compose
+from fusec.fusion.functions.libraries import LibraryFunction
+from fusec.fusion.functions.routines import where
+from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.trace_values import outermost_first
+from fusec.library import cumulative
+
+SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+"""The ufuncs whose `accumulate` is a scan."""
+
+
+def scanned(name: str, x: Any, **options: Any) -> Any:
+    """What fusec's function of a name makes."""
+    given = {key: each for key, each in options.items() if each is not None}
+    order, axis = outermost_first(x._seen), given.get("axis")
+    is_plain = given.keys() <= {"axis", "dtype"} and isinstance(axis, int) and -x.ndim <= axis < x.ndim
+    if is_plain and order != (*range(x.ndim),) and 0 not in x._seen.strides:  # laid out as the array is
+        turned = scanned(name, np.transpose(x, order), axis=order.index(axis % x.ndim), dtype=given.get("dtype"))
+        return np.transpose(turned, [order.index(each) for each in range(x.ndim)])
+    found = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
+    assert found is not None, "it is a function of fusec"
+    return found[0]
+
+
+def _along(name: str, start: int | None = None) -> Callable[..., Any]:
+    """Running totals along an axis. start: what stands for nan, if anything does."""
+
+    def scan(x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if start is not None and x.dtype.kind in "fc":
+            x = where(np.isnan(x), x.dtype.type(start), x)
+        return scanned(name, x, axis=axis, dtype=dtype, out=out)
+
+    return scan
+
+
+def _standard(name: str) -> Callable[..., Any]:
+    """The same, as the Array API has them."""
+
+    def scan(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+        if x.ndim > 1 and axis is None:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        return scanned(name, x, axis=axis, dtype=dtype, out=out, include_initial=include_initial or None)
+
+    return scan
+
+
+def accumulated(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """A ufunc's accumulate; NumPy's own, where no scan of fusec is the same."""
+    name = SCANS.get(ufunc.__name__)
+    if isinstance(out, tuple):
+        (out,) = out
+    is_ordered = ufunc.__name__ in ("maximum", "minimum")
+    if name is None or not x.ndim or (is_ordered and (x.dtype.kind == "c" or dtype is not None)):
+        return LibraryFunction(ufunc.accumulate, f"np.{ufunc.__name__}.accumulate")(x, axis, dtype, out=out)
+    if is_ordered:
+        return scanned(name, x, axis=axis, out=out)
+    return FUNCTIONS[name](x, axis, dtype, out)
+
+
+METHODS["_accumulated"] = accumulated
+for _name in ("cumsum", "cumprod"):
+    FUNCTIONS[_name] = METHODS[_name] = _along(_name)
+FUNCTIONS["nancumsum"], FUNCTIONS["nancumprod"] = _along("cumsum", 0), _along("cumprod", 1)
+FUNCTIONS.update({name: _standard(name) for name in ("cumulative_sum", "cumulative_prod")})

@@ -1,0 +1,1 @@
+"""Traces as graphs of arrays, and what graphs have beside operations, as values of traces."""

@@ -1,0 +1,157 @@
+"""Calls of NumPy's functions by texts such as "np.sort(x0, axis=-1)", from which they are made again.
+
+x0 is the first operand, an array; i0 would be a number of Python, and n0 one of NumPy. Functions come from the table of
+those that fused functions may call: no part of a text is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from fusec.base.diagnostics import counted
+from fusec.base.records import dataclass
+from fusec.errors.graphs import GraphArguments
+from fusec.fusion.functions.contractions import Contraction
+from fusec.fusion.functions.libraries import LibraryFunction, Place, _called_plainly, filled, parts_of_result
+from fusec.fusion.functions.products import GUFUNCS
+from fusec.fusion.trace.tables import FUNCTIONS
+from fusec.fusion.trace.trace_values import LibraryCall
+
+LETTERS = {None: "x", True: "i", False: "n"}
+"""What operands are called: arrays, numbers of Python, and numbers of NumPy."""
+
+Orders = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class NumpyCall:
+    """A call of a function of NumPy with some operands. numbers, orders: see `OpaqueFunction`."""
+
+    text: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    numbers: Mapping[int, bool | None]
+    orders: Orders | None
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """Its results. Raises GraphArguments for other operands than the text has."""
+        if len(args) != len(self.numbers):
+            what = f"'{self.text}' of {counted(len(args), 'operand')}"
+            raise GraphArguments(what, f"it takes {len(self.numbers)}").at()
+        kinds = [self.numbers[at] for at in range(len(args))]
+        pairs = zip(args, kinds, strict=True)
+        given = [each if kind is None else each.item() if kind else each[()] for each, kind in pairs]
+        return parts_of_result(self.function(*filled(self.args, given), **filled(self.options, given)))
+
+
+class NumpyCalls(dict[str, Callable[..., object]]):
+    """Functions by name, those of users and the calls that texts say."""
+
+    def __missing__(self, text: str) -> Callable[..., object]:
+        """The call that a text says. Raises KeyError."""
+        found = read_call(text)
+        if found is None:
+            raise KeyError(text)
+        self[text] = found
+        return found
+
+
+def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> str:
+    """The text of a call of a library, as the trace has it; "" for those that texts do not say."""
+    if not isinstance(function, partial):
+        return ""
+    called, *rest = function.args
+    args, options = (tuple(map(Place, range(len(numbers)))), {}) if function.func is _called_plainly else rest
+    if isinstance(called, Contraction):
+        args = (called.left, called.right, called.result, *args)
+        called = _contracted
+    name = next((name for name, each in functions().items() if each is called), "")
+    parts = [_shown(each, numbers) for each in args]
+    parts += [f"{key}={_shown(each, numbers)}" for key, each in options.items()]
+    text = f"{name}({', '.join(parts)})"
+    if any(order != tuple(range(len(order))) for order in orders):
+        text += f" in {orders!r}"
+    found = read_call(text) if name else None
+    is_same = found is not None and (found.args, dict(found.options)) == (tuple(args), dict(options))
+    return text if is_same else ""
+
+
+def is_product(call: LibraryCall) -> bool:
+    """Whether a call is np.matmul of two arrays, whose result is one in C order."""
+    function, results = call.function, call.buffers
+    if not isinstance(function, partial) or function.func is not _called_plainly or function.args != (np.matmul,):
+        return False
+    return len(call.operands) == 2 and all(each.phantom.flags.c_contiguous for each in results)
+
+
+def _shown(given: Any, numbers: Sequence[bool | None]) -> str:
+    """An argument: operands by letters, what else there is as Python writes it."""
+    if type(given) is Place:
+        return f"{LETTERS[numbers[given.number]]}{given.number}"
+    if type(given) in (tuple, list):
+        inner = ", ".join(_shown(each, numbers) for each in given)
+        return f"[{inner}]" if type(given) is list else f"({inner}{',' if len(given) == 1 else ''})"
+    return repr(given) if type(given) in (int, float, complex, bool, str, type(None)) else "?"
+
+
+def read_call(text: str) -> NumpyCall | None:
+    """The call that a text says, None if it says none."""
+    try:
+        tree: ast.expr = ast.parse(text, mode="eval").body
+        orders = None
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.In):
+            orders = ast.literal_eval(tree.comparators[0])
+            tree = tree.left
+        function = functions().get(ast.unparse(tree.func)) if isinstance(tree, ast.Call) else None
+        if function is None or not isinstance(tree, ast.Call):
+            return None
+        numbers: dict[int, bool | None] = {}
+        args = tuple(_argument(each, numbers) for each in tree.args)
+        options = {str(each.arg): _argument(each.value, numbers) for each in tree.keywords}
+    except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError):
+        return None
+    is_right = numbers.keys() == set(range(len(numbers))) and (orders is None or _are_orders(orders))
+    return NumpyCall(text, function, args, options, numbers, orders) if is_right else None
+
+
+def _are_orders(given: Any) -> bool:
+    """Whether something is an order of axes for each of some arrays."""
+    return isinstance(given, tuple) and all(
+        isinstance(each, tuple) and sorted(each) == list(range(len(each))) for each in given
+    )
+
+
+def _argument(node: ast.expr, numbers: dict[int, bool | None]) -> Any:
+    """An argument of a call. Raises ValueError."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        parts = [_argument(each, numbers) for each in node.elts]
+        return parts if isinstance(node, ast.List) else tuple(parts)
+    if isinstance(node, ast.Name):
+        kind, at = node.id[:1], int(node.id[1:])
+        numbers[at] = {letter: kind for kind, letter in LETTERS.items()}[kind]
+        return Place(at)
+    return ast.literal_eval(node)
+
+
+@cache
+def functions() -> dict[str, Callable[..., Any]]:
+    """The functions that texts may call, by name."""
+    import fusec.fusion.functions.operations  # noqa: F401 - it fills the table
+
+    found: dict[str, Callable[..., Any]] = {f"np.{name}": getattr(np, name) for name in sorted(GUFUNCS)}
+    for name, each in FUNCTIONS.items():
+        inner = getattr(each, "__wrapped__", each)
+        if isinstance(inner, LibraryFunction) and f"np.{name}" not in found:
+            found[f"np.{name}"] = inner.function
+    return {**found, "contracted": _contracted}
+
+
+def _contracted(left: str, right: str, result: str, one: Any, other: Any) -> Any:
+    """The sums of products that np.einsum makes of two operands."""
+    return Contraction(left, right, result)(one, other)

@@ -1,0 +1,120 @@
+"""Calls of a library between the kernels of a plan: NumPy computes there what no kernel does, such as products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.base.records import dataclass
+from fusec.dispatch.interception import present
+from fusec.errors import FusecError
+from fusec.fusion.memory.slots import SlotView, fresh
+from fusec.fusion.trace.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
+from fusec.kernels.launches import KeptNotes
+
+
+@dataclass(eq=False)
+class CallStep:
+    """A call of a library with its operands and results, which are slots of a call of the plan."""
+
+    call: LibraryCall
+    leaves: list[Leaf]
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
+    stored: tuple[Computation, ...] = ()  # libraries make their results themselves
+    releases: tuple[int, ...] = ()  # slots that nobody needs any more
+
+    def run(self, frame: list[Any], memory: Any) -> None:
+        """Call the function on the slots of a call. Raises what the function raises."""
+        for slot, view in self.views:
+            frame[slot] = memory.view(frame, view)
+        operands = [frame[slot] for slot in self.inputs]
+        interceptor = present()
+        if not memory.is_host:
+            if not self.call.buffers:  # a look at values, for which devices do not wait
+                return
+            if interceptor is None or interceptor.runs:
+                made = memory.call(self, operands)
+            else:
+                made = [memory.new(fresh(*each)) for each in zip(self.outputs, self.call.buffers, strict=True)]
+            for slot, array in zip(self.outputs, made, strict=True):
+                frame[slot] = array
+            return
+        if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
+            results = self._results(operands)
+        else:  # somebody only notes what would run
+            results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
+        for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
+            frame[slot] = _as_planned(found, buffer.phantom, operands)
+        if isinstance(interceptor, KeptNotes) and not self.call.kernels:
+            interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
+
+    def _results(self, operands: list[Any]) -> tuple[Any, ...]:
+        try:
+            return self.call.function(*operands)
+        except Exception as problem:
+            place = self.call.place
+            where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
+            problem.add_note(f"raised by {self.call.name} in {where}")
+            raise
+
+    def without_fast_path(self) -> CallStep:
+        """The same step, which has none."""
+        return self
+
+    def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
+        """An error as it is: its operands have no names of a kernel."""
+        del names
+        return error
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all operands and results."""
+        read = sum(each.phantom.nbytes for each in self.leaves if each.buffer is not None)
+        return read + sum(each.phantom.nbytes for each in self.call.buffers)
+
+    def __str__(self) -> str:
+        read = ", ".join(_described(each.phantom) if each.buffer else "a number" for each in self.leaves)
+        return f"{self.call.name} of {read}: {', '.join(_described(each.phantom) for each in self.call.buffers)}"
+
+
+def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
+    """A result that has memory of its own, laid out as the plan says."""
+    is_new = type(found) is np.ndarray and found.base is None and not any(each is found for each in operands)
+    if is_new and (found.strides, found.shape, found.dtype) == (wanted.strides, wanted.shape, wanted.dtype):
+        return found  # type: ignore[no-any-return]
+    array = np.asarray(found)
+    assert array.shape == wanted.shape, "a library's function makes what its plan says"
+    assert array.dtype == wanted.dtype, "a library's function makes what its plan says"
+    if isinstance(found, np.generic):
+        return array
+    is_own = array.flags.writeable and not any(
+        each is array or (array.base is not None and np.may_share_memory(each, array))
+        for each in operands
+        if isinstance(each, np.ndarray)
+    )
+    if is_own and (array.strides == wanted.strides or _steps(array) == _steps(wanted)):
+        return array
+    made = laid_out(wanted)
+    made[...] = array
+    return made
+
+
+def laid_out(wanted: Array) -> Array:
+    """A new array with the axes of one that is planned in the same order in memory."""
+    axes = outermost_first(wanted)
+    return np.empty([wanted.shape[axis] for axis in axes], wanted.dtype).transpose(np.argsort(axes))
+
+
+def _steps(array: Array) -> list[int]:
+    """The strides of axes along which there is something to step to."""
+    if not array.size:
+        return []
+    return [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
+
+
+def _described(array: Array) -> str:
+    return f"{array.dtype} {array.shape}"

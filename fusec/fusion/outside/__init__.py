@@ -1,0 +1,1 @@
+"""What a traced function reads from outside: constants, attributes, and stand-ins for libraries."""

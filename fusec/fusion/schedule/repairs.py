@@ -1,0 +1,150 @@
+"""Values that get a buffer so that a schedule is right or good: what is read too late, and what kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fusec.base.dtypes import compute_type
+from fusec.base.records import replace
+from fusec.frontends.python.values import Scalar
+from fusec.fusion.schedule.groups import Group
+from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.elsewhere import frames_of
+from fusec.fusion.trace.trace import Trace, common_phantom, widened
+from fusec.ir.expr import Apply, Expr, scalar_type
+from fusec.ir.graph import Input
+from fusec.ir.walk import inner_first
+
+SEVERAL = -1  # kernels that need a value
+
+
+def copy_before(trace: Trace, first: t.Write, leaf: t.Leaf) -> t.Define:
+    """Copy what a leaf reads before its memory is written; later statements read the copy."""
+    assert leaf.buffer is not None, "numbers stay"
+    at = trace.statements.index(first)
+    value = trace.leaf(leaf.buffer, leaf.steps, leaf.phantom, leaf.version)
+    trace.notes.append(f"an array of shape {leaf.phantom.shape} is copied, since it is read after it has changed")
+    buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
+    copy = trace.leaf(buffer, (), buffer.phantom)
+    if leaf.is_whole:  # elements are taken from it
+        copied = trace.whole(trace.leaves[t.leaves_of(copy.expr)[0]], buffer.phantom.shape)
+        copy = t.ArrayValue(replace(copy.scalar, expr=copied.input), copy.phantom)
+    known: dict[Expr, Expr] = {leaf.input: t.leaves_of(copy.expr)[0]}
+    for statement in trace.statements[at + 1 :]:
+        _change(statement, known)
+    if first.value.phantom.shape != leaf.phantom.shape:
+        _change(first, known)
+    found = t.Define(buffer, value)
+    trace.statements.insert(at, found)
+    return found
+
+
+def _change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
+    """Let a statement use other values in place of known ones, which grow; whether it did use some."""
+    if isinstance(statement, t.LibraryCall):
+        operands = [known.get(each, each) for each in statement.operands]
+        is_changed = any(new is not old for new, old in zip(operands, statement.operands, strict=True))
+        statement.operands = operands  # type: ignore[assignment]
+        return is_changed
+    value = statement.value
+    found = t.replaced(value.expr, known)
+    if found is not value.expr:
+        statement.value = t.ArrayValue(replace(value.scalar, expr=found), value.phantom)
+    return found is not value.expr
+
+
+# --- what kernels share ----------------------------------------------------------------------------------------------
+
+
+def computed_again(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
+    """The expensive values that several kernels compute, those within larger ones apart."""
+    owners: dict[Expr, int] = {}
+    for at, group in enumerate(groups):
+        for part in inner_first(statement.value.expr for statement in group.statements):
+            owners[part] = at if owners.get(part, at) == at else SEVERAL
+    several = [part for part, at in owners.items() if at == SEVERAL]
+    if not several:
+        return []
+    costly = _costly(trace, several)
+    found = [part for part in several if part in costly]
+    inside = set(inner_first(child for part in found for child in part.children))
+    return [part for part in found if part not in inside]
+
+
+def shared(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
+    """The same with those within larger ones that several kernels compute even if these are stored, inner ones first.
+
+    A value that is stored is computed by the first kernel that needs it.
+    """
+    roots = [(at, statement.value.expr) for at, group in enumerate(groups) for statement in group.statements]
+    parts = list(inner_first(root for _, root in roots))
+    costly = _costly(trace, parts)
+    first: dict[Expr, int] = {}
+    last: dict[Expr, int] = {}
+    for at, root in roots:
+        first.setdefault(root, at)
+        last[root] = at
+    found = []
+    for part in reversed(parts):
+        low, high = first[part], last[part]
+        if low != high and part in costly:
+            found.append(part)
+            high = low
+        for child in part.children:
+            first[child] = min(low, first.get(child, low))
+            last[child] = max(high, last.get(child, high))
+    return found[::-1]
+
+
+def _costly(trace: Trace, parts: Iterable[Expr]) -> set[Expr]:
+    """Those of some values, given with all their parts, that compute expensive operations on what memory holds."""
+    expensive, reading, found = set[Expr](), set[Expr](), set[Expr]()
+    for part in inner_first(parts):
+        children = part.children
+        if isinstance(part, Input):
+            if trace.leaves[part].buffer is not None:
+                reading.add(part)
+            continue
+        if any(each in reading for each in children):
+            reading.add(part)
+        if (isinstance(part, Apply) and t.is_expensive_op(part.op)) or any(each in expensive for each in children):
+            expensive.add(part)
+            if isinstance(part, Apply) and part in reading:
+                found.add(part)
+    return found
+
+
+def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
+    """Have buffers hold parts of several values, inner ones first; the statements that have changed."""
+    known: dict[Expr, Expr] = {}
+    first: dict[t.Statement, list[t.Define]] = {}
+    users = _users(trace, parts)
+    for part in parts:
+        dtype = scalar_type(part)
+        shape = common_phantom(frames_of(trace, part), dtype)
+        inner = part.rebuild(tuple(t.replaced(child, known) for child in part.children))
+        buffer = trace.temporary(shape, dtype)
+        held = trace.leaf(buffer, (), buffer.phantom)
+        known[part] = widened(t.leaves_of(held.expr)[0], compute_type(dtype))
+        first.setdefault(users[part], []).append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), shape)))
+        trace.lasting_notes += 1
+        trace.notes.append(
+            f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
+        )
+    changed = {each for each in trace.statements if _change(each, known)}
+    trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
+    return changed
+
+
+def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, t.Statement]:
+    """The first statement that computes each of some values."""
+    found = dict[Expr, t.Statement]()
+    seen: set[Expr] = set()
+    wanted = set(parts)
+    for statement in trace.statements:
+        if not isinstance(statement, t.LibraryCall):
+            for part in inner_first([statement.value.expr], seen):
+                seen.add(part)
+                if part in wanted:
+                    found[part] = statement
+    return found

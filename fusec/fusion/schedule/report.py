@@ -1,0 +1,91 @@
+"""The report of a call under fuse: the number of kernels, the work of each, and why they are separate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusec.base.diagnostics import counted
+from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
+from fusec.fusion.memory.calls import CallStep
+from fusec.fusion.schedule.groups import Group
+from fusec.fusion.schedule.plan import KernelStep
+from fusec.fusion.trace.trace_values import Write, is_expensive_op, parts_of
+from fusec.ir.expr import Apply
+from fusec.ir.graph import Reduce
+from fusec.kinds.reduction import Phase, has_end
+
+
+def report(name: str, plan: Any) -> Explanation:
+    """The report of a plan."""
+    lines: list[tuple[str, str]] = []
+    moved = number = 0
+    before: Sequence[Phase] = ()
+    for step in plan.steps:
+        if isinstance(step, CallStep):
+            number += step.call.kernels
+            lines.append((f"kernel {number}" if step.call.kernels else "library call", str(step)))
+            moved += step.nbytes
+            continue
+        phases = step.phases()
+        is_end = step.follows and len(before) == len(phases) == 1
+        before, is_new = phases, not (step.place or is_end)
+        number += is_new
+        topic = f"kernel {number}"
+        lines.append((topic, f"{'at its end, ' if is_end else '' if is_new else 'beside it, '}{_described(step)}"))
+        if step.group.reason and number > 1 and is_new:
+            lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
+        for phase in phases[1:]:
+            totals = f"{counted(phase.extent, 'total')} for each of {phase.positions // phase.chunks:,}"
+            if phase is phases[-1] and has_end(phases):
+                lines.append((topic, f"combines them at its end: {totals}"))
+                continue
+            number += 1
+            topic = f"kernel {number}"
+            lines.append((topic, f"combines the totals of the kernel before: {totals}"))
+        moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
+    lines.insert(0, ("kernels", str(number)))
+    lines += [("note", note) for note in plan.notes]
+    lines.append(("bytes moved", f"{moved:,}"))
+    path = RUNS_ALL if plan.quick is None else NATIVE
+    return Explanation(name, tuple(lines), moved, path)
+
+
+def _described(step: KernelStep) -> str:
+    group = step.group
+    ops = _operations(group)
+    arrays = sum(leaf.buffer is not None for leaf in step.leaves)
+    writes = len(step.stored)
+    places = sum(isinstance(each, Write) for each in group.statements)
+    what = f"{counted(ops, 'operation')} over {group.shape}"
+    if group.axes is not None:
+        totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}
+        along = "all axes" if len(group.axes) == len(group.shape) else f"axes {group.axes}"
+        again = ", rows walked again in cache" if group.is_staged else ""
+        what += f", {counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
+    stored = f", {places} of them in place" if places else ""
+    parts = (each for expr in group.exprs.values() for each in parts_of(expr))
+    expensive = sorted({each.op for each in parts if isinstance(each, Apply) and is_expensive_op(each.op)})
+    read = f"{counted(arrays, 'array')} read, {writes} written{stored}"
+    return f"{what}; {read}" + (f"; {', '.join(expensive)}" if expensive else "")
+
+
+def _operations(group: Group) -> int:
+    found = {part for expr in group.exprs.values() for part in parts_of(expr)}
+    return sum(isinstance(part, Reduce) or (isinstance(part, Apply) and part.op != "convert") for part in found)
+
+
+def _between(step: KernelStep, phase: Phase) -> int:
+    """The bytes that a phase hands to the next: a total of each chunk, in the type of the output at least."""
+    return phase.positions * sum(each.dtype.nbytes for each in step.kernel.signature.outputs if each.dtype is not None)
+
+
+def _bytes(step: KernelStep) -> int:
+    """Every array once."""
+    read = sum(leaf.phantom.nbytes for leaf in step.leaves if leaf.buffer is not None)
+    kernel = step.kernel.signature
+    written = 0
+    for param, each in zip(kernel.outputs, step.written, strict=True):
+        assert param.dtype is not None, "graphs are typed"
+        written += each.size * param.dtype.nbytes
+    return read + written

@@ -1,0 +1,272 @@
+"""The parts of a trace: arrays that kernels read and write, views of them, values computed for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.arguments.operands import strided
+from fusec.base.dtypes import DType
+from fusec.base.ops import TABLE
+from fusec.base.records import dataclass, field
+from fusec.base.source import Span
+from fusec.frontends.python.types import Kind, PythonType, storage
+from fusec.frontends.python.values import Scalar
+from fusec.fusion.trace.numbers import Source
+from fusec.ir.expr import Apply, Expr
+from fusec.ir.graph import Input, Taken
+from fusec.ir.walk import expressions, inner_first
+
+Array = NDArray[Any]
+Step = Callable[[Array], Array]
+"""From an array to a view of it."""
+
+INDICES_ANYWHERE = (0, -1)  # that are other elements of any extent but 1
+
+
+@dataclass(frozen=True)
+class ViewOf:
+    """A view by one of NumPy's functions: a step that is data."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, array: Array) -> Array:
+        """The view."""
+        return self.function(array, *self.args, **dict(self.options))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A view by integers, slices, None and ...: a step that is data."""
+
+    where: tuple[Any, ...]
+
+    def __call__(self, array: Array) -> Array:
+        """The view."""
+        return array[self.where]  # type: ignore[no-any-return]
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether no two such views of one array are the same view by accident of its extents."""
+        return all(
+            each is None or each is ... or (_is_regular(each) if isinstance(each, slice) else each in INDICES_ANYWHERE)
+            for each in self.where
+        )
+
+
+def _is_regular(given: slice) -> bool:
+    """Whether a slice leaves out a number of elements at each end, or takes an end, or every n-th one of all."""
+    start, stop, step = given.start, given.stop, given.step
+    if step in (None, 1) and (start, stop) in ((None, 1), (0, 1), (-1, None)):
+        return True
+    if step in (None, 1):
+        return (start is None or start >= 0) and (stop is None or stop < 0)
+    return start is None and stop is None
+
+
+CHEAP = frozenset(
+    "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
+)  # defined ops that cost no more than a few primitive ones
+
+
+@dataclass(eq=False)
+class Buffer:
+    """An array that kernels read or write."""
+
+    kind: Literal["argument", "constant", "temporary"]  # of the call, from elsewhere, or the plan's own
+    place: int  # among the arguments, or among what the plan holds
+    dtype: DType
+    phantom: Array  # has shape and strides, but no content that may be looked at
+    group: int  # the same for buffers that may share memory
+    array: Array | None = None  # of a constant
+
+
+@dataclass(eq=False)
+class Leaf:
+    """What a kernel reads: a view of a buffer at some version of its memory, or a number passed by value."""
+
+    input: Input
+    phantom: Array
+    buffer: Buffer | None = None
+    version: int = 0
+    steps: tuple[Step, ...] = ()  # from the buffer's array to the view
+    number: Source | None = None
+    is_whole: bool = False  # elements of it are taken elsewhere than at the position at hand
+
+
+@dataclass(frozen=True)
+class ArrayValue:
+    """One number for each element: its type, the expression over leaves, and the layout of a new array of it."""
+
+    scalar: Scalar
+    phantom: Array = field(compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """The dtype, or the type of a Python number."""
+        return self.scalar.type
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of an array of it."""
+        return storage(self.scalar.type)
+
+    @property
+    def expr(self) -> Expr:
+        """The expression, in the type in which the dtype computes."""
+        return self.scalar.expr
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.phantom.shape
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is a Python number."""
+        return isinstance(self.scalar.type, PythonType)
+
+
+@dataclass(eq=False)
+class Define:
+    """A buffer of the plan's own holds a value."""
+
+    buffer: Buffer
+    value: ArrayValue
+
+
+@dataclass(eq=False)
+class Total:
+    """A buffer, with one element along reduced axes, holds totals of a value."""
+
+    buffer: Buffer
+    op: str
+    value: ArrayValue
+    axes: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Write:
+    """Part of a buffer's memory, or all of it, takes a value."""
+
+    buffer: Buffer
+    steps: tuple[Step, ...]
+    phantom: Array
+    value: ArrayValue
+    version: int  # of the group's memory from then on: how often parts of it were written
+
+
+@dataclass(eq=False)
+class LibraryCall:
+    """Buffers hold what a function of a library makes of arrays and numbers; no kernel takes part."""
+
+    name: str  # as reports and errors have it
+    function: Callable[..., tuple[Any, ...]]  # from the operands in order to an array for each buffer
+    operands: list[Input]
+    buffers: tuple[Buffer, ...]
+    may_raise: bool  # for some values of the operands
+    place: Span  # the user's line
+    kernels: int = 0  # that it runs, of which fusec is the library
+    again: Callable[[Sequence[Array]], Sequence[Array]] | None = None  # the results for operands of other extents
+
+
+Statement = Define | Total | Write | LibraryCall
+Computation = Define | Total | Write
+"""A statement that kernels run."""
+
+
+def buffers_of(statement: Statement) -> tuple[Buffer, ...]:
+    """What a statement makes or writes."""
+    return statement.buffers if isinstance(statement, LibraryCall) else (statement.buffer,)
+
+
+def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
+    """A new array of some shape with one element of memory. axes: from outermost to innermost; in C order if None."""
+    step, strides = dtype.itemsize, [0] * len(shape)
+    for axis in reversed(range(len(shape)) if axes is None else axes):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return strided(np.empty(1, dtype), shape, strides)
+
+
+def laid_out(like: Array, dtype: np.dtype[Any], order: str | None = "K", shape: tuple[int, ...] | None = None) -> Array:
+    """A new array as np.empty_like lays it out."""
+    shape, order = like.shape if shape is None else shape, (order or "K").upper()
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    if order == "K" and len(shape) != like.ndim:
+        order = "C"
+    if order == "F" or (order in "AK" and like.flags.fnc):
+        return phantom(shape, dtype, range(len(shape))[::-1])
+    return phantom(shape, dtype, outermost_first(like) if order == "K" else None)
+
+
+def outermost_first(array: Array) -> tuple[int, ...]:
+    """The axes from outermost to innermost in memory."""
+    axes = range(array.ndim)
+    return tuple(axes if array.flags.c_contiguous else sorted(axes, key=lambda axis: -abs(array.strides[axis])))
+
+
+def geometry(array: Array) -> tuple[object, ...]:
+    """Address, shape and strides; those of axes with one element do not count."""
+    strides = tuple(0 if extent == 1 else stride for extent, stride in zip(array.shape, array.strides, strict=True))
+    return (array.__array_interface__["data"][0], array.shape, strides, array.dtype)
+
+
+def leaves_of(root: Expr) -> list[Input]:
+    """The inputs that an expression reads, each once, from left to right."""
+    return [each for each in parts_of(root) if isinstance(each, Input)]
+
+
+def parts_of(root: Expr) -> list[Expr]:
+    """Every node of an expression, each once after its operands."""
+    return list(inner_first([root]))
+
+
+def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
+    """The expression with some parts replaced; `known` grows."""
+    for expr in inner_first([root], known):
+        known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
+    return known[root]
+
+
+def depth_of(root: Expr) -> int:
+    """The largest depth of nested operations."""
+    depths: dict[Expr, int] = {}
+    for expr in inner_first([root]):
+        depths[expr] = 1 + max((depths[child] for child in expr.children), default=0)
+    return depths[root]
+
+
+def is_expensive(root: Expr) -> bool:
+    """Whether computing a value twice costs more than storing and loading it; indices of what it reads do not count."""
+    parts = expressions([root], below=lambda each: () if isinstance(each, Taken) else each.children)
+    return any(isinstance(part, Apply) and is_expensive_op(part.op) for part in parts)
+
+
+def is_expensive_op(op: str) -> bool:
+    """Whether an op stands for a whole function."""
+    return not TABLE[op].primitive and op not in CHEAP
+
+
+def taken_in(expr: Expr) -> set[Expr]:
+    """The inputs of an expression of which elements at computed positions are read."""
+    return {part.array for part in parts_of(expr) if isinstance(part, Taken)}
+
+
+def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
+    """Whether a leaf reads elements at other positions than those where a statement writes the same memory.
+
+    taken: at positions that are computed.
+    """
+    return (
+        leaf.buffer is not None
+        and leaf.buffer.group == write.buffer.group
+        and (taken or leaf.is_whole or geometry(leaf.phantom) != geometry(write.phantom))
+        and np.may_share_memory(leaf.phantom, write.phantom)
+    )
