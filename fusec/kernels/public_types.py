@@ -117,12 +117,27 @@ class GridKernel(Elemental, Protocol[P]):
     def __call__(self, *args: Any, block_size: int, **named: Any) -> None: ...
 
 
-class FusedFunction(Protocol[P, Result]):
-    """The result of `fusec.fuse`, which is called like the function itself, also as a method."""
+class CallsKernels(Protocol):
+    """What functions have that call kernels."""
 
     __name__: str
     __qualname__: str
     __module__: str
+
+    def source(
+        self,
+        target: str = DEFAULT_TARGET,
+        *args: Any,
+        types: Mapping[str, object] | None = None,
+        shape: Any = None,
+        scalars: Sequence[str] = (),
+        **options: Any,
+    ) -> str:
+        """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
+
+
+class FusedFunction(CallsKernels, Protocol[P, Result]):
+    """The result of `fusec.fuse`, which is called like the function itself, also as a method."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Run as few kernels."""
@@ -140,17 +155,6 @@ class FusedFunction(Protocol[P, Result]):
     def compile(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Trace and compile a call; nothing is run."""
 
-    def source(
-        self,
-        target: str = DEFAULT_TARGET,
-        *args: Any,
-        types: Mapping[str, object] | None = None,
-        shape: Any = None,
-        scalars: Sequence[str] = (),
-        **options: Any,
-    ) -> str:
-        """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
-
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """What a call does, as a fusec.graph.Graph; nothing is run."""
 
@@ -158,12 +162,9 @@ class FusedFunction(Protocol[P, Result]):
         """Forget all plans; the next call traces the function again."""
 
 
-class BuiltInFunction(Protocol[P, Result]):
+class BuiltInFunction(CallsKernels, Protocol[P, Result]):
     """A built-in function, or `fusec.evaluate`: it is called as it is written, and has the verbs of kernels."""
 
-    __name__: str
-    __qualname__: str
-    __module__: str
     name: str
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -171,17 +172,6 @@ class BuiltInFunction(Protocol[P, Result]):
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""
-
-    def source(
-        self,
-        target: str = DEFAULT_TARGET,
-        *args: Any,
-        types: Mapping[str, object] | None = None,
-        shape: Any = None,
-        scalars: Sequence[str] = (),
-        **options: Any,
-    ) -> str:
-        """The text of all kernels of a call, with a comment that lists their launches; nothing is run."""
 
 
 class EvaluateFunction(BuiltInFunction[P, Result], Protocol[P, Result]):
