@@ -13,9 +13,12 @@ from fusec.errors.fusing import NotFusable
 from fusec.fusion.functions import binning
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, resized
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
+from fusec.fusion.functions.sharing import shared
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import here
 from fusec.fusion.trace.tracer import Tracer
+
+_argpartition = shared(np.argpartition)
 
 
 def _sorting(function: Callable[..., Any], at: int, **options: Any) -> Callable[..., Any]:
@@ -36,7 +39,7 @@ def _sorting(function: Callable[..., Any], at: int, **options: Any) -> Callable[
 def _as_sorted(asked: Asked) -> Any:
     """np.partition: the elements are those of np.sort; places beyond the axis are found when it is called."""
     given = asked.named
-    function = np.argsort if asked.function is np.argpartition else np.sort
+    function = np.argsort if asked.function is _argpartition else np.sort
     return asked.instead(function, given["a"], axis=given.get("axis", -1)).by_stand_ins()
 
 
@@ -112,21 +115,22 @@ def _bits(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _ranked(function: Callable[..., Any]) -> LibraryFunction:
     """A median or a quantile, which leaves its operand as it is."""
+    has_q = "median" not in function.__name__
+    of_rows = function if has_q else shared(function)
 
     def call(*args: Any, **options: Any) -> Any:
         options.pop("overwrite_input", None)
-        return function(*args, **options)
+        return of_rows(*args, **options)
 
-    has_q = "median" not in function.__name__
     keywords = ("a", "q", "weights")
     return LibraryFunction(call, f"np.{function.__name__}", (0, 1) if has_q else (0,), keywords, has_q)
 
 
 FUNCTIONS.update(
     {
-        "sort": _sorting(np.sort, 1), "argsort": _sorting(np.argsort, 1),
-        "partition": _sorting(np.partition, 2, may_raise=True, outcome=_as_sorted),
-        "argpartition": _sorting(np.argpartition, 2, may_raise=True, outcome=_as_sorted),
+        "sort": _sorting(shared(np.sort), 1), "argsort": _sorting(shared(np.argsort), 1),
+        "partition": _sorting(shared(np.partition), 2, may_raise=True, outcome=_as_sorted),
+        "argpartition": _sorting(_argpartition, 2, may_raise=True, outcome=_as_sorted),
         "lexsort": LibraryFunction(np.lexsort, "np.lexsort", (0,), ("keys",)),
         "sort_complex": LibraryFunction(np.sort_complex, "np.sort_complex"),
         "searchsorted": LibraryFunction(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Outcome, resized
 from fusec.fusion.functions.moving import roll
 from fusec.fusion.functions.reducing import normalised
 from fusec.fusion.functions.routines import trace_of, traced
+from fusec.fusion.functions.sharing import transform, transforms
 from fusec.fusion.trace.tables import FUNCTIONS
 
 SMALL = 2  # elements of an axis, in place of a size that is given
@@ -81,10 +80,10 @@ def _shifted(sign: int) -> Callable[..., Any]:
 
 FUNCTIONS.update(
     {
-        f"fft.{name}": LibraryFunction(getattr(np.fft, name), f"np.fft.{name}", (0,), ("a",), outcome=kind(name))
-        for kind, names in (
-            (_along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
-            (_along_axes, ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")),
+        f"fft.{name}": LibraryFunction(called(name), f"np.fft.{name}", (0,), ("a",), outcome=kind(name))
+        for kind, called, names in (
+            (_along_axis, transform, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
+            (_along_axes, transforms, ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")),
         )
         for name in names
     }
