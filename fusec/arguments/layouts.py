@@ -17,7 +17,7 @@ from fusec.base.records import dataclass
 Shape = tuple[int, ...]
 
 LISTED = 4096  # elements that are listed to see whether they overlap
-SHORT, LONG = 4, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
+SHORT, LONG = 32, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
 TILE = 32  # elements along both sides of a square that is turned
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
@@ -73,7 +73,7 @@ def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool,
 
     reorder: axes may be permuted and reversed so that memory is walked in its own order (not if the body uses the
     index). merge: neighbouring axes that every operand walks evenly become one (not if the body asks for coordinates).
-    strips: a last axis that is short may stand before the one that it follows.
+    strips: a last axis that is short may be walked as one with the axis before it.
     """
     axes = [axis for axis, extent in enumerate(shape) if extent != 1] if merge else list(range(len(shape)))
     strides = [[row[axis] for axis in axes] for row in operands]
@@ -87,9 +87,6 @@ def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool,
     if not extents:
         extents, strides = [1], [[0] for _ in operands]
     strips = strips and reorder and len(extents) > 1 and extents[-1] <= SHORT and extents[-2] >= LONG
-    if strips:
-        for row in (extents, *strides):
-            row[-2:] = row[:-3:-1]
     return MergedSpace(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets), strips)
 
 
@@ -187,7 +184,10 @@ def make_layout(
     for (name, view), row in zip(arrays, space.strides, strict=True):
         unit = view.dtype.nbytes
         inner = Step.ZERO if row[-1] == 0 and size != 1 else Step.UNIT if row[-1] == unit or size == 1 else Step.ANY
-        steps.append((name, (*(Step.UNIT if stride == unit else Step.ANY for stride in row[:-1]), inner)))
+        outer = [Step.UNIT if stride == unit else Step.ANY for stride in row[:-1]]
+        if space.strips:
+            outer[-1] = _step_over(row[-2], row[-1] * space.extents[-1], unit)
+        steps.append((name, (*outer, inner)))
         widest = max(widest, sum(abs(s) * (e - 1) for s, e in zip(row, space.extents, strict=True)) + unit)
     for _, view in raw:
         widest = max(widest, bounds(view)[1] - bounds(view)[0])
@@ -198,6 +198,13 @@ def make_layout(
     return Layout(
         len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled, strips=space.strips
     )
+
+
+def _step_over(stride: int, inside: int, unit: int) -> Step:
+    """The step along the axis before the last of an operand that moves so far along the last."""
+    if stride == 0:
+        return Step.ZERO
+    return Step.DENSE if stride == inside else Step.UNIT if stride == unit else Step.ANY
 
 
 def _is_tiled(space: MergedSpace, units: Sequence[int]) -> bool:

@@ -18,11 +18,16 @@ SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", 
 
 
 class Step(Enum):
-    """How the address of an operand moves along an axis: not at all, by one element, or by a run-time stride."""
+    """How the address of an operand moves along an axis: not at all, by one element, or by a run-time stride.
+
+    DENSE: by as much as it moves along all of the axis inside. Only layouts in strips tell it from ANY, and have ZERO
+    along other axes than the last.
+    """
 
     ZERO = "0"
     UNIT = "1"
     ANY = "s"
+    DENSE = "d"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,12 @@ class Layout:
     aligned: int = 1  # every pointer of a UNIT operand is a multiple of this many bytes, its element size at least
     streaming: bool = False  # the outputs exceed the last-level cache, so that writing around it pays
     tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
-    strips: bool = False  # positions run along the last axis but one, which is short, before they run along the last
+    strips: bool = False  # the last axis is short: it is walked as one with the axis before it, in strips
+
+    @property
+    def has_long_rows(self) -> bool:
+        """Whether vectors run over many elements before the next row begins."""
+        return self.ndim == 1 or self.strips
 
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""

@@ -1,28 +1,50 @@
-"""Spaces whose last axis is short are walked in strips of the axis before it: every element is the right one."""
+"""Spaces whose last axis is short are walked in strips of it and the axis before it: every element is the right one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fusec
 from fusec.arguments import layouts
 
 add = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + 2 * y", "add_in_strips")
-SHAPES = [(32, 2), (1000, 3), (45, 4), (2, 33, 3), (3, 2, 40, 2), (5, 600, 2, 3)]
+SHAPES = [(32, 2), (1000, 3), (45, 4), (2, 33, 3), (3, 2, 40, 2), (5, 600, 2, 3), (500, 7), (40, 32), (3, 100, 17)]
+DTYPES = ["uint8", "int16", "float32", "float64", "complex64", "complex128"]
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_elements_of_short_rows_are_the_right_ones(shape, dtype):
     random = np.random.default_rng(0)
     x = random.integers(0, 50, (*shape[:-1], shape[-1] + 1)).astype(dtype)
+    planes = random.integers(0, 50, shape[-1:] + shape[:-1]).astype(dtype)
     others = [random.integers(0, 50, each).astype(dtype) for each in (shape, shape[-1:], (*shape[:-1], 1))]
-    for part in (x[..., 1:], x[..., :0:-1], x[::-1, ..., :-1]):
-        for other in (others[0], others[0][..., ::-1], *others[1:3]):
-            found = add(part, other)
-            assert np.array_equal(found, part + 2 * other)
-            assert found.flags.c_contiguous == (part + 2 * other).flags.c_contiguous
+    for part in (x[..., 1:], x[..., :0:-1], x[::-1, ..., :-1], np.moveaxis(planes, 0, -1)):
+        for other in (others[0], others[0][..., ::-1], *others[1:], np.ones((1,) * len(shape), dtype)):
+            found, wanted = add(part, other), part + np.asarray(2, dtype) * other
+            assert np.array_equal(found, wanted)
+            assert part.base is not x or found.flags.c_contiguous == wanted.flags.c_contiguous
+            around = np.zeros((*shape[:-1], shape[-1] + 3), dtype)
+            add(part, other, around[..., 1:-2])
+            assert np.array_equal(around[..., 1:-2], wanted)
+            assert not around[..., 0].any()
+            assert not around[..., -2:].any()
+
+
+@given(st.integers(32, 3000), st.integers(1, 40), st.integers(1, 3), st.sampled_from(DTYPES), st.data())
+@settings(max_examples=60, deadline=None)
+def test_arrays_are_changed_in_place(rows, columns, step, dtype, data):
+    whole = np.arange(rows * step * (columns + 2)).reshape(rows * step, columns + 2).astype(dtype)
+    part = (slice(None, None, step), slice(data.draw(st.integers(0, 2)), columns))
+    before = whole.copy()
+    scale = whole[part][:, :1].copy()
+    add(whole[part], scale, whole[part])
+    wanted = before.copy()
+    wanted[part] = before[part] + np.asarray(2, dtype) * scale
+    assert np.array_equal(whole, wanted)
 
 
 def test_ranges_of_threads_begin_and_end_within_short_rows():
@@ -37,6 +59,7 @@ def test_only_short_rows_of_a_long_axis_are_strips():
         strides = [(0, 8), (8 * shape[-1], 8)]
         return layouts.nest(shape, strides, reorder=reorder, merge=True, strips=True).strips
 
-    found = {shape for shape in [(32, 4), (32, 2), (31, 4), (32, 5)] if is_in_strips(shape)}
-    assert found == {(32, 4), (32, 2)}
-    assert not is_in_strips((32, 4), reorder=False)
+    short, long = layouts.SHORT, layouts.LONG
+    found = {shape for shape in [(long, 4), (long, short), (long - 1, 4), (long, short + 1)] if is_in_strips(shape)}
+    assert found == {(long, 4), (long, short)}
+    assert not is_in_strips((long, 4), reorder=False)

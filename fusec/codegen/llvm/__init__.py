@@ -27,6 +27,7 @@ from fusec.codegen.llvm.reduction import widest_bits
 from fusec.codegen.llvm.remainder import RemainderNest
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.scaling import scaled
+from fusec.codegen.llvm.strip import StripNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder, LlvmOptions
 from fusec.codegen.llvm.walking import WalkNest, is_walk
@@ -61,17 +62,19 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     block = block_size(program, transposed)
     made = LlvmModule(program.name, options)
     builder = made.builder(block or width)
-    nest = (
-        RemainderNest(program, layout, builder, made.arguments)
-        if parts is None
-        else SplitNest(parts, program, layout, builder, made.arguments)
-    )
+    nest: RemainderNest | SplitNest
+    if parts is None:
+        nest = (StripNest if layout.strips else RemainderNest)(program, layout, builder, made.arguments)
+    else:
+        nest = SplitNest(parts, program, layout, builder, made.arguments)
     cost = nest.costs.of_body((parts.peeled.interior if parts else program).body)
     nest.tail = "none" if grouped else nest.tail_for(cost, bits)
     if grouped:
         cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
     nest.write()
     notes = _notes(width, bits, lanes is not None, nest.tail, parts)
+    if isinstance(nest, StripNest):
+        notes.append(f"short rows in strips, by way of buffers for {', '.join(nest.packed) or 'nothing'}")
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block

@@ -330,7 +330,7 @@ class ColumnNest(ReductionNest):
                 return integer(0)
             case Step.UNIT:
                 return integer(self.arrays[name].dtype.nbytes)
-            case Step.ANY:
+            case Step.ANY | Step.DENSE:
                 return self.arguments.number("stride", name, self.axis)
 
     # --- accumulators --------------------------------------------------------------------------------------------

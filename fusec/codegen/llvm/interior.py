@@ -100,7 +100,6 @@ class SplitNest(Nest):
         super().__init__(whole, layout, builder, arguments)
         self.parts = parts
         self.peeled = parts.peeled
-        self.last = layout.ndim - 1
         self.raw = sorted({name for name, _ in neighbours_of(parts.peeled.interior, layout)})
 
     def tail_for(self, cost: int, vector_bits: int) -> Tail:

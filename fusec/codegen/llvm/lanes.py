@@ -32,7 +32,7 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     bits = hot_bits(program)
     is_wide = bits >= 32 and vector_bits == 512
     registers = 4 if cost <= (_LIGHT_WIDE if is_wide else _LIGHT) else (2 if cost <= _MEDIUM else 1)
-    is_once = is_wide and layout.ndim == 1 and not layout.streaming  # short rows waste more of wide vectors
+    is_once = is_wide and layout.has_long_rows and not layout.streaming  # short rows waste more of wide vectors
     if is_once and Costs(program.functions).of_body(program.body) <= _LIGHT_ONCE:
         registers = 4
     if any(isinstance(stmt, While) for stmt in stmts):
@@ -51,7 +51,7 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
 def has_small_strided_operand(program: Program, layout: Layout) -> bool:
     """Whether an operand of less than 32 bits, which no gather instruction reads, has a stride along the rows."""
     steps = dict(layout.steps)
-    return any(
+    return not layout.strips and any(
         param.dtype.bits < 32 and steps[param.name][-1] is Step.ANY for param in program.arrays if param.name in steps
     )
 

@@ -15,6 +15,7 @@ from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
+from fusec.codegen.llvm.counting import repeat
 from fusec.codegen.llvm.divergence import Analysis
 from fusec.codegen.llvm.expr import ElementSpace, Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
@@ -28,7 +29,6 @@ from fusec.ir.walk import bodies_of, expressions, roots_of
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
 Tail = Literal["masked", "narrow", "copied", "scalar", "every", "none", "overlapping"]
-STRIP = 512  # elements of a row that stay in the first cache while the short axis before it turns
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -92,7 +92,7 @@ class RowSite(ElementSpace):
                 unit = f"[{dtype.nbytes} x i8]"
                 at = b.let(f"getelementptr {unit}, ptr {base.text}, i64 {self.position}")
                 return Value("ptr", at) if b.lanes == 1 else Value("ptr", "", True, Linear(at, dtype.nbytes))
-            case Step.ANY:
+            case Step.ANY | Step.DENSE:
                 offset = b.let(f"mul i64 {self.position}, {self.row.strides[param].text}")
                 at = b.at(base.text, offset)
                 if b.lanes == 1:
@@ -151,6 +151,7 @@ class Nest:
         self.costs = Costs(program.functions)
         self.called = kept_functions(program)
         self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
+        self.last = layout.ndim - 1  # the axis of rows
 
     def write(self) -> None:
         """All text from the end of the entry block to the return."""
@@ -159,10 +160,8 @@ class Nest:
         empty = b.compare("icmp sge", Value("i64", "%lo"), Value("i64", "%hi"))
         b.fork(empty, done, start)
         b.place(start)
-        if self.layout.ndim == 1:
+        if self.last == 0:
             self._row(self._describe_row((), integer(0)), "%lo", "%hi")
-        elif self.layout.strips:
-            self._strips()
         else:
             self._rows(row)
         b.jump(done)
@@ -178,8 +177,8 @@ class Nest:
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def _rows(self, row: str) -> None:
-        """The odometer over all axes but the last."""
-        b, last = self.b, self.layout.ndim - 1
+        """The odometer over all axes but that of rows."""
+        b, last = self.b, self.last
         coordinates = [b.alloca("i64") for _ in range(last + 1)]
         left_slot = b.alloca("i64")
         position = Value("i64", "%lo")
@@ -204,7 +203,7 @@ class Nest:
 
     def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
         """The rest of the row at these coordinates, or some rows; how many elements these were, and how many rows."""
-        b, last = self.b, self.layout.ndim - 1
+        b, last = self.b, self.last
         count = b.intrinsic("umin", b.binary("sub", self._extent(last), at[last]), left)
         first = b.binary("sub", b.binary("sub", Value("i64", "%hi"), left), at[last])
         end = b.binary("add", at[last], count)
@@ -222,37 +221,6 @@ class Nest:
                 following = b.select(turned, integer(0), following)
             b.write_slot(slots[axis], following)
 
-    def _strips(self) -> None:
-        """Strips of the last axis, each for all positions of the short one before it; single elements at the ends."""
-        b, last = self.b, self.layout.ndim - 1
-        slot, again, finished = b.alloca("i64"), b.label("strip"), b.label("finished")
-        short, long = self._extent(last - 1), self._extent(last)
-        b.write_slot(slot, Value("i64", "%lo"))
-        b.jump(again)
-        b.place(again)
-        position = b.read_slot(slot)
-        rest, coordinates = position, []
-        for extent in (short, long, *(self._extent(axis) for axis in range(last - 2, 0, -1))):
-            coordinates.append(b.binary("urem", rest, extent))
-            rest = b.binary("udiv", rest, extent)
-        first, at, *outer = coordinates
-        outer = [rest, *reversed(outer)][: last - 1]
-        left = b.binary("sub", Value("i64", "%hi"), position)
-        is_whole = b.binary("and", b.compare("icmp eq", first, integer(0)), b.compare("icmp sge", left, short))
-        count = b.intrinsic("umin", b.binary("udiv", left, short), b.binary("sub", long, at))
-        count = b.select(is_whole, b.intrinsic("umin", count, integer(STRIP)), integer(1))
-        until = b.select(is_whole, short, b.intrinsic("umin", short, b.binary("add", first, left)))
-        end = b.binary("add", at, count)
-
-        def strip(coordinate: str) -> None:
-            self._row(self._describe_row((*outer, Value("i64", coordinate)), integer(0)), at.text, end.text)
-
-        self._loop(first.text, 1, strip, until.text)
-        following = b.binary("add", position, b.binary("mul", count, b.binary("sub", until, first)))
-        b.write_slot(slot, following)
-        b.fork(b.compare("icmp slt", following, Value("i64", "%hi")), again, finished)
-        b.place(finished)
-
     def _extent(self, axis: int) -> Value:
         return self.arguments.number("extent", "", axis)
 
@@ -262,10 +230,10 @@ class Nest:
         for name in sorted(self.uses.elements):
             param, steps = self.arrays[name], self.layout.step(name)
             addresses[name] = self._row_address(param, steps, outer)
-            if steps[-1] is Step.ANY:
+            if self.inner[name] is Step.ANY:
                 strides[name] = self.arguments.number("stride", name, len(steps) - 1)
                 offsets[name] = self._lane_offsets(strides[name])
-            if steps[-1] is Step.ZERO and name in self.uses.loaded and not param.written:
+            if self.inner[name] is Step.ZERO and name in self.uses.loaded and not param.written:
                 hoisted[name] = memory.load(self.b, addresses[name], param.dtype, Lanes())
         return Row(addresses, strides, offsets, hoisted, outer, first)
 
@@ -304,16 +272,7 @@ class Nest:
 
     def _loop(self, start: str, step: int, body: Callable[[str], None], end: str) -> None:
         """Repeat from `start`, at least once, while before `end`."""
-        b, slot, head, after = self.b, self.b.alloca("i64"), self.b.label("loop"), self.b.label("after")
-        b.line(f"store i64 {start}, ptr {slot}")
-        b.jump(head)
-        b.place(head)
-        position = b.let(f"load i64, ptr {slot}")
-        body(position)
-        following = b.let(f"add i64 {position}, {step}")
-        b.line(f"store i64 {following}, ptr {slot}")
-        b.fork(b.compare("icmp slt", Value("i64", following), Value("i64", end)), head, after)
-        b.place(after)
+        repeat(self.b, start, step, body, end)
 
     def _whole_loop(self, row: Row, start: str, end: str) -> None:
         """Whole vectors only. They are counted, so that LLVM sees what the low bits of positions are."""

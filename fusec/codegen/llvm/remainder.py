@@ -41,9 +41,10 @@ class RemainderNest(Nest):
         self.narrow = vector_bits // hot_bits(self.program)
         if self.layout.streaming:
             return "masked"
-        if cost <= (_LONG if self.layout.ndim == 1 else _LONG_ROWS):
+        if cost <= (_LONG if self.layout.has_long_rows else _LONG_ROWS):
             few = _LONG if hot_bits(self.program) >= 32 else _LIGHT
-            return "narrow" if self.layout.ndim > 1 and cost <= few and self.narrow < self.width else "masked"
+            is_narrow = not self.layout.has_long_rows and cost <= few and self.narrow < self.width
+            return "narrow" if is_narrow else "masked"
         if self.can_copy():
             return "copied"
         return "narrow" if self.narrow < self.width else "every"

@@ -59,7 +59,6 @@ class TiledNest(Nest):
         """Name the operands that go through tiles, and the rows that a band has a multiple of."""
         self.plain = plain
         self.block = block
-        self.last = self.layout.ndim - 1
         self.tiles = {name: self.b.alloca(f"[{BAND * self._pitch(name)} x i8]", LINE) for name in transposed}
 
     def _pitch(self, name: str) -> int:
