@@ -123,10 +123,10 @@ def placed_entry(kernel: KernelSpec, plan: Plan[Any], call: PlacedCall, fallback
         from fusec.dispatch import composites
 
         step = composites.sequence(kernel, bound, plan.steps)
-    shape, orders = (bound.shapes or (bound.shape,))[0], {}
+    orders = {}
     if call.allocates:
-        orders = {each.param.name: each.order or tuple(range(len(shape))) for each in plan.outputs}
-    known = fastcall.KnownCall(step.arguments.template, step.launch.positions, shape, call.places, orders)
+        orders = {each.param.name: each.order or tuple(range(len(each.shape))) for each in plan.outputs}
+    known = fastcall.KnownCall(step.arguments.template, step.launch.positions, call.places, orders)
     form = fastcall.CallForm(
         returns=kernel.returns,
         known=known,
@@ -149,8 +149,6 @@ def objection(kernel: KernelSpec, plan: Plan[Any], call: KernelCall[Any]) -> str
         return "where= is a mask"
     if not is_one_axis(call.options.axis):
         return "axis= names several axes"
-    if len(set(plan.bound.shapes)) > 1:
-        return "outputs have several shapes"
     deciding = kernel.deciding(call.values)
     for name, value in deciding.items():
         if _exact(value) is None:
@@ -160,7 +158,7 @@ def objection(kernel: KernelSpec, plan: Plan[Any], call: KernelCall[Any]) -> str
     if not _is_alone(plan.steps):
         return ""
     (step,) = plan.steps
-    blank = fastcall.KnownCall(step.arguments.template, 0, (), (), {})
+    blank = fastcall.KnownCall(step.arguments.template, 0, (), {})
     arguments = arg_specs(kernel, plan.bound.types, frozenset(call.values), deciding)
     return fastcall.objection(step.code, arguments, blank)
 

@@ -133,7 +133,7 @@ class Fused(KernelCaller, Traced):
                 return plan.quick(*flat)
             if plan.writes and plan.may_not_fit(flat):
                 return self._general(args, options)
-            return plan.run(flat)
+            return plan.run(flat) if plan.entry is None else plan.entry(*flat)
         except (OtherNumberError, UnfitNumberError):
             return self._general(args, options)
         except FusecError as error:
@@ -334,7 +334,7 @@ class Fused(KernelCaller, Traced):
         if isinstance(interceptor, KeptNotes):  # which read what arrays hold
             memory, (flat, interceptor.moved), side = NotedMemory(memory, interceptor), found.on_host(flat), None
         made = replace(plan, steps=steps, quick=None, stores=stores, memory=memory, native=None, calls=NEVER)
-        return replace(made, launches=None).run(flat, side)
+        return replace(made, launches=None, entry=None).run(flat, side)
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -98,6 +98,7 @@ class FusedPlan:
     used: int = 0  # when it was used last
     calls: int = 0  # that ran its kernels one by one
     native: tuple[Any, ...] | None = None  # the steps, some as one, once calls have come several times
+    entry: Callable[..., Any] | None = None  # then does all of it at once, if there is nothing else to do
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     bounds: tuple[Bound, ...] = ()  # of integers of a call
@@ -142,7 +143,7 @@ class FusedPlan:
         except OtherShapesError:
             return None
         made = replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
-        return replace(made, calls=0, native=None, launches={})
+        return replace(made, calls=0, native=None, entry=None, launches={})
 
     def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:
         """The steps of a call, in which kernels run together once that is known to be right."""
@@ -153,9 +154,13 @@ class FusedPlan:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():
-                from fusec.fusion.schedule.native import native_steps
+                from fusec.fusion.schedule.native import native_steps, whole_entry
 
-            self.native = native_steps(self.steps, self.memory, [*frame], self.parameters)
+            given, count = [*frame], len(frame) - len(self.memory.own)
+            self.native = native_steps(self.steps, self.memory, [*given], self.parameters)
+            if not self.numbers and not self.stores and self.problem is None:
+                slow: Callable[..., Any] = lambda *flat: self._run(flat, None)  # noqa: E731
+                self.entry = whole_entry(self.native, given, count, self.result, slow)
         self.calls += 1
         return self.steps
 
@@ -185,6 +190,12 @@ class FusedPlan:
 
         Raises OtherNumberError and UnfitNumberError before anything is written.
         """
+        if self.entry is not None and side is None:
+            return self.entry(*flat)
+        return self._run(flat, side)
+
+    def _run(self, flat: Sequence[Any], side: Any) -> Any:
+        """The same, without the entry."""
         host = self.memory
         memory: Any = host
         if side is None:

@@ -18,7 +18,7 @@ class Header(IntEnum):
     KERNEL = 2
     LIMIT = 3  # elements; more go to the fallback
     ALLOCATE_LIMIT = 4  # elements; more go to the fallback if outputs are to be allocated
-    SMALL_LIMIT = 15  # elements; larger outputs come from the allocators of the parameters
+    SMALL_LIMIT = 15  # elements; larger outputs of any shape come from the allocators of the parameters
     ALONE_BELOW = 5  # elements; more run without the interpreter lock
     POOL_RUN = 6  # 0 if there is no pool
     POOL_STATE = 7
@@ -32,11 +32,9 @@ class Header(IntEnum):
     TEMPLATE = 16  # slots filled beforehand, for calls whose shapes and strides are known; 0 if they are not
     TEMPLATE_WORDS = 17
     SPACE_SIZE = 18  # elements of such a call
-    SPACE_NDIM = 19  # and the shape of its outputs
-    SPACE_EXTENTS = 20
-    GIVEN = 21  # arguments of a call that gives the outputs; -1 if none may
-    KEYWORD = 22  # 1 if such a call may name the one output: out=
-    WORDS = 23
+    GIVEN = 19  # arguments of a call that gives the outputs; -1 if none may
+    KEYWORD = 20  # 1 if such a call may name the one output: out=
+    WORDS = 21
 
 
 class Argument(IntEnum):
@@ -54,7 +52,9 @@ class Argument(IntEnum):
     FORM = 9  # a Form
     LEAST = 10  # of integers; or the bits that a scalar must have, if MOST is 1
     MOST = 11
-    ALLOCATOR = 12  # of an output: called with the first array, gives one of the same shape
+    ALLOCATOR = (
+        12  # of an output: called with the first array, gives a new one; 0: a PLACED one in C order is made here
+    )
     WALK = 13  # of a PLACED array: the address of its number of axes, extents and strides
     OFFSET = 14  # of such an array: bytes from its data to what the slot gets, and to the bounds of its memory
     LOW = 15

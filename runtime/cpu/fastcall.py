@@ -47,7 +47,8 @@ class ArgSpec:
     bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype. takes:
     numbers of a type of Python's, NumPy's scalars of the dtype alone, or all that convert. changes: of an input, that
     the kernel writes it. exactly: the only integer that a parameter takes, None for any. group: arrays of one group may
-    have the same elements in the same places; those of group "" may not be the memory of any other.
+    have the same elements in the same places; those of group "" may not be the memory of any other. is_checked: the
+    caller has seen to it that the kernel may write it, whatever memory it shares.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ArgSpec:
     changes: bool = False
     exactly: int | None = None
     group: str = "elements"
+    is_checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,12 @@ class KnownLayout:
 class KnownCall:
     """A call whose slots are known except for addresses and numbers.
 
-    template: the slots. size, shape: of the iteration space. places: of the arguments, None for numbers. orders: the
-    axes of outputs to allocate, from outermost to innermost in memory, by parameter; empty if none may be allocated.
+    template: the slots. size: of the iteration space. places: of the arguments, None for numbers. orders: the axes of
+    outputs to allocate, from outermost to innermost in memory, by parameter; empty if none may be allocated.
     """
 
     template: array[int]
     size: int
-    shape: tuple[int, ...]
     places: tuple[KnownLayout | None, ...]
     orders: Mapping[str, tuple[int, ...]]
 
@@ -126,8 +127,8 @@ def make(
     words[Header.KEYWORD] = form.keyword and words[Header.OUTPUTS] == 1
     for at, arg in enumerate(args):
         words += _argument(executable, arg, at)
-        allocator = _allocator(arg, known, memory.zeros if arg.name in form.zeroed else memory.empty)
-        words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
+        allocator = _allocator(arg, form, None if known is None else known.places[at])
+        words[Argument.ALLOCATOR - Argument.WORDS] = 0 if allocator is None else id(allocator)
         keeps += [allocator, arg.dtype.numpy]
     if known is not None:
         keeps += _note_known(words, args, known)
@@ -152,13 +153,16 @@ class _Module(str):
     keeps: object
 
 
-def _allocator(arg: ArgSpec, known: KnownCall | None, make: Callable[..., object]) -> Callee:
+def _allocator(arg: ArgSpec, form: CallForm, place: KnownLayout | None) -> Callee | None:
     """Makes the outputs that the entry leaves to the pool of memory: large ones, and those that start as zeros."""
-    dtype = arg.dtype.numpy
-    if known is None:
+    dtype, is_zeroed = arg.dtype.numpy, arg.name in form.zeroed
+    make = memory.zeros if is_zeroed else memory.empty
+    if form.known is None or place is None:
         return lambda first: make(first.shape, dtype)
-    shape, axes = known.shape, known.orders.get(arg.name)
+    shape, axes = place.shape, form.known.orders.get(arg.name)
     in_order = axes is None or axes == tuple(range(len(shape)))
+    if in_order and not is_zeroed and math.prod(shape) * dtype.itemsize < memory.LARGE:
+        return None
     return lambda _: make(shape, dtype, None if in_order else axes)
 
 
@@ -197,20 +201,13 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
 
 def _note_known(words: list[int], args: Sequence[ArgSpec], known: KnownCall) -> list[object]:
     """Complete a description for arrays of known places; returns what must stay alive."""
-    extents = array("q", known.shape or (0,))
-    addresses = {Header.TEMPLATE: known.template, Header.SPACE_EXTENTS: extents}
-    for word, numbers in addresses.items():
-        words[word] = numbers.buffer_info()[0]
+    words[Header.TEMPLATE] = known.template.buffer_info()[0]
     words[Header.TEMPLATE_WORDS] = len(known.template)
-    words[Header.SPACE_SIZE], words[Header.SPACE_NDIM] = known.size, len(known.shape)
+    words[Header.SPACE_SIZE] = known.size
     words[Header.SIZE_SLOT] = words[Header.EXTENT_SLOT] = d.NO_SLOT
     words[Header.LIMIT] = 1 << 62
     words[Header.ALLOCATE_LIMIT] = (1 << 62) if known.orders else 0
-    largest = max((arg.dtype.nbytes for arg in args if arg.output), default=1) * math.prod(known.shape)
-    in_order = all(order == tuple(range(len(order))) for order in known.orders.values())
-    # The entry itself allocates in C order only; positions may stand for many elements of an output.
-    words[Header.SMALL_LIMIT] = (1 << 62) if in_order and largest < memory.LARGE else 0
-    keeps: list[object] = [known.template, extents]
+    keeps: list[object] = [known.template]
     alike: dict[object, int] = {}
     for position, (arg, place) in enumerate(zip(args, known.places, strict=True)):
         if place is None:
@@ -246,7 +243,7 @@ def _argument(executable: Executable, arg: ArgSpec, position: int) -> list[int]:
     changes = arg.output or arg.changes
     flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if changes else 0)
     words[Argument.KIND] = ParameterKind.RAW if raw else ParameterKind.ARRAY
-    words[Argument.CHANGES] = changes
+    words[Argument.CHANGES] = changes and not arg.is_checked
     words[Argument.PLACE] = -1 - position if raw or not arg.group else arg.dtype.nbytes
     words[Argument.DTYPE] = id(arg.dtype.numpy)
     words[Argument.MASK] = flags | (WARN_ON_WRITE if changes else 0)

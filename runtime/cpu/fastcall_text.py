@@ -185,13 +185,15 @@ seen:
   %some.array = icmp ne ptr %first, null
   %limit = call i64 @word(ptr %description, i64 {Header.LIMIT})
   %in.limit = icmp ule i64 %size, %limit
-  %go = and i1 %some.array, %in.limit
+  %has.size = or i1 %some.array, %is.known
+  %go = and i1 %has.size, %in.limit
   br i1 %go, label %sizes, label %fallback
 sizes:
+  %elements = select i1 %is.known, i64 %space.size, i64 %size
   %size.slot = call i64 @word(ptr %description, i64 {Header.SIZE_SLOT})
   %extent.slot = call i64 @word(ptr %description, i64 {Header.EXTENT_SLOT})
-  call void @put(ptr %slots, i64 %size.slot, i64 %size)
-  call void @put(ptr %slots, i64 %extent.slot, i64 %size)
+  call void @put(ptr %slots, i64 %size.slot, i64 %elements)
+  call void @put(ptr %slots, i64 %extent.slot, i64 %elements)
   %is.separate = call i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %count)
   br i1 %is.separate, label %separated, label %fallback
 separated:
@@ -216,34 +218,45 @@ hold.loop:
 
 allocate:
   %allocate.limit = call i64 @word(ptr %description, i64 {Header.ALLOCATE_LIMIT})
-  %may.allocate = icmp ule i64 %size, %allocate.limit
+  %may.allocate = icmp ule i64 %elements, %allocate.limit
   br i1 %may.allocate, label %allocate.start, label %fallback
 allocate.start:
   %small.limit = call i64 @word(ptr %description, i64 {Header.SMALL_LIMIT})
-  %is.small = icmp ule i64 %size, %small.limit
-  store ptr %first, ptr %first.place
+  %is.small = icmp ule i64 %elements, %small.limit
+  %nobody = call ptr @address(ptr %table, i64 {AddressTable.NONE})
+  %shown = select i1 %some.array, ptr %first, ptr %nobody
+  store ptr %shown, ptr %first.place
   %allocate.call = call ptr @address(ptr %table, i64 {AddressTable.VECTORCALL})
   %retain = call ptr @address(ptr %table, i64 {AddressTable.INCREF})
   %new = call ptr @address(ptr %table, i64 {AddressTable.NEW_ARRAY})
-  %first.ndim.at = getelementptr i8, ptr %first, i64 {NDIM}
-  %first.ndim = load i32, ptr %first.ndim.at
-  %first.extents = call ptr @field(ptr %first, i64 {EXTENTS})
-  %space.ndim = call i64 @word(ptr %description, i64 {Header.SPACE_NDIM})
-  %space.ndim.narrow = trunc i64 %space.ndim to i32
-  %space.extents = call ptr @address(ptr %description, i64 {Header.SPACE_EXTENTS})
-  %new.ndim = select i1 %is.known, i32 %space.ndim.narrow, i32 %first.ndim
-  %new.extents = select i1 %is.known, ptr %space.extents, ptr %first.extents
   br label %allocate.loop
 allocate.loop:
   %a = phi i64 [ 0, %allocate.start ], [ %a.next, %allocate.next ]
   %a.index = add i64 %a, %inputs
   %a.argument = call ptr @argument(ptr %description, i64 %a.index)
-  br i1 %is.small, label %allocate.small, label %allocate.large
-allocate.large:
   %allocator = call ptr @address(ptr %a.argument, i64 {Argument.ALLOCATOR})
+  %no.allocator = icmp eq ptr %allocator, null
+  br i1 %is.known, label %allocate.known, label %allocate.unknown
+allocate.known:
+  br i1 %no.allocator, label %allocate.placed, label %allocate.large
+allocate.unknown:
+  br i1 %is.small, label %allocate.alike, label %allocate.large
+allocate.large:
   %made.large = call ptr %allocate.call(ptr %allocator, ptr %first.place, i64 1, ptr null)
   br label %allocate.check
+allocate.placed:
+  %a.walk = call ptr @address(ptr %a.argument, i64 {Argument.WALK})
+  %walk.ndim = call i64 @word(ptr %a.walk, i64 0)
+  %walk.extents = getelementptr i64, ptr %a.walk, i64 1
+  br label %allocate.small
+allocate.alike:
+  %first.ndim = call i64 @short_field(ptr %first, i64 {NDIM})
+  %first.extents = call ptr @field(ptr %first, i64 {EXTENTS})
+  br label %allocate.small
 allocate.small:
+  %new.ndim.wide = phi i64 [ %walk.ndim, %allocate.placed ], [ %first.ndim, %allocate.alike ]
+  %new.extents = phi ptr [ %walk.extents, %allocate.placed ], [ %first.extents, %allocate.alike ]
+  %new.ndim = trunc i64 %new.ndim.wide to i32
   %a.dtype = call ptr @address(ptr %a.argument, i64 {Argument.DTYPE})
   call void %retain(ptr %a.dtype)
   %made.small = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %new.ndim, ptr %new.extents,
@@ -272,10 +285,10 @@ allocate.failed:
 launch:
   %kernel = call ptr @address(ptr %description, i64 {Header.KERNEL})
   %alone.below = call i64 @word(ptr %description, i64 {Header.ALONE_BELOW})
-  %is.long = icmp ugt i64 %size, %alone.below
+  %is.long = icmp ugt i64 %elements, %alone.below
   br i1 %is.long, label %unlock, label %short
 short:
-  call void %kernel(i64 0, i64 %size, ptr %slots)
+  call void %kernel(i64 0, i64 %elements, ptr %slots)
   br label %results.ready
 unlock:
   %save = call ptr @address(ptr %table, i64 {AddressTable.SAVE_THREAD})
@@ -284,12 +297,12 @@ unlock:
   %no.pool = icmp eq ptr %run, null
   br i1 %no.pool, label %single, label %shared
 single:
-  call void %kernel(i64 0, i64 %size, ptr %slots)
+  call void %kernel(i64 0, i64 %elements, ptr %slots)
   br label %relock
 shared:
   %pool = call ptr @address(ptr %description, i64 {Header.POOL_STATE})
   %grain = call ptr @address(ptr %description, i64 {Header.GRAIN})
-  call void %run(ptr %pool, ptr %kernel, ptr %slots, i64 %size, ptr %grain)
+  call void %run(ptr %pool, ptr %kernel, ptr %slots, i64 %elements, ptr %grain)
   br label %relock
 relock:
   %restore = call ptr @address(ptr %table, i64 {AddressTable.RESTORE_THREAD})

@@ -1,0 +1,289 @@
+"""Kernels of a plan as one executable, and what fills in its slots for a call.
+
+A native entry (`fusec.runtime.cpu.fastcall`) does so, and makes the results; where there is none, Python does.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import numpy as np
+
+from fusec.arguments.scalars import encode
+from fusec.base import dtypes
+from fusec.base.dtypes import INT64, DType
+from fusec.base.kernel_abi import Layout, Slot
+from fusec.base.kernel_abi import Step as Stride
+from fusec.base.records import dataclass
+from fusec.dispatch.call import KernelCall, read
+from fusec.dispatch.engine import needs_staging
+from fusec.dispatch.host import HOST
+from fusec.dispatch.native_entries import MOST_BYTES
+from fusec.dispatch.overlap import disturbed
+from fusec.dispatch.plan import Plan
+from fusec.dispatch.spec import PLAIN, CallOptions
+from fusec.environment import debug
+from fusec.errors import FusecError
+from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.memory.slots import Fresh, SlotView
+from fusec.fusion.schedule.plan import KernelStep
+from fusec.fusion.trace.numbers import picking
+from fusec.runtime.cpu import composites, fastcall
+from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
+from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, KnownCall, KnownLayout
+
+MOST_INSIDE = 256 << 10  # bytes of temporaries that an executable keeps for its next call
+ARENA = "arena"  # the name of these
+REFUSED = object()
+"""The answer of an entry that cannot take the arrays and numbers of a call; nothing is done."""
+Pointer = tuple[int, int]  # the plan's slot of an array, and bytes from its first element
+
+
+class NotNative(Exception):  # noqa: N818 - a reason
+    """Why kernels of a plan must be called one by one."""
+
+
+@dataclass(eq=False)
+class NativeSequence:
+    """Kernels of a plan as one executable, and how calls fill in its slots.
+
+    entry: makes `fresh` of what `takes` picks from a frame; None where Python does. used: the slots that it picks.
+    """
+
+    executable: Composite
+    template: array[int]
+    pointers: tuple[tuple[int, int], ...]  # a slot of the executable, the plan's slot of an array
+    numbers: tuple[tuple[int, int, DType, int], ...]  # likewise of a number, its dtype, which half of a complex128
+    fresh: tuple[Fresh, ...]
+    aligned: tuple[tuple[int, int], ...]  # arguments, and what their addresses are multiples of
+    written: tuple[int, ...]  # arguments, and arrays from outside, that kernels write
+    name: str
+    constants: tuple[Any, ...]  # arrays whose addresses are in the template
+
+    def with_entry(self, frame: Sequence[Any]) -> NativeSequence:
+        """The same with an entry, if there is one for arrays like those of a frame."""
+        entry = self.made_entry(frame, self.fresh, refuse, "tuple" if self.fresh else "nothing")
+        return self if entry is None else EntrySequence(**vars(self), entry=entry, takes=picking(self.used))
+
+    def run(self, frame: list[Any], memory: HostMemory) -> bool:
+        """Run on the slots of a call; False, and nothing is done, for arrays that are not aligned or not writeable.
+
+        Raises what a number is refused with, before anything is written.
+        """
+        for slot, alignment in self.aligned:
+            if ADDRESS_OF(frame[slot]) % alignment:
+                return False
+        for slot in self.written:
+            if not frame[slot].flags.writeable:
+                return False
+        slots = self.template[:]
+        for place, slot, dtype, half in self.numbers:
+            slots[place] = encode(frame[slot], dtype, f"s{slot}", self.name)[half]
+        for each in self.fresh:
+            frame[each.slot] = memory.new(each)
+        for place, slot in self.pointers:
+            slots[place] = ADDRESS_OF(frame[slot])
+        self.executable.run(slots.buffer_info()[0], 1)
+        return True
+
+    # --- native entries ------------------------------------------------------------------------------------------
+
+    @property
+    def used(self) -> list[int]:
+        """The slots of arrays, then those of numbers, one for each dtype that they have."""
+        new = {each.slot for each in self.fresh}
+        given = sorted(slot for _, slot in self.pointers if slot not in new)
+        return [*given, *(slot for _, slot, _, half in self.numbers if not half)]
+
+    def made_entry(
+        self, frame: Sequence[Any], fresh: Sequence[Fresh], fallback: Callable[..., Any],
+        returns: Literal["outputs", "tuple", "nothing"],
+    ) -> Callable[..., Any] | None:  # fmt: skip
+        """A function of the slots in use that runs all kernels; None if there is none.
+
+        fresh: what it makes, in order. fallback: runs the calls that it cannot take.
+        """
+        arrays = {slot for _, slot in self.pointers}
+        arguments, places = list[ArgSpec](), list[KnownLayout | None]()
+        for slot in self.used:
+            if slot not in arrays:
+                continue
+            given = frame[slot]
+            dtype = dtypes.from_numpy(given.dtype)
+            if dtype is None or dtype.numpy is not given.dtype:
+                return None
+            arguments.append(ArgSpec(f"p{slot}", dtype, changes=slot in self.written, is_checked=True))
+            places.append(KnownLayout(given.shape, given.strides, True, 0, 0, 0))
+        for _, slot, dtype, half in self.numbers:
+            if not half:
+                arguments.append(ArgSpec(f"n{slot} {dtype}", dtype, number=True))
+                places.append(None)
+        orders = dict[str, tuple[int, ...]]()
+        for each in fresh:
+            dtype = dtypes.from_numpy(each.dtype)
+            assert dtype is not None, "results have dtypes of kernels"
+            arguments.append(ArgSpec(f"p{each.slot}", dtype, output=True))
+            places.append(KnownLayout(each.shape, (), True, 0, 0, 0))
+            orders[f"p{each.slot}"] = each.order or tuple(range(len(each.shape)))
+        known = KnownCall(self.template, 1, tuple(places), orders)
+        found = fastcall.make(
+            self.executable, arguments, fallback, self.name, CallForm(returns=returns, known=known, given=False)
+        )
+        return None if found is fallback else found
+
+
+@dataclass(eq=False)
+class EntrySequence(NativeSequence):
+    """The same with a native entry."""
+
+    entry: Callable[..., Any]
+    takes: Callable[[Any], tuple[Any, ...]]
+
+    def run(self, frame: list[Any], memory: HostMemory) -> bool:
+        """As before; numbers are not refused with an exception."""
+        del memory
+        made = self.entry(*self.takes(frame))
+        if made is REFUSED:
+            return False
+        for each, result in zip(self.fresh, made or (), strict=True):
+            frame[each.slot] = result
+        return True
+
+
+def refuse(*args: object) -> object:
+    """What entries leave calls to that they cannot take."""
+    del args
+    return REFUSED
+
+
+ADDRESS_OF = fastcall.address_reader()
+
+
+class SequenceBuilder:
+    """Collects the kernels of the steps, whose arguments become slots of the whole.
+
+    memory: of the plan. is_alone: nobody else needs its temporaries, which the executable may have then.
+    """
+
+    def __init__(
+        self, steps: Sequence[KernelStep], views: Mapping[int, SlotView], frame: Sequence[Any], memory: HostMemory,
+        is_alone: bool,
+    ) -> None:  # fmt: skip
+        self.name, self.steps, self.views, self.frame = steps[0].kernel.name, steps, views, frame
+        self.memory = memory
+        self.inside = memory.arena_slot if is_alone and memory.arena_bytes <= MOST_INSIDE else None
+        self.slots: list[Slot] = []
+        self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
+        self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
+        self.written: set[int] = set()  # slots whose memory is written
+        self.areas: dict[str, int] = {}
+        self.launches: list[list[CompositePiece]] = []
+
+    def tried(self) -> NativeSequence | None:
+        """The whole; None if the kernels must be called one by one."""
+        try:
+            return self._made()
+        except NotNative as reason:
+            debug.show(2, f"{self.name} calls kernels one by one: {reason}")
+            return None
+
+    def _made(self) -> NativeSequence:
+        """The whole. Raises NotNative."""
+        for number, step in enumerate(self.steps):
+            self._add(number, step)
+        if sum(self.areas.values()) > MOST_BYTES:
+            raise NotNative("much memory lies between the kernels of its reductions")
+        arrays = [each.param for each in self.slots if each.kind == "pointer"]
+        outside = CompositeInterface(
+            self.name, self.slots, Layout(1, tuple((each, (Stride.UNIT,)) for each in arrays)), self.areas
+        )
+        whole = composites.sequence(outside, self.launches)
+        assert whole.description is not None, "sequences have descriptions"
+        template = array("q", [whole.description.address, *[0] * len(self.slots)])
+        constants = self._fill_in(template)
+        own = {each.slot for step in self.steps for each in step.fresh}
+        aligned = [(slot, self.frame[slot].dtype.alignment) for slot in self.arrays if slot >= 0 and slot not in own]
+        return NativeSequence(
+            whole, template, tuple((place, slot) for slot, place in self.arrays.items()),
+            tuple((place, *key) for key, place in self.numbers.items()),
+            tuple(each for step in self.steps for each in step.fresh), tuple(aligned),
+            tuple(self.written - own - {self.inside}), self.name, tuple(constants),
+        )  # fmt: skip
+
+    def _fill_in(self, template: array[int]) -> list[Any]:
+        """Fill in what all calls have in common, and forget its slots; the arrays among it."""
+        known = {slot: value for slot, value in enumerate(self.memory.own, -len(self.memory.own)) if value is not None}
+        arrays = [slot for slot in self.arrays if slot in known]
+        for slot in arrays:
+            template[self.arrays.pop(slot)] = ADDRESS_OF(known[slot])
+        for key in [key for key in self.numbers if key[0] in known]:
+            slot, dtype, half = key
+            with suppress(FusecError):  # which its kernel raises
+                template[self.numbers[key]] = encode(known[slot], dtype, f"s{slot}", self.name)[half]
+                del self.numbers[key]
+        return [known[slot] for slot in arrays]
+
+    def _add(self, number: int, step: KernelStep) -> None:
+        """The kernels of one step."""
+        kernel = step.kernel
+        inputs, outputs = (tuple([self.frame[slot] for slot in each]) for each in (step.inputs, step.outputs))
+        options = PLAIN if step.group.axes is None else CallOptions(step.axis, True)
+        call: KernelCall[Any] = read(HOST, kernel, inputs, outputs, options)
+        if needs_staging(HOST, call) or disturbed(kernel, call.arguments(HOST)):
+            raise NotNative("results lie where operands do")
+        plan: Plan[Any] = kernel.plan(HOST, call)
+        if plan.is_idle or plan.bound.is_empty or plan.zeroed:
+            raise NotNative("a kernel has no elements, or reads its results")
+        named = dict(zip((param.name for param in kernel.params), (*step.inputs, *step.outputs), strict=True))
+        where = {name: self._pointer(slot) for name, slot in named.items() if isinstance(self.frame[slot], np.ndarray)}
+        self.written |= {self._pointer(slot)[0] for slot in step.outputs}
+        prefix = f"{number}."
+        for each in plan.steps:
+            self.areas |= {prefix + name: _nbytes(shape, dtype) for name, shape, dtype in each.launch.made}
+        for each in plan.steps:
+            if isinstance(each.code, Composite):
+                raise NotNative("a scan of long rows is a sequence itself")
+            copies, places = [], []
+            for slot, name, dtype, half in each.arguments.scalars:
+                copies.append((slot, self._number(named[name], dtype, half), 0))
+            for slot, name, offset in each.arguments.pointers:
+                base, start = where.get(name, (None, 0))
+                if name in where and base == self.inside:
+                    self.areas[ARENA] = self.memory.arena_bytes
+                    places.append((slot, ARENA, start + offset))
+                elif base is not None:
+                    copies.append((slot, self._array(base), start + offset))
+                else:
+                    places.append((slot, prefix + name, offset))
+            if not step.place:
+                self.launches.append([])
+            self.launches[-1].append(
+                CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions)
+            )
+
+    def _pointer(self, slot: int) -> Pointer:
+        """Where the array of a slot begins."""
+        view = self.views.get(slot)
+        if view is None:
+            return slot, 0
+        return view.slot, ADDRESS_OF(self.frame[slot]) - ADDRESS_OF(self.frame[view.slot])
+
+    def _array(self, slot: int) -> int:
+        if slot not in self.arrays:
+            self.slots.append(Slot("pointer", f"p{slot}", 0, INT64))
+            self.arrays[slot] = len(self.slots)
+        return self.arrays[slot]
+
+    def _number(self, slot: int, dtype: DType, half: int) -> int:
+        key = (slot, dtype, half)
+        if key not in self.numbers:
+            self.slots.append(Slot("scalar", f"n{slot} {dtype}", half, dtype))
+            self.numbers[key] = len(self.slots)
+        return self.numbers[key]
+
+
+def _nbytes(shape: Sequence[int], dtype: DType) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * dtype.nbytes
