@@ -43,6 +43,7 @@ from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
 from fusec.fusion.schedule.plan import KernelStep, MapKernel, PlanBuilder
+from fusec.fusion.schedule.repeats import leave_out_repeats
 from fusec.fusion.schedule.resizing import OtherShapesError, PlanTemplate, template_of
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
@@ -287,6 +288,7 @@ class TracedRun:
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
         forward(self.trace, needed)
+        leave_out_repeats(self.trace, needed)
         steps = tuple(self.builder.steps())
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
+from fusec.fusion.memory.slots import replayed
 from fusec.fusion.schedule.groups import Group
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.elsewhere import frames_of
@@ -25,21 +26,23 @@ def copy_before(trace: Trace, first: t.Write, leaf: t.Leaf) -> t.Define:
     value = trace.leaf(leaf.buffer, leaf.steps, leaf.phantom, leaf.version)
     trace.notes.append(f"an array of shape {leaf.phantom.shape} is copied, since it is read after it has changed")
     buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
-    copy = trace.leaf(buffer, (), buffer.phantom)
-    if leaf.is_whole:  # elements are taken from it
-        copied = trace.whole(trace.leaves[t.leaves_of(copy.expr)[0]], buffer.phantom.shape)
-        copy = t.ArrayValue(replace(copy.scalar, expr=copied.input), copy.phantom)
-    known: dict[Expr, Expr] = {leaf.input: t.leaves_of(copy.expr)[0]}
+    known: dict[Expr, Expr] = {leaf.input: read_of(trace, buffer, (), leaf.is_whole)}
     for statement in trace.statements[at + 1 :]:
-        _change(statement, known)
+        change(statement, known)
     if first.value.phantom.shape != leaf.phantom.shape:
-        _change(first, known)
+        change(first, known)
     found = t.Define(buffer, value)
     trace.statements.insert(at, found)
     return found
 
 
-def _change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
+def read_of(trace: Trace, buffer: t.Buffer, steps: tuple[t.Step, ...], is_whole: bool) -> Input:
+    """What reads a view of a buffer. is_whole: elements of it are taken elsewhere than at the position at hand."""
+    (name,) = t.leaves_of(trace.leaf(buffer, steps, replayed(buffer, steps)).expr)
+    return trace.whole(trace.leaves[name], trace.leaves[name].phantom.shape).input if is_whole else name
+
+
+def change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
     """Let a statement use other values in place of known ones, which grow; whether it did use some."""
     if isinstance(statement, t.LibraryCall):
         operands = [known.get(each, each) for each in statement.operands]
@@ -131,7 +134,7 @@ def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
         trace.notes.append(
             f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
         )
-    changed = {each for each in trace.statements if _change(each, known)}
+    changed = {each for each in trace.statements if change(each, known)}
     trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
     return changed
 
