@@ -114,11 +114,13 @@ class LibraryFunction:
         asked = Asked(self.function, tuple(places), named, given.examples)
         wanted = self.outcome(asked)
         results = [_result_of(trace, each) for each in parts_of_result(wanted)]
+        function = _as_function(asked, wanted)
         trace.statements.append(
             LibraryCall(
-                self.name, _as_function(asked, wanted),
+                self.name, function,
                 [each.input for each in given.leaves], tuple(each._memory.buffer for each in results),
-                self.may_raise, here(), again=partial(_again, self.outcome, asked) if self.follows else None,
+                self.may_raise, here(), function.func is _called_plainly and _takes_memory(self.function),
+                again=partial(_again, self.outcome, asked) if self.follows else None,
             )
         )  # fmt: skip
         found = wanted._make(results) if hasattr(wanted, "_make") else rebuilt(wanted, results)
@@ -177,7 +179,12 @@ class _Operands:
         return given.copy() if isinstance(given, np.ndarray) else given
 
 
-def _as_function(asked: Asked, wanted: Any) -> Callable[..., tuple[Any, ...]]:
+def _takes_memory(function: Any) -> bool:
+    """Whether a function of operands may be given memory for its result as one more argument."""
+    return isinstance(function, np.ufunc) or function is np.dot
+
+
+def _as_function(asked: Asked, wanted: Any) -> partial[tuple[Any, ...]]:
     """A call as a function of its operands."""
     numbers = [each.number for each in asked.args if type(each) is Place]
     is_plain = numbers == list(range(len(asked.args))) and not asked.options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
-from fusec.fusion.memory.slots import SlotView, fresh
+from fusec.fusion.memory.slots import Fresh, SlotView, fresh
 from fusec.fusion.trace.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
+from fusec.runtime.cpu.memory import LARGE
 
 
 @dataclass(eq=False)
@@ -44,13 +46,20 @@ class CallStep:
                 frame[slot] = array
             return
         if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
-            results = self._results(operands)
+            given = [*operands, memory.new(self._recycled)] if self._recycled is not None else operands
+            results = self._results(given)
         else:  # somebody only notes what would run
             results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
         for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
-            frame[slot] = _as_planned(found, buffer.phantom, operands)
+            frame[slot] = found if self._recycled is not None else _as_planned(found, buffer.phantom, operands)
         if isinstance(interceptor, KeptNotes) and not self.call.kernels:
             interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
+
+    @cached_property
+    def _recycled(self) -> Fresh | None:
+        """Memory that the function is given for its only result, if that is large: new pages take time."""
+        is_large = self.call.takes_memory and self.call.buffers[0].phantom.nbytes >= LARGE
+        return fresh(self.outputs[0], self.call.buffers[0]) if is_large else None
 
     def _results(self, operands: list[Any]) -> tuple[Any, ...]:
         try:

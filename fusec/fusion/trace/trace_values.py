@@ -171,6 +171,7 @@ class LibraryCall:
     buffers: tuple[Buffer, ...]
     may_raise: bool  # for some values of the operands
     place: Span  # the user's line
+    takes_memory: bool = False  # the function also takes, last, memory for its only result
     kernels: int = 0  # that it runs, of which fusec is the library
     again: Callable[[Sequence[Array]], Sequence[Array]] | None = None  # the results for operands of other extents
 
