@@ -33,8 +33,7 @@ from fusec.fusion.memory.results import MISSED, ServedCall
 from fusec.fusion.outside.constants import Traced
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
-from fusec.fusion.running import FusedPlan, TracedRun, UnfitNumberError
-from fusec.fusion.trace.numbers import OtherNumberError
+from fusec.fusion.running import UNFIT, FusedPlan, TracedRun, UnfitNumberError
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, defined
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
@@ -131,10 +130,12 @@ class Fused(KernelCaller, Traced):
         try:
             if plan.quick is not None:
                 return plan.quick(*flat)
+            if plan.entry is not None:
+                return plan.entry(*flat)
             if plan.writes and plan.may_not_fit(flat):
                 return self._general(args, options)
-            return plan.run(flat) if plan.entry is None else plan.entry(*flat)
-        except (OtherNumberError, UnfitNumberError):
+            return plan.run(flat)
+        except UNFIT:
             return self._general(args, options)
         except FusecError as error:
             raise self._told(plan.named(error)) from error.__cause__

@@ -79,6 +79,14 @@ class UnfitNumberError(Exception):
         self.places = places
 
 
+class UnfitArraysError(Exception):
+    """An array that is written is read-only, or shares memory with another in a way that the plan was not made for."""
+
+
+UNFIT = (OtherNumberError, UnfitNumberError, UnfitArraysError)
+"""What a call raises, before anything is written, that needs another plan."""
+
+
 @dataclass(eq=False)
 class FusedPlan:
     """The work of calls of one kind."""
@@ -157,11 +165,10 @@ class FusedPlan:
             with locks.lock, default_rounding():
                 from fusec.fusion.schedule.native import native_steps, whole_entry
 
-            given, count = [*frame], len(frame) - len(self.memory.own)
+            given = [*frame]
             self.native = native_steps(self.steps, self.memory, [*given], self.parameters)
-            if not self.numbers and not self.stores and self.problem is None:
-                slow: Callable[..., Any] = lambda *flat: self._run(flat, None)  # noqa: E731
-                self.entry = whole_entry(self.native, given, count, self.result, slow)
+            if not self.stores and self.problem is None and self.pattern is None:
+                self.entry = whole_entry(self, given, self.compute if self.numbers else None, self._slowly)
         self.calls += 1
         return self.steps
 
@@ -194,6 +201,12 @@ class FusedPlan:
         if self.entry is not None and side is None:
             return self.entry(*flat)
         return self._run(flat, side)
+
+    def _slowly(self, *flat: Any) -> Any:
+        """A call that the entry does not take. Raises UnfitArraysError."""
+        if self.writes and self.may_not_fit(flat):
+            raise UnfitArraysError
+        return self._run(flat, None)
 
     def _run(self, flat: Sequence[Any], side: Any) -> Any:
         """The same, without the entry."""

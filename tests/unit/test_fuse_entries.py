@@ -85,6 +85,25 @@ def test_calls_give_what_the_first_one_does(function: Callable[..., Any]) -> Non
             np.testing.assert_array_equal(one, other)
 
 
+def many_tensors(tensors: Any, step: int) -> None:
+    for tensor in tensors:
+        tensor *= 1 / step**2
+        tensor += 1
+
+
+def test_many_tensors_are_written_unless_they_share_memory() -> None:
+    fused: Any = fusec.fuse(many_tensors)
+    for step in range(1, 6):
+        mine, theirs = ([np.arange(float(n)) for n in range(3, 30)] for _ in range(2))
+        fused(mine, step), many_tensors(theirs, step)
+        assert all(map(np.array_equal, mine, theirs))
+    assert entry_of(fused) is not None
+    memory, other = np.arange(40.0), np.arange(40.0)
+    fused([memory[at : at + n] for at, n in enumerate(range(3, 30))], 2)
+    many_tensors([other[at : at + n] for at, n in enumerate(range(3, 30))], 2)
+    np.testing.assert_array_equal(memory, other)
+
+
 def warmed(function: Callable[..., Any], *args: Any) -> Any:
     """A fused function whose calls with such arguments are an entry."""
     fused = fusec.fuse(function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from fusec.base.records import dataclass
 from fusec.dispatch.spec import is_one_axis
@@ -17,7 +17,7 @@ from fusec.fusion.memory.calls import CallStep, laid_out
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import ReturnedConstant, places_of
 from fusec.fusion.memory.slots import SlotView
-from fusec.fusion.schedule.native_sequence import REFUSED, NativeSequence, SequenceBuilder, refuse
+from fusec.fusion.schedule.native_sequence import REFUSED, EntryForm, NativeSequence, SequenceBuilder, refuse
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace.numbers import picking
 
@@ -87,28 +87,33 @@ def native_steps(
 
 
 def whole_entry(
-    steps: Sequence[Any] | None, frame: Sequence[Any], count: int, result: Any, slow: Callable[..., Any]
+    plan: Any, frame: Sequence[Any], compute: Callable[[list[Any]], None] | None, slow: Callable[..., Any]
 ) -> Callable[..., Any] | None:
     """A function of a call's arrays and numbers that runs all native steps and gives the result; None if there is none.
 
-    count: of these. result: of the plan. slow: the function for the calls that it cannot take.
+    compute: stores numbers that the steps need in a frame. slow: the function for the calls that it cannot take.
     """
+    steps, result, own = plan.native, plan.result, plan.memory.own
     made = [] if isinstance(result, ReturnedConstant) and result.value is None else places_of(result)
     if made is None or steps is None or len(steps) != 1 or not isinstance(steps[0], NativeStretch):
         return None
     sequence = steps[0].sequence
     used, fresh = sequence.used, {each.slot: each for each in sequence.fresh}
-    if sorted(made) != sorted(fresh) or any(slot < 0 for slot in used):
+    if sorted(made) != sorted(fresh) or any(slot < 0 for _, slot in sequence.pointers if slot not in fresh):
         return None
-    returns: Literal["outputs", "nothing"] = "outputs" if made else "nothing"
-    is_plain = used == list(range(count))
-    entry = sequence.made_entry(frame, [fresh[slot] for slot in made], slow if is_plain else refuse, returns)
+    form = EntryForm([fresh[slot] for slot in made], "outputs" if made else "nothing", checks=True)
+    is_plain = used == list(range(len(frame) - len(own))) and compute is None
+    entry = sequence.made_entry(frame, slow if is_plain else refuse, form)
     if entry is None or is_plain:
         return entry
     pick = picking(used)
 
     def call(*flat: Any) -> Any:
-        found = entry(*pick(flat))
+        given: Any = flat
+        if compute is not None:
+            given = [*flat, *own]
+            compute(given)
+        found = entry(*pick(given))
         return slow(*flat) if found is REFUSED else found
 
     return call

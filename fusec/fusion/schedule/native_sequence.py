@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from fusec.arguments.scalars import encode
 from fusec.base import dtypes
@@ -46,6 +47,17 @@ class NotNative(Exception):  # noqa: N818 - a reason
     """Why kernels of a plan must be called one by one."""
 
 
+@dataclass(frozen=True)
+class EntryForm:
+    """What a native entry makes, and how it returns that. checks: it looks whether arrays that are written share memory
+    with others, which is known for sure where it does not.
+    """
+
+    fresh: Sequence[Fresh]
+    returns: Literal["outputs", "tuple", "nothing"]
+    checks: bool = False
+
+
 @dataclass(eq=False)
 class NativeSequence:
     """Kernels of a plan as one executable, and how calls fill in its slots.
@@ -65,7 +77,7 @@ class NativeSequence:
 
     def with_entry(self, frame: Sequence[Any]) -> NativeSequence:
         """The same with an entry, if there is one for arrays like those of a frame."""
-        entry = self.made_entry(frame, self.fresh, refuse, "tuple" if self.fresh else "nothing")
+        entry = self.made_entry(frame, refuse, EntryForm(self.fresh, "tuple" if self.fresh else "nothing"))
         return self if entry is None else EntrySequence(**vars(self), entry=entry, takes=picking(self.used))
 
     def run(self, frame: list[Any], memory: HostMemory) -> bool:
@@ -99,12 +111,11 @@ class NativeSequence:
         return [*given, *(slot for _, slot, _, half in self.numbers if not half)]
 
     def made_entry(
-        self, frame: Sequence[Any], fresh: Sequence[Fresh], fallback: Callable[..., Any],
-        returns: Literal["outputs", "tuple", "nothing"],
-    ) -> Callable[..., Any] | None:  # fmt: skip
+        self, frame: Sequence[Any], fallback: Callable[..., Any], form: EntryForm
+    ) -> Callable[..., Any] | None:
         """A function of the slots in use that runs all kernels; None if there is none.
 
-        fresh: what it makes, in order. fallback: runs the calls that it cannot take.
+        fallback: runs the calls that it cannot take.
         """
         arrays = {slot for _, slot in self.pointers}
         arguments, places = list[ArgSpec](), list[KnownLayout | None]()
@@ -115,23 +126,24 @@ class NativeSequence:
             dtype = dtypes.from_numpy(given.dtype)
             if dtype is None or dtype.numpy is not given.dtype:
                 return None
-            arguments.append(ArgSpec(f"p{slot}", dtype, changes=slot in self.written, is_checked=True))
-            places.append(KnownLayout(given.shape, given.strides, True, 0, 0, 0))
+            changes = slot in self.written
+            arguments.append(ArgSpec(f"p{slot}", dtype, changes=changes, group="", is_checked=not form.checks))
+            low, high = (bound - ADDRESS_OF(given) for bound in byte_bounds(given))
+            places.append(KnownLayout(given.shape, given.strides, True, 0, low, high))
         for _, slot, dtype, half in self.numbers:
             if not half:
                 arguments.append(ArgSpec(f"n{slot} {dtype}", dtype, number=True))
                 places.append(None)
         orders = dict[str, tuple[int, ...]]()
-        for each in fresh:
+        for each in form.fresh:
             dtype = dtypes.from_numpy(each.dtype)
             assert dtype is not None, "results have dtypes of kernels"
             arguments.append(ArgSpec(f"p{each.slot}", dtype, output=True))
             places.append(KnownLayout(each.shape, (), True, 0, 0, 0))
             orders[f"p{each.slot}"] = each.order or tuple(range(len(each.shape)))
         known = KnownCall(self.template, 1, tuple(places), orders)
-        found = fastcall.make(
-            self.executable, arguments, fallback, self.name, CallForm(returns=returns, known=known, given=False)
-        )
+        calls = CallForm(returns=form.returns, known=known, given=False)
+        found = fastcall.make(self.executable, arguments, fallback, self.name, calls)
         return None if found is fallback else found
 
 
