@@ -53,3 +53,24 @@ def test_rows_of_any_stride_in_two_dimensions():
     add = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add_strided")
     for x, y in ((whole[:, ::3], whole[::-1, 300:600]), (whole[::2, ::-2], whole[:20, 450:]), (whole.T, whole.T[::-1])):
         assert np.array_equal(add(x, y), x + y)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("columns", [1, 70, 300])
+def test_arrays_that_are_joined_have_any_strides(dtype, columns):
+    whole = np.random.default_rng(0).integers(0, 2, (9, 4 * columns)).astype(dtype)
+    repeated = np.broadcast_to(whole[:2, :1], (2, columns))
+    parts = (
+        whole[:2, :columns],
+        repeated,
+        whole[2:4, ::4],
+        whole[4:6, columns - 1 :: -1][:, :columns],
+        whole[6:, ::-4],
+    )
+    join = fusec.fuse(lambda a, b, c, d, e: np.concatenate([a + a, b, c, d, e]))
+    assert np.array_equal(join(*parts), np.concatenate([parts[0] + parts[0], *parts[1:]]))
+    roll = fusec.fuse(lambda a, b: np.roll(a, 1, 0) + np.roll(b, -1, 1))
+    for one in parts:
+        for other in parts[:4]:
+            if one.shape == other.shape:
+                assert np.array_equal(roll(one, other), np.roll(one, 1, 0) + np.roll(other, -1, 1))

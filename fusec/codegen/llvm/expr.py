@@ -11,12 +11,13 @@ from contextlib import contextmanager
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, SlotKind, Step
-from fusec.base.records import dataclass, field
+from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.arith import apply_op
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis, FlowPlan, local_access
+from fusec.codegen.llvm.flow_frame import FlowFrame, VarSlot
 from fusec.codegen.llvm.lookup import lookup
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.values import (
@@ -70,48 +71,6 @@ class ElementSpace:
     def coordinate(self, axis: int) -> Value:
         """The position along an axis."""
         raise AssertionError(f"a function that is called has no coordinate {axis}")
-
-
-@dataclass
-class VarSlot:
-    """A local variable: in stack slots, or a current value. varying: one value for every lane."""
-
-    type: Type
-    varying: bool
-    slots: tuple[str, ...] = ()
-    value: Operand = ()
-
-
-@dataclass
-class Stack:
-    """A local array in memory: its address, and whether every lane has its own (element k of lane l at k * W + l)."""
-
-    address: str
-    varying: bool
-
-
-@dataclass
-class OpenLoop:
-    """A loop being written. alive: slot of the lanes that are in it; current: of those still in this iteration."""
-
-    body: str
-    step: str
-    exit: str
-    alive: str = ""
-    current: str = ""
-
-
-@dataclass
-class FlowFrame:
-    """A function being written. live: slot of the lanes that have not returned, or empty if all return together."""
-
-    plan: FlowPlan
-    end: str
-    variables: dict[str, VarSlot] = field(default_factory=dict)
-    stacks: dict[str, Stack] = field(default_factory=dict)
-    loops: list[OpenLoop] = field(default_factory=list)
-    live: str = ""
-    result: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -311,6 +270,8 @@ class ExprEmitter(ABC):
         address = self.memo[expr.pointer][0]
         if address.varying and address.linear is None and self._follows_position(expr.pointer):
             return self._load_if_consecutive(address, expr.type)
+        if isinstance(expr.pointer, ir.At) and address.walk is not None and self.lanes.mask is None:
+            return self._load_spaced(address, address.walk, expr.type)
         return memory.load(self.b, address, expr.type, self.lanes)
 
     def _follows_position(self, pointer: Expr) -> bool:
@@ -333,6 +294,20 @@ class ExprEmitter(ABC):
             differs,
             lambda: memory.load(b, address, dtype, lanes),
             lambda: memory.load(b, linear, dtype, lanes),
+        )
+
+    def _load_spaced(self, address: Value, walk: LinearAddress, dtype: DType) -> Operand:
+        """Elements of an array whose stride turns out at run time: one for all lanes, consecutive ones, or others."""
+        b, lanes, stride = self.b, self.lanes, Value("i64", walk.stride)
+        linear = Value("ptr", "", varying=True, linear=Linear(walk.base, dtype.nbytes))
+        return self._branch(
+            b.compare("icmp eq", stride, integer(dtype.nbytes)),
+            lambda: memory.load(b, linear, dtype, lanes),
+            lambda: self._branch(
+                b.compare("icmp eq", stride, integer(0)),
+                lambda: memory.load(b, Value("ptr", walk.base), dtype, lanes),
+                lambda: memory.load(b, address, dtype, lanes),
+            ),
         )
 
     def _address(self, expr: Expr) -> Value:
@@ -415,12 +390,29 @@ class ExprEmitter(ABC):
         if len(index) == 1 and ndim > 1:
             index = self._unravelled(expr.param, index[0], ndim)
         assert len(index) == ndim, f"{expr.param} has {ndim} axes, indexed by {len(index)}"
-        offset = integer(0)
+        offset, spaced = integer(0), []
         for axis, part in enumerate(index):
             last = contiguous and axis == ndim - 1
             stride = integer(dtype.nbytes) if last else arguments.number("raw_stride", expr.param, axis)
+            if part.varying:
+                spaced.append((part, stride))
+            else:
+                offset = self._int64("add", self._int64("multiply", part, stride), offset)
+        base = self.moved(base, offset, 1)
+        if len(spaced) == 1 and spaced[0][0].linear is not None and spaced[0][1].literal is None:
+            return self._spaced(base, *spaced[0])
+        offset = integer(0)
+        for part, stride in spaced:
             offset = self._int64("add", self._int64("multiply", part, stride), offset)
         return self.moved(base, offset, 1)
+
+    def _spaced(self, base: Value, index: Value, stride: Value) -> Value:
+        """The addresses of evenly spaced elements, by a stride in bytes that is known at run time."""
+        assert index.linear is not None, "the elements are evenly spaced"
+        found = self.moved(base, self._int64("multiply", index, stride), 1)
+        start = self._int64("multiply", Value("i64", index.linear.base), stride)
+        step = self._int64("multiply", integer(index.linear.step), stride)
+        return replace(found, walk=LinearAddress(self.moved(base, start, 1).text, step.text))
 
     def _int64(self, op: str, left: Value, right: Value) -> Value:
         if op == "add" and right.literal == 0:

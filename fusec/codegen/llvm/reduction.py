@@ -9,7 +9,7 @@ from fusec.base.kernel_abi import Layout
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.divergence import FlowPlan
-from fusec.codegen.llvm.expr import FlowFrame
+from fusec.codegen.llvm.flow_frame import FlowFrame
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, RowSite

@@ -15,14 +15,11 @@ from fusec.codegen.llvm.expr import (
     WORTH_SKIPPING,
     ElementSpace,
     ExprEmitter,
-    FlowFrame,
-    OpenLoop,
-    Stack,
-    VarSlot,
     element_name,
     element_type,
     field_range,
 )
+from fusec.codegen.llvm.flow_frame import FlowFrame, OpenLoop, Stack, VarSlot
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_types, zero_of
 from fusec.ir import loops as ir
