@@ -27,13 +27,14 @@ from fusec.fusion import pickling
 from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.bound import BoundFused
 from fusec.fusion.functions import operations
+from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitNumberError
 from fusec.fusion.graphs.graph_traces import graph_of
 from fusec.fusion.memory.host_memory import NotedMemory
 from fusec.fusion.memory.results import MISSED, ServedCall
 from fusec.fusion.outside.constants import Traced
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
-from fusec.fusion.running import UNFIT, FusedPlan, TracedRun, UnfitNumberError
+from fusec.fusion.running import TracedRun
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, defined
 from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller

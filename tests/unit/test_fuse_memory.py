@@ -15,9 +15,9 @@ import pytest
 
 import fusec
 from fusec.fusion import fuse
+from fusec.fusion.fused_plan import FusedPlan
 from fusec.fusion.memory import host_memory
 from fusec.fusion.memory.slots import SlotView
-from fusec.fusion.running import FusedPlan
 
 
 def six(x: Any) -> Any:
