@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Kernel
@@ -41,6 +40,8 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         rows = "".join(f"<tr><th>{escape(topic)}</th><td>{escape(text)}</td></tr>" for topic, text in self.lines)
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 from fusec.base.contexts import holding
+
+PlainCall = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A call of a kernel that takes no fast path, on which nothing is intercepted: a function, arguments and options."""
 
 
 class Interceptor(Protocol):

@@ -6,13 +6,11 @@ after a change of the grammar; until then they are made anew in every process, s
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,6 +154,8 @@ def _collect(_: object, children: list[Any]) -> list[Any]:
 def load(grammar: str, starts: tuple[str, ...]) -> Tables:
     """The tables of ``grammar/NAME.lark``: those of ``grammar/NAME.json`` if they are of this very text."""
     with _lock:
+        from importlib import resources  # with the first text: 3 ms that `import fusec` need not spend
+
         folder = resources.files("fusec.grammar")
         text = (folder / f"{grammar}.lark").read_text(encoding="utf-8")
         kept = folder / f"{grammar}.json"
@@ -188,6 +188,8 @@ def write_tables(text: str, starts: tuple[str, ...]) -> str:
 
 def _digest(text: str, starts: tuple[str, ...]) -> str:
     """Names what tables depend on."""
+    import hashlib  # likewise
+
     return hashlib.sha256(f"{FORMAT} {starts} {text}".encode()).hexdigest()
 
 
@@ -275,6 +277,8 @@ def _rule(row: Mapping[str, Any]) -> list[Any]:
 
 def main() -> None:
     """Write the tables of every grammar beside it."""
+    from importlib import resources
+
     folder = Path(str(resources.files("fusec.grammar")))
     for name, starts in GRAMMARS.items():
         text = (folder / f"{name}.lark").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusec.graphs.building import Graph
+from fusec.graphs.compiler import GraphCompiler
 
 if TYPE_CHECKING:
     from fusec.graphs.nodes import ArrayGraph
@@ -18,4 +18,4 @@ def compiled(built: ArrayGraph) -> GraphFunction:
     return CompiledGraph(built)
 
 
-Graph.compiler = staticmethod(compiled)
+GraphCompiler.run = staticmethod(compiled)

@@ -42,10 +42,10 @@ from fusec.fusion.expression_kernels import (
 )
 from fusec.fusion.trace.lines import HERE
 from fusec.fusion.trace.numbers import picking
-from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import KernelCaller, NoCodes, give_verbs
 
 if TYPE_CHECKING:
+    from fusec.graphs.building import Graph
     from fusec.kernels.public_types import EvaluateFunction
 
 Names = Mapping[str, object]

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import CodeType, FunctionType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from fusec.base import background
+from fusec.base import background, locks
 from fusec.base.diagnostics import instance_of
 from fusec.base.recent import Recent
 from fusec.base.records import replace
@@ -28,7 +28,6 @@ from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.bound import BoundFused
 from fusec.fusion.functions import operations
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitNumberError
-from fusec.fusion.graphs.graph_traces import graph_of
 from fusec.fusion.memory.host_memory import NotedMemory
 from fusec.fusion.memory.results import MISSED, ServedCall
 from fusec.fusion.outside.constants import Traced
@@ -36,10 +35,12 @@ from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, defined
-from fusec.graphs.building import Graph
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.launches import KeptNotes
 from fusec.kernels.public_types import FusedFunction
+
+if TYPE_CHECKING:
+    from fusec.graphs.building import Graph
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
 NEVER = 1 << 30  # more calls than a plan is hastened at
@@ -313,6 +314,9 @@ class Fused(KernelCaller, Traced):
     @hide_internal_frames
     def graph(self, *args: Any, **options: Any) -> Graph:
         """What a call does, as a graph of arrays; nothing is run."""
+        with locks.lock:
+            from fusec.fusion.graphs.graph_traces import graph_of
+
         graph, _ = self._traced(graph_of, self._arguments(args, options))
         return graph
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import INT64, DType
 from fusec.errors.graphs import GraphBroken, GraphShapes, GraphTypes
 from fusec.graphs import rules
+from fusec.graphs.compiler import GraphCompiler
 from fusec.graphs.extents import Extent, Size
 from fusec.graphs.nodes import ArrayGraph, ArrayInput, shape_of
 from fusec.graphs.parse import extent_of
@@ -272,8 +273,6 @@ class Graph:
     }
     """
 
-    compiler: ClassVar[Callable[[ArrayGraph], GraphFunction]]  # set by the modules above that have one
-
     def __init__(self, name: str = "graph") -> None:
         if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
             raise GraphBroken(f"a graph called {name!r}", "its name is an identifier, such as 'affine'").at()
@@ -436,7 +435,7 @@ class Graph:
         >>> double.compile()(np.array([1.0, 2.0]))
         array([2., 4.])
         """
-        return Graph.compiler(self.built())
+        return GraphCompiler.run(self.built())
 
     @staticmethod
     def of(built: ArrayGraph) -> Graph:

@@ -7,7 +7,6 @@ sums: proved algorithms using rounding to odd", IEEE Transactions on Computers 5
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -114,6 +113,8 @@ def _split(value: Float64) -> tuple[Float64, Float64]:
 
 def _fma_exact(a: float, b: float, c: float) -> float:
     """By rational arithmetic; the division of Python's integers is correctly rounded, subnormals included."""
+    from fractions import Fraction  # hardly ever needed
+
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     return exact.numerator / exact.denominator
 

@@ -18,6 +18,7 @@ from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
+from fusec.dispatch.interception import PlainCall
 from fusec.dispatch.planned import Planned, ShowsTotals, hide_internal_frames
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.spec import Axis, CallOptions
@@ -120,6 +121,10 @@ class ReductionKernel(Public, Planned, ShowsTotals):
             if quick is not None:
                 return quick(*args)
         return self._from_keywords(args, **kwargs)
+
+    def plain_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> PlainCall:
+        """A call without fast paths, for fused functions."""
+        return ReductionKernel._from_keywords, (self, args), options
 
     def _from_keywords(self, args: tuple[object, ...], out: object = None, **options: Any) -> object:
         results = self.run(args, out, self._options(args, out, **options))

@@ -13,6 +13,7 @@ from fusec.arguments.annotations import FunctionOptions
 from fusec.arguments.operands import host_array, wrapper_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.base.public import Public
+from fusec.dispatch.interception import PlainCall
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import WrongNumberOfOutputs, unknown_keyword
 from fusec.errors.python import NotInSubset
@@ -72,6 +73,10 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         on a GPU.
         """
         return self._called(self._function, args, named)
+
+    def plain_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> PlainCall:
+        """A call without fast paths, for fused functions."""
+        return vectorize._called, (self, self._function._from_python, args, options), {}
 
     def _called(self, function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         found = function(*self._arrays(args), **self._options(named))

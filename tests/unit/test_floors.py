@@ -275,6 +275,13 @@ print(json.dumps({"heavy": sorted(heavy & set(sys.modules)), "milliseconds": 1e3
     assert report["milliseconds"] < 1000  # the aim is 30; a loaded machine must not fail the suite
 
 
+def test_fused_functions_import_no_front_end_and_no_graphs_before_they_need_them() -> None:
+    program = "import sys, fusec; fusec.fuse; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    unused = {"fusec.frontends.syntax", "fusec.kernels.decorators", "fusec.graphs.building", "fusec.fusion.graph_calls"}
+    assert not unused & set(run.stdout.split())
+
+
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import dataclass_transform
+from typing import TYPE_CHECKING, dataclass_transform
 
 from fusec.base import dtypes
 from fusec.base.diagnostics import shown_number
@@ -13,9 +13,11 @@ from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import NumberTooLarge
 from fusec.frontends.python import foreseen
-from fusec.frontends.python.syntax import FunctionNode
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
+
+if TYPE_CHECKING:
+    from fusec.frontends.python.syntax import FunctionNode
 
 PythonNumber = bool | int | float | complex
 

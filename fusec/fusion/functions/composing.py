@@ -30,8 +30,6 @@ from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace import here, recorded_by
 from fusec.fusion.trace.trace_values import ArrayValue, LibraryCall, outermost_first
 from fusec.fusion.trace.tracer import Tracer
-from fusec.kernels.reduction_kernel import ReductionKernel
-from fusec.kernels.vectorize import vectorize
 from fusec.library.graph_sources import ReducingSource
 
 OUTSIDE = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
@@ -57,11 +55,9 @@ def compose(function: Callable[..., Any], args: tuple[Any, ...], options: dict[s
     """The result of a function of fusec for traced arguments, in a tuple; None for fused ones, which are traced."""
     if getattr(function, "__module__", "") == "fusec.fusion.fuse":
         return None
-    owner = args[0] if args else None
-    if isinstance(owner, ReductionKernel):  # its fast paths would note nothing
-        function, args = ReductionKernel._from_keywords, (owner, args[1:])
-    elif isinstance(owner, vectorize):
-        function, args, options = vectorize._called, (owner, owner._function._from_python, args[1:], options), {}
+    plain_call = getattr(type(args[0]), "plain_call", None) if args else None
+    if plain_call is not None:
+        function, args, options = plain_call(args[0], args[1:], options)
     return (_Composed(function, args, options).result(),)
 
 
