@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 from itertools import count
 from operator import attrgetter, is_
+from typing import TypeVar
 
 from fusec.base.records import replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr
 
 Body = tuple[ir.Stmt, ...]
+Found = TypeVar("Found")
 
 ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})  # ops that evaluate all but the first operand if wanted
 
@@ -167,6 +169,32 @@ def inner_first(roots: Iterable[Expr], known: Container[Expr] = ()) -> Iterator[
                 stack.extend([(child, False) for child in reversed(children)])
             else:
                 yield expr
+
+
+def kept(find: Callable[[Expr, list[Found]], Found]) -> Callable[[Expr], Found]:
+    """A fact of expressions, found once for each node and kept with it. find: from what holds of the operands."""
+    name = find.__name__
+    known = _Having(name)
+
+    @wraps(find)
+    def fact(root: Expr) -> Found:
+        if name not in root.__dict__:
+            for expr in inner_first([root], known):
+                expr.__dict__[name] = find(expr, [child.__dict__[name] for child in expr.children])
+        found: Found = root.__dict__[name]
+        return found
+
+    return fact
+
+
+class _Having:
+    """The expressions that have an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __contains__(self, expr: object) -> bool:
+        return self.name in expr.__dict__
 
 
 def uses_of(roots: Iterable[Expr]) -> dict[Expr, int]:

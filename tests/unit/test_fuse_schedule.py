@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.base.dtypes import FLOAT64
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.schedule import plan
 from fusec.fusion.schedule.groups import Group
 from fusec.fusion.trace.trace import Trace
+from fusec.ir.expr import Expr, apply
+from fusec.ir.graph import Input
+from fusec.ir.walk import kept
 
 X = np.linspace(0, 1, 16).reshape(4, 4)
 
@@ -134,3 +138,18 @@ def test_all_rows_that_are_too_long_are_found_at_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(plan, "schedule", counted)
     steps = steps_of(softmaxes, *(np.ones((2, 20_000 + at)) for at in range(6)))
     assert (len(steps), schedules[0]) == (24, 2)
+
+
+def test_what_an_expression_is_made_of_is_found_once_for_each_node() -> None:
+    found: list[Expr] = []
+
+    @kept
+    def depth(expr: Expr, parts: list[int]) -> int:
+        found.append(expr)
+        return 1 + max(parts, default=0)
+
+    value: Expr = Input("x", FLOAT64)
+    values = [value := apply("multiply", value, value) for _ in range(5000)]
+    assert [depth(each) for each in values] == [*range(2, 5002)]
+    assert depth(apply("add", values[-1], values[0])) == 5002
+    assert len(found) == len(set(found)) == 5002

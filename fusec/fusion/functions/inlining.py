@@ -11,8 +11,9 @@ from fusec.dispatch.engine import read_call
 from fusec.dispatch.spec import PLAIN
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.functions.reducing import normalised, totals, without_axes
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace, common_phantom, widened
-from fusec.fusion.trace.trace_values import ArrayValue, depth_of, leaves_of, phantom
+from fusec.fusion.trace.trace_values import ArrayValue, leaves_of, phantom
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, apply, const, convert, scalar_type
 from fusec.ir.graph import Count, KernelGraph, Reduce
@@ -46,7 +47,7 @@ def outputs_of_call(trace: Trace, kernel: Any, args: Sequence[Any], values: Sequ
     found = []
     for param in kernel.out_params:
         expr, dtype = stored.get(param.name), types[param.name]
-        if expr is None or depth_of(expr) > MAX_DEPTH:
+        if expr is None or size_of(expr).depth > MAX_DEPTH:
             raise NotPureError
         found.append(ArrayValue(Scalar(dtype, widened(expr, dtype)), common_phantom(ready, dtype)))
     return found

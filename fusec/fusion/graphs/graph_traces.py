@@ -31,6 +31,7 @@ from fusec.fusion.outside import constants
 from fusec.fusion.schedule.resizing import ANYWHERE
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.numbers import ExtentNumber, plain
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes, rules
 from fusec.graphs.building import Graph
@@ -96,7 +97,7 @@ def _is_open(run: TracedRun) -> bool:
     if trace.has_looked or not all(map(is_product, calls)):
         return False
     exprs = [each.value.expr for each in trace.statements if not isinstance(each, t.LibraryCall)]
-    return {type(part) for expr in exprs for part in t.parts_of(expr)} <= ANYWHERE
+    return all(size_of(expr).kinds <= ANYWHERE for expr in exprs)
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ class TracedGraph:
             (leaf,), (arg,) = operands, args
             extent, axis = call.function.args  # type: ignore[attr-defined]
             checked = self.leaves[leaf.input] = rules.bounded(arg, extent, axis)
-            if leaf.buffer is not None and t.geometry(leaf.phantom) == t.geometry(leaf.buffer.phantom):
+            if leaf.buffer is not None and leaf.geometry == leaf.buffer.geometry:
                 self.contents[leaf.buffer, leaf.version] = checked
             return
         scan = _scan_of(call, args)

@@ -17,6 +17,7 @@ from fusec.fusion.schedule.groups import arrays_of
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace import views
 from fusec.fusion.trace.elsewhere import frames_of
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import MAX_DEPTH, MAX_LEAVES, Trace, widened
 from fusec.ir.expr import Apply, Expr, const, scalar_type
 from fusec.ir.graph import Neighbour, Position, Taken, Within
@@ -130,7 +131,7 @@ class _Forwarding:
         if any(len(t.parts_of(each.value.expr)) + more > MAX_PARTS for each in readers):
             return False
         found = [(each, t.replaced(each.value.expr, dict(known))) for each in readers]
-        if any(len(t.leaves_of(expr)) > MAX_LEAVES or t.depth_of(expr) > MAX_DEPTH for _, expr in found):
+        if any(len(t.leaves_of(expr)) > MAX_LEAVES or size_of(expr).depth > MAX_DEPTH for _, expr in found):
             return False
         for statement, expr in found:
             _change(statement, expr)
@@ -155,7 +156,7 @@ class _Forwarding:
 
     def _is_at_hand(self, leaf: t.Leaf) -> bool:
         assert leaf.buffer is not None, "what reads a buffer"
-        return not leaf.is_whole and t.geometry(leaf.phantom) == t.geometry(leaf.buffer.phantom)
+        return not leaf.is_whole and leaf.geometry == leaf.buffer.geometry
 
     def _read(self, value: t.ArrayValue, at: Expr, leaf: t.Leaf) -> Expr | None:
         """A value as it is read: seen through a view, or taken elsewhere."""
@@ -208,4 +209,4 @@ def _store_moved(trace: Trace) -> None:
 
 
 def _is_moved(root: Expr) -> bool:
-    return any(isinstance(part, Taken | Position) for part in t.parts_of(root))
+    return not size_of(root).kinds.isdisjoint((Taken, Position))

@@ -9,6 +9,7 @@ import numpy as np
 from fusec.base.dtypes import STORAGE_FLOATS
 from fusec.base.records import dataclass, field
 from fusec.frontends.python.types import carrier
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
     Array,
     Buffer,
@@ -19,13 +20,11 @@ from fusec.fusion.trace.trace_values import (
     Statement,
     Total,
     Write,
-    depth_of,
     geometry,
     is_moved,
     leaves_of,
     parts_of,
     replaced,
-    taken_in,
 )
 from fusec.ir.expr import Expr, apply
 from fusec.ir.graph import SPREAD, Input, Position, Reduce, Spread, Taken, TotalInput
@@ -77,15 +76,15 @@ class Group:
         kind = self.kind_of(statement)
         if kind is None:
             return _differs(statement, self)
-        arrays = {geometry(leaf.phantom) for leaf in leaves if leaf.buffer is not None} | {statement}
+        arrays = {leaf.geometry for leaf in leaves if leaf.buffer is not None} | {statement}
         if len(self.arrays | arrays) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
         if own and self._depth(statement, leaves) > MAX_DEPTH:
             return f"an expression would be more than {MAX_DEPTH} operations deep"
-        taken = taken_in(statement.value.expr)
+        size = size_of(statement.value.expr)
         for leaf in own:
-            if leaf.input in taken or not self._is_aligned(leaf, kind):
+            if leaf.input in size.taken or not self._is_aligned(leaf, kind):
                 return "it reads elements at positions other than those where they are computed"
         writes = [*self.writes, statement] if isinstance(statement, Write) else self.writes
         reads = [*self.reads, *_reads_of(statement, leaves)]
@@ -93,7 +92,7 @@ class Group:
             return "it writes elements that are read at other positions"
         if self.axes is None:
             return ""
-        if any(isinstance(part, Taken | Position) for part in parts_of(statement.value.expr)):
+        if not size.kinds.isdisjoint((Taken, Position)):
             return "it reads elements elsewhere than at the position at hand"
         is_inside = isinstance(statement, Total) or kind == "elements"
         if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
@@ -110,7 +109,7 @@ class Group:
     def _depth(self, statement: Computation, leaves: list[Leaf]) -> int:
         """How deep what a statement computes would be here."""
         below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
-        return below + depth_of(statement.value.expr)
+        return below + size_of(statement.value.expr).depth
 
     def kind_of(self, statement: Computation) -> Kind | None:
         """What a statement here would be about; None if it cannot be here."""
@@ -134,7 +133,7 @@ class Group:
             return False
         if about == "elements":
             is_inside = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
-            return is_inside and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
+            return is_inside and leaf.geometry == leaf.buffer.geometry
         whole = leaf.buffer.phantom.reshape(self.kept)
         if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
             found = _along(leaf.phantom, self.shape)
@@ -150,10 +149,10 @@ class Group:
             if leaf.buffer in self.defined:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
             elif leaf.buffer is not None:
-                self.arrays.add(geometry(leaf.phantom))
+                self.arrays.add(leaf.geometry)
                 if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
                     known[leaf.input] = self._beside(leaf, statement).input
-        expr = replaced(statement.value.expr, known)
+        expr = replaced(statement.value.expr, known) if known else statement.value.expr
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
             expr = (Spread if statement.op == SPREAD else Reduce)(statement.op, expr, carrier(dtype))
@@ -187,14 +186,14 @@ class Group:
 
 def _reads_of(statement: Computation, leaves: list[Leaf]) -> list[tuple[Leaf, bool]]:
     """What a statement reads, and whether at positions that are computed."""
-    taken = taken_in(statement.value.expr)
+    taken = size_of(statement.value.expr).taken
     return [(leaf, leaf.input in taken) for leaf in leaves if leaf.buffer is not None]
 
 
 def _is_nested(root: Expr) -> bool:
     """Whether totals are made of values that need others."""
     found = [each for each in parts_of(root) if isinstance(each, Reduce)]
-    return any(isinstance(inner, Reduce) for each in found for inner in parts_of(each.value))
+    return any(not size_of(each.value).kinds.isdisjoint((Reduce, Spread)) for each in found)
 
 
 def extents_of(statement: Computation) -> Shape:

@@ -249,19 +249,22 @@ class PlanBuilder:
         for place in self.trace.numbers:  # also one that nothing reads, which may raise an exception
             self.slots.number(("computed", place))
         of_calls = {buffer for step in found if isinstance(step, CallStep) for buffer in step.call.buffers}
-        apart = {*self.needed} | of_calls
+        needed = frozenset(self.needed)
+        apart = needed | of_calls
         launches = together(found)
         self.slots.arena.arrange(
             [_temporaries((each.buffer for step in one for each in step.stored), apart) for one in launches],
             [_temporaries((leaf.buffer for step in one for leaf in step.leaves), apart) for one in launches],
         )
         found = [step for one in launches for step in one]
-        placed = [self._placed(step) if isinstance(step, KernelStep) else self._placed_call(step) for step in found]
+        placed = [
+            self._placed(step, needed) if isinstance(step, KernelStep) else self._placed_call(step) for step in found
+        ]
         last = {
             buffer: at
             for at, step in enumerate(found)
             for buffer in (*(each.buffer for each in step.stored), *(leaf.buffer for leaf in step.leaves))
-            if buffer in of_calls and buffer not in self.needed
+            if buffer in of_calls and buffer not in needed
         }
         for buffer, at in last.items():
             placed[at].releases += self.slots.holding(buffer)
@@ -338,12 +341,12 @@ class PlanBuilder:
             kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
         return KernelStep(group, kernel, leaves, stored, reverse=reverse)
 
-    def _placed(self, step: KernelStep) -> KernelStep:
-        """The same step with the slots of its operands."""
+    def _placed(self, step: KernelStep, needed: Collection[Buffer]) -> KernelStep:
+        """The same step with the slots of its operands. needed: buffers that are returned."""
         group, slots = step.group, self.slots
         inputs = tuple(self._input(leaf, group, step.reverse) for leaf in step.leaves)
         outputs = tuple(self._output(each, group, step.reverse) for each in step.stored)
-        new = {each.buffer: None for each in step.stored if each.buffer in self.needed}
+        new = {each.buffer: None for each in step.stored if each.buffer in needed}
         made = tuple(fresh(slots.buffer(each), each) for each in new if slots.buffer(each) not in self._ready)
         self._ready |= {each.slot for each in made}
         views = self._new_views((*inputs, *outputs))

@@ -11,6 +11,7 @@ from fusec.fusion.memory.slots import replayed
 from fusec.fusion.schedule.groups import Group
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.elsewhere import frames_of
+from fusec.fusion.trace.sizes import is_expensive_op
 from fusec.fusion.trace.trace import Trace, common_phantom, widened
 from fusec.ir.expr import Apply, Expr, scalar_type
 from fusec.ir.graph import Input
@@ -110,7 +111,7 @@ def _costly(trace: Trace, parts: Iterable[Expr]) -> set[Expr]:
             continue
         if any(each in reading for each in children):
             reading.add(part)
-        if (isinstance(part, Apply) and t.is_expensive_op(part.op)) or any(each in expensive for each in children):
+        if (isinstance(part, Apply) and is_expensive_op(part.op)) or any(each in expensive for each in children):
             expensive.add(part)
             if isinstance(part, Apply) and part in reading:
                 found.add(part)

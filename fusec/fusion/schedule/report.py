@@ -10,7 +10,8 @@ from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.schedule.groups import Group
 from fusec.fusion.schedule.plan import KernelStep
-from fusec.fusion.trace.trace_values import Write, is_expensive_op, parts_of
+from fusec.fusion.trace.sizes import is_expensive_op
+from fusec.fusion.trace.trace_values import Write, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
 from fusec.kinds.reduction import Phase, has_end

@@ -23,6 +23,7 @@ from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
 from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
@@ -113,7 +114,7 @@ def _is_alike(statement: t.Statement) -> bool:
     """Whether a statement is about the same positions in calls of all extents."""
     if isinstance(statement, t.LibraryCall):
         return statement.again is not None
-    return {type(part) for part in t.parts_of(statement.value.expr)} <= ANYWHERE
+    return size_of(statement.value.expr).kinds <= ANYWHERE
 
 
 def _is_plain(leaf: t.Leaf) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from fusec.base.dtypes import INT64, DType
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace, bare, widened
 from fusec.fusion.trace.trace_values import ArrayValue, Leaf, leaves_of, phantom
 from fusec.ir.expr import Const, Expr, const
@@ -73,6 +74,8 @@ def _composed(known: Taken, moves: Mapping[int, Neighbour]) -> tuple[Expr, ...] 
 
 def counted(root: Expr, axes: int, reverse: bool = False) -> Expr:
     """An expression of a kernel of so many axes, which it counts from the first, or in reverse: from the last."""
+    if size_of(root).kinds.isdisjoint((Position, Neighbour, Taken)):
+        return root
     known: dict[Expr, Expr] = {}
     for expr in inner_first([root]):
         match expr:

@@ -1,50 +1,56 @@
-"""How large values are, known from their parts: operations are recorded one by one, and each asks for its operands."""
+"""What expressions are made of, known from their parts: every statement asks for it, and so does every kernel."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple, TypeVar
 
-from fusec.fusion.trace.trace_values import is_expensive_op
+from fusec.base.ops import TABLE
 from fusec.ir.expr import Apply, Expr
-from fusec.ir.graph import Input
-from fusec.ir.walk import inner_first
+from fusec.ir.graph import Input, Taken
+from fusec.ir.walk import kept
+
+CHEAP = frozenset(
+    "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
+)  # defined ops that cost no more than a few primitive ones
+
+
+T = TypeVar("T")
 
 
 class Size(NamedTuple):
-    """depth: of nested operations. leaves: what is read. is_expensive: see `trace_values.is_expensive`."""
+    """depth: of nested operations. leaves: what is read, each once, from left to right. kinds: of all nodes. taken: the
+    inputs of which elements at computed positions are read. is_expensive: see `is_expensive_op`.
+    """
 
     depth: int
-    leaves: frozenset[Input]
+    leaves: tuple[Input, ...]
+    kinds: frozenset[type[Expr]]
+    taken: frozenset[Expr]
     is_expensive: bool
 
 
-class Sizes:
-    """The sizes of values, each worked out once."""
-
-    def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Expr, Size] = WeakKeyDictionary()
-
-    def of(self, root: Expr) -> Size:
-        """The size of a value."""
-        known = self._known
-        found = known.get(root)
-        if found is None:
-            for expr in inner_first([root], known):
-                found = known[expr] = _size(expr, [known[child] for child in expr.children])
-        assert found is not None, "the root comes last"
-        return found
+def is_expensive_op(op: str) -> bool:
+    """Whether an op stands for a whole function."""
+    return not TABLE[op].primitive and op not in CHEAP
 
 
-def _size(expr: Expr, parts: list[Size]) -> Size:
-    if isinstance(expr, Input):
-        return Size(1, frozenset([expr]), False)
-    leaves = max((each.leaves for each in parts), key=len, default=frozenset[Input]())
-    if any(not each.leaves <= leaves for each in parts):
-        leaves = leaves.union(*[each.leaves for each in parts])
-    expensive = any(each.is_expensive for each in parts)
-    return Size(
-        1 + max((each.depth for each in parts), default=0),
-        leaves,
-        expensive or (isinstance(expr, Apply) and is_expensive_op(expr.op)),
-    )
+@kept
+def size_of(expr: Expr, parts: list[Size]) -> Size:
+    """The size of an expression."""
+    if not parts:
+        return Size(1, (expr,) if isinstance(expr, Input) else (), frozenset([type(expr)]), frozenset(), False)
+    depth, leaves, kinds, taken, is_expensive = parts[0]
+    for part in parts[1:]:
+        depth = max(depth, part.depth)
+        leaves = leaves if part.leaves == leaves else tuple(dict.fromkeys(leaves + part.leaves))
+        kinds, taken = _union(kinds, part.kinds), _union(taken, part.taken)
+        is_expensive = is_expensive or part.is_expensive
+    if isinstance(expr, Taken):
+        taken = taken | {expr.array}
+    is_expensive = is_expensive or (isinstance(expr, Apply) and is_expensive_op(expr.op))
+    return Size(1 + depth, leaves, _union(kinds, frozenset([type(expr)])), taken, is_expensive)
+
+
+def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
+    """Both sets as one, which is the first where that holds all."""
+    return one if other <= one else one | other

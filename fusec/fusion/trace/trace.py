@@ -23,7 +23,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.numbers import Computed, Source
-from fusec.fusion.trace.sizes import Sizes
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
     Array,
     ArrayValue,
@@ -38,9 +38,7 @@ from fusec.fusion.trace.trace_values import (
     laid_out,
     leaves_of,
     outermost_first,
-    parts_of,
     phantom,
-    taken_in,
 )
 from fusec.fusion.trace.unstored import Unstored
 from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
@@ -100,7 +98,6 @@ class Trace:
         self._of_constants: dict[int, tuple[Array, Array, Storage]] = {}  # the array, a copy, the memory
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
-        self._sizes = Sizes()
         self.checked: set[tuple[Input, int]] = set()  # indices, and extents of axes that they are known to be inside of
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes, self.lasting_notes = list[str](), 0  # and how many are about calls of other extents too
@@ -115,7 +112,7 @@ class Trace:
         """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
         found = copy.copy(self)
         found.flat, found._of_constants, found.written = (), {}, []
-        found._unstored, found._sizes = Unstored(found._groups_read), Sizes()
+        found._unstored = Unstored(found._groups_read)
         return found
 
     # --- memory --------------------------------------------------------------------------------------------------
@@ -162,7 +159,7 @@ class Trace:
         """The leaf of that view, with a name."""
         buffer = leaf.buffer
         assert buffer is not None, "a view of memory"
-        key = (buffer.group, buffer.kind, leaf.version, geometry(leaf.phantom), buffer.dtype, leaf.is_whole)
+        key = (buffer.group, buffer.kind, leaf.version, leaf.geometry, buffer.dtype, leaf.is_whole)
         found = self._by_geometry.get(key)
         if found is None:
             leaf.input = Input(f"v{len(self.leaves)}", buffer.dtype)
@@ -258,14 +255,14 @@ class Trace:
 
     def is_read(self, value: ArrayValue) -> bool:
         """Whether a value is nothing but what some memory holds, or made of numbers alone."""
-        if any(self.leaves[name].buffer is not None for name in self._sizes.of(value.expr).leaves):
+        if any(self.leaves[name].buffer is not None for name in size_of(value.expr).leaves):
             return self.is_leaf(value)
-        return not any(isinstance(part, Position) for part in parts_of(value.expr))
+        return Position not in size_of(value.expr).kinds
 
     def hold(self, memory: Storage) -> None:
         """Have a buffer hold a value of which views are read, or elements elsewhere."""
         assert memory.value is not None, "a value"
-        is_dear = self._sizes.of(memory.value.expr).is_expensive
+        is_dear = size_of(memory.value.expr).is_expensive
         if is_dear:
             self.notes.append("a value that is costly to compute is stored, since only parts of it are read")
         if memory.is_argument and not is_dear and not self.is_read(memory.value):
@@ -310,8 +307,8 @@ class Trace:
     def _append(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Write, from a buffer of the plan if the value is made of other elements of the same memory."""
         made = Write(buffer, steps, seen, value, self.version(buffer) + 1)
-        taken = taken_in(value.expr)
-        if any(is_moved(self.leaves[each], made, each in taken) for each in leaves_of(value.expr)):
+        size = size_of(value.expr)
+        if any(is_moved(self.leaves[each], made, each in size.taken) for each in size.leaves):
             made.value = self.settled(value)
         self.versions[buffer.group] = made.version
         self.statements.append(made)
@@ -320,7 +317,7 @@ class Trace:
         """Whether a view holds a value already, as after `x[1:] += y`, which Python assigns to `x[1:]` once more."""
         leaf = self.leaves.get(value.expr)  # type: ignore[call-overload]
         is_now = leaf is not None and leaf.buffer is buffer and leaf.version == self.version(buffer)
-        return is_now and not leaf.is_whole and geometry(leaf.phantom) == geometry(seen)
+        return is_now and not leaf.is_whole and leaf.geometry == geometry(seen)
 
     def settle_apart(self, memory: Storage) -> None:
         """Make a buffer of the plan hold a value that memory will have."""
@@ -332,7 +329,7 @@ class Trace:
         """The groups of memory that the value of some memory reads."""
         if memory.value is None:
             return set()
-        found = (self.leaves[each].buffer for each in self._sizes.of(memory.value.expr).leaves)
+        found = (self.leaves[each].buffer for each in size_of(memory.value.expr).leaves)
         return {each.group for each in found if each is not None}
 
     def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
@@ -384,7 +381,7 @@ class Trace:
         shape = common_shape(values)
         found = []
         for each in values:
-            size = self._sizes.of(each.expr)
+            size = size_of(each.expr)
             if each.shape != shape and size.is_expensive and each.phantom.size != int(np.prod(shape)):
                 self.notes.append(f"a value of shape {each.shape} is stored, since it is repeated to shape {shape}")
                 each = self.settled(each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 
 from fusec.arguments.operands import strided
 from fusec.base.dtypes import DType
-from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
 from fusec.base.source import Span
 from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.trace.numbers import Source
+from fusec.fusion.trace.sizes import is_expensive_op, size_of
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.graph import Input, Taken
 from fusec.ir.walk import expressions, inner_first
@@ -69,11 +70,6 @@ def _is_regular(given: slice) -> bool:
     return start is None and stop is None
 
 
-CHEAP = frozenset(
-    "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
-)  # defined ops that cost no more than a few primitive ones
-
-
 @dataclass(eq=False)
 class Buffer:
     """An array that kernels read or write."""
@@ -84,6 +80,11 @@ class Buffer:
     phantom: Array  # has shape and strides, but no content that may be looked at
     group: int  # the same for buffers that may share memory
     array: Array | None = None  # of a constant
+
+    @cached_property
+    def geometry(self) -> tuple[object, ...]:
+        """Where it lies, see `geometry`."""
+        return geometry(self.phantom)
 
 
 @dataclass(eq=False)
@@ -97,6 +98,11 @@ class Leaf:
     steps: tuple[Step, ...] = ()  # from the buffer's array to the view
     number: Source | None = None
     is_whole: bool = False  # elements of it are taken elsewhere than at the position at hand
+
+    @cached_property
+    def geometry(self) -> tuple[object, ...]:
+        """Where it lies, see `geometry`."""
+        return geometry(self.phantom)
 
 
 @dataclass(frozen=True)
@@ -219,9 +225,9 @@ def geometry(array: Array) -> tuple[object, ...]:
     return (array.__array_interface__["data"][0], array.shape, strides, array.dtype)
 
 
-def leaves_of(root: Expr) -> list[Input]:
+def leaves_of(root: Expr) -> tuple[Input, ...]:
     """The inputs that an expression reads, each once, from left to right."""
-    return [each for each in parts_of(root) if isinstance(each, Input)]
+    return size_of(root).leaves
 
 
 def parts_of(root: Expr) -> list[Expr]:
@@ -232,32 +238,16 @@ def parts_of(root: Expr) -> list[Expr]:
 def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
     """The expression with some parts replaced; `known` grows."""
     for expr in inner_first([root], known):
-        known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
+        children = expr.children
+        new = tuple([known[child] for child in children])
+        known[expr] = expr if new == children else expr.rebuild(new)
     return known[root]
-
-
-def depth_of(root: Expr) -> int:
-    """The largest depth of nested operations."""
-    depths: dict[Expr, int] = {}
-    for expr in inner_first([root]):
-        depths[expr] = 1 + max((depths[child] for child in expr.children), default=0)
-    return depths[root]
 
 
 def is_expensive(root: Expr) -> bool:
     """Whether computing a value twice costs more than storing and loading it; indices of what it reads do not count."""
     parts = expressions([root], below=lambda each: () if isinstance(each, Taken) else each.children)
     return any(isinstance(part, Apply) and is_expensive_op(part.op) for part in parts)
-
-
-def is_expensive_op(op: str) -> bool:
-    """Whether an op stands for a whole function."""
-    return not TABLE[op].primitive and op not in CHEAP
-
-
-def taken_in(expr: Expr) -> set[Expr]:
-    """The inputs of an expression of which elements at computed positions are read."""
-    return {part.array for part in parts_of(expr) if isinstance(part, Taken)}
 
 
 def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
@@ -268,6 +258,6 @@ def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
     return (
         leaf.buffer is not None
         and leaf.buffer.group == write.buffer.group
-        and (taken or leaf.is_whole or geometry(leaf.phantom) != geometry(write.phantom))
+        and (taken or leaf.is_whole or leaf.geometry != geometry(write.phantom))
         and np.may_share_memory(leaf.phantom, write.phantom)
     )
