@@ -37,6 +37,9 @@ def test_nothing_is_read_beyond_the_last_element(dtype, step):
         array = np.arange(n * abs(step)).astype(dtype)[::step][:n]
         placed = at_end_of_page(array)
         assert np.array_equal(copy(placed), array)
+        placed[...] = 0
+        copy(array, placed)
+        assert np.array_equal(placed, array)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "uint64", "complex128"])
@@ -46,6 +49,10 @@ def test_strided_elements_are_the_right_ones(dtype, step):
     for n in (1, 15, 63, 64, 65, 129, 300):
         some = whole[::step][:n]
         assert np.array_equal(copy(some), some)
+        found, wanted = np.ones_like(whole), np.ones_like(whole)
+        copy(some, found[::step][:n])
+        wanted[::step][:n] = some
+        assert np.array_equal(found, wanted)
 
 
 def test_rows_of_any_stride_in_two_dimensions():

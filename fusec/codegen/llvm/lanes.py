@@ -11,7 +11,7 @@ from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
-_STRIDED_LANES = 16  # small elements with a stride are read one by one: more of them only make more text
+_STRIDED_LANES = 32  # small elements with a stride that no shuffle is for go one by one: more only make more text
 _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
 # Long chains of operations leave even a processor that looks far ahead without work: with 32 registers to hold them,
 # four vectors of pow, or of tanh, erf or a GELU in float64, take 5 to 13 % less time than two. Above this, spills take

@@ -62,6 +62,12 @@ def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes
     if pointer.linear and abs(pointer.linear.step) == dtype.nbytes:
         _store_consecutive(b, pointer.linear, stored, dtype, lanes)
         return
+    if pointer.walk is not None and lanes.mask is None:
+        for number, item in enumerate(stored):
+            base = b.at(pointer.walk.base, number * part.nbytes) if number else pointer.walk.base
+            walk = LinearAddress(base, pointer.walk.stride)
+            strided.store(b, walk, memory_type(part), b.spread(item).text)
+        return
     pointer = b.spread(pointer)
     for number, item in enumerate(stored):
         _scatter(b, _beside(b, pointer, number * part.nbytes), b.spread(item), part, lanes)

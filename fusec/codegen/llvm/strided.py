@@ -1,7 +1,7 @@
 """Vectors of elements a run-time stride apart: small strides by whole vectors and shuffles, others one by one.
 
 Gathers take as long as the loads they are made of, and longer on some processors, so none is used: a step of two on
-float32 runs five times as fast, a large one no slower.
+float32 runs five times as fast, a large one no slower. Stores likewise, with masks for what lies between the elements.
 """
 
 from __future__ import annotations
@@ -23,6 +23,59 @@ def load(b: Builder, walk: LinearAddress, kind: str) -> str:
             base = b.at(base, distance)
         parts.append(b.let(f"call {vector} @{name}(ptr {base}, i64 {walk.stride})"))
     return joined(b, parts, kind, lanes)
+
+
+def store(b: Builder, walk: LinearAddress, kind: str, text: str) -> None:
+    """Store a vector of elements of LLVM type `kind` along a walk, lane after lane where they share memory."""
+    lanes = min(b.lanes, _REGISTER // bit_width(kind))
+    vector, name = f"<{lanes} x {kind}>", f"strided.store.{kind}.{lanes}"
+    b.declare(_storing(b, name, kind, lanes))
+    distance, base = b.let(f"mul i64 {walk.stride}, {lanes}"), walk.base
+    for at in range(0, b.lanes, lanes):
+        if at:
+            base = b.at(base, distance)
+        part = b.shuffle(f"{b.vector_type(kind)} {text}", range(at, at + lanes)) if lanes < b.lanes else text
+        b.line(f"call void @{name}({vector} {part}, ptr {base}, i64 {walk.stride})")
+
+
+def _storing(b: Builder, name: str, kind: str, lanes: int) -> str:
+    """The function ``void (vector, ptr base, i64 stride)``."""
+    nbytes = bit_width(kind) // 8
+    vector, masks = f"<{lanes} x {kind}>", f"llvm.masked.store.v{lanes}{b.scalar_suffix(kind)}.p0"
+    steps = _STEPS if b.options.permutes >= 512 else ()  # elsewhere masks are branches
+    if steps:
+        b.declare(f"declare void @{masks}({vector}, ptr, i32, <{lanes} x i1>)")
+    cases = " ".join(f"i64 {step * nbytes}, label %by{step}" for step in steps)
+    lines = [
+        f"define internal void @{name}({vector} %value, ptr %base, i64 %stride) noinline nounwind {{",
+        f"  switch i64 %stride, label %any [i64 {-nbytes}, label %back {cases}]",
+        "back:",
+        f"  %start = getelementptr i8, ptr %base, i64 {-(lanes - 1) * nbytes}",
+        f"  %backwards = shufflevector {vector} %value, {vector} poison, {lane_numbers(range(lanes - 1, -1, -1))}",
+        f"  store {vector} %backwards, ptr %start, align {nbytes}",
+        "  ret void",
+    ]
+    for step in steps:
+        lines.append(f"by{step}:")
+        for part in range(step):
+            places = [divmod(part * lanes + at, step) for at in range(lanes)]
+            mask = f"<{lanes} x i1> <{', '.join(f'i1 {str(not rest).lower()}' for _, rest in places)}>"
+            order = lane_numbers([lane for lane, _ in places])
+            lines += [
+                f"  %v{step}.{part} = shufflevector {vector} %value, {vector} poison, {order}",
+                f"  %a{step}.{part} = getelementptr i8, ptr %base, i64 {part * lanes * nbytes}",
+                f"  call void @{masks}({vector} %v{step}.{part}, ptr %a{step}.{part}, i32 {nbytes}, {mask})",
+            ]
+        lines.append("  ret void")
+    lines.append("any:")
+    for lane in range(lanes):
+        lines += [
+            f"  %d{lane} = mul i64 %stride, {lane}",
+            f"  %p{lane} = getelementptr i8, ptr %base, i64 %d{lane}",
+            f"  %e{lane} = extractelement {vector} %value, i64 {lane}",
+            f"  store {kind} %e{lane}, ptr %p{lane}, align {nbytes}",
+        ]
+    return "\n".join([*lines, "  ret void", "}"])
 
 
 def _function(name: str, kind: str, lanes: int) -> str:
