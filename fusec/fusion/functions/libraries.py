@@ -186,16 +186,29 @@ def _takes_memory(function: Any) -> bool:
 
 def _as_function(asked: Asked, wanted: Any) -> partial[tuple[Any, ...]]:
     """A call as a function of its operands."""
-    numbers = [each.number for each in asked.args if type(each) is Place]
-    is_plain = numbers == list(range(len(asked.args))) and not asked.options
-    if is_plain and not isinstance(wanted, (tuple, list)):
-        return partial(_called_plainly, asked.function)
-    return partial(_called, asked.function, asked.args, asked.options)
+    places = [each for each in asked.args if type(each) is Place]
+    rest = asked.args[len(places) :]
+    known = (*rest, *asked.options.values())
+    is_first = [*map(type, rest)].count(Place) == 0 and [each.number for each in places] == [*range(len(places))]
+    if (
+        not is_first
+        or isinstance(wanted, (tuple, list))
+        or any(isinstance(each, (tuple, list, dict)) for each in known)
+    ):
+        return partial(_called, asked.function, asked.args, asked.options)
+    if known:
+        return partial(_called_with, asked.function, rest, asked.options)
+    return partial(_called_plainly, asked.function)
 
 
 def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
     """What a function makes of some operands and nothing else."""
     return (function(*values),)
+
+
+def _called_with(function: Any, rest: Sequence[Any], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:
+    """What a function makes of some operands and what stands behind them."""
+    return (function(*values, *rest, **options),)
 
 
 def _called(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:

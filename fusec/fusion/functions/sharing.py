@@ -46,9 +46,11 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(a: Any, *args: Any, **options: Any) -> Any:
+        if type(a) is not np.ndarray or a.size < 2 * LEAST:
+            return function(a, *args, **options)
         given = signature.bind(a, *args, **options)
         axis = given.arguments.get("axis", signature.parameters["axis"].default)
-        parts = parts_of(a, axis, thread_count()) if type(a) is np.ndarray and type(axis) is int else []
+        parts = parts_of(a, axis, thread_count()) if type(axis) is int else []
         if len(parts) < 2:
             return function(a, *args, **options)
         return _assembled(a, parts, lambda part: function(part, *args, **options))

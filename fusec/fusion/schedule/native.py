@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from fusec.base.records import dataclass
 from fusec.dispatch.spec import is_one_axis
@@ -93,28 +93,36 @@ def whole_entry(
 
     compute: stores numbers that the steps need in a frame. slow: the function for the calls that it cannot take.
     """
-    steps, result, own = plan.native, plan.result, plan.memory.own
-    made = [] if isinstance(result, ReturnedConstant) and result.value is None else places_of(result)
-    if made is None or steps is None or len(steps) != 1 or not isinstance(steps[0], NativeStretch):
+    steps, result, memory = plan.native, plan.result, plan.memory
+    if steps is None or len(steps) != 1 or not isinstance(steps[0], NativeStretch):
         return None
-    sequence = steps[0].sequence
+    sequence, own = steps[0].sequence, memory.own
     used, fresh = sequence.used, {each.slot: each for each in sequence.fresh}
-    if sorted(made) != sorted(fresh) or any(slot < 0 for _, slot in sequence.pointers if slot not in fresh):
+    if any(slot < 0 for _, slot in sequence.pointers if slot not in fresh):
         return None
-    form = EntryForm([fresh[slot] for slot in made], "outputs" if made else "nothing", checks=True)
-    is_plain = used == list(range(len(frame) - len(own))) and compute is None
+    made = [] if isinstance(result, ReturnedConstant) and result.value is None else places_of(result)
+    is_ready = made is not None and sorted(made) == sorted(fresh)
+    slots: list[int] = made if made is not None and is_ready else [*fresh]
+    returns: Literal["outputs", "tuple", "nothing"] = "outputs" if is_ready else "tuple"
+    form = EntryForm([fresh[slot] for slot in slots], returns if slots else "nothing", checks=True)
+    is_plain = is_ready and used == list(range(len(frame) - len(own))) and compute is None
     entry = sequence.made_entry(frame, slow if is_plain else refuse, form)
     if entry is None or is_plain:
         return entry
     pick = picking(used)
 
     def call(*flat: Any) -> Any:
-        given: Any = flat
+        given = [*flat, *own]
         if compute is not None:
-            given = [*flat, *own]
             compute(given)
         found = entry(*pick(given))
-        return slow(*flat) if found is REFUSED else found
+        if found is REFUSED:
+            return slow(*flat)
+        if is_ready:
+            return found
+        for slot, each in zip(slots, found or (), strict=True):
+            given[slot] = each
+        return result.build(given, memory)
 
     return call
 

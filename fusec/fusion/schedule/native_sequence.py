@@ -187,6 +187,8 @@ class SequenceBuilder:
         self.name, self.steps, self.views, self.frame = steps[0].kernel.name, steps, views, frame
         self.memory = memory
         self.inside = memory.arena_slot if is_alone and memory.arena_bytes <= MOST_INSIDE else None
+        own = enumerate(memory.own, -len(memory.own))
+        self.constants = {slot: value for slot, value in own if value is not None}
         self.slots: list[Slot] = []
         self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
         self.numbers: dict[tuple[int, DType, int], int] = {}  # likewise, with dtype and half
@@ -208,7 +210,7 @@ class SequenceBuilder:
             self._add(number, step)
         if sum(self.areas.values()) > MOST_BYTES:
             raise NotNative("much memory lies between the kernels of its reductions")
-        arrays = [each.param for each in self.slots if each.kind == "pointer"]
+        arrays = [f"p{slot}" for slot in self.arrays if slot not in self.constants]
         outside = CompositeInterface(
             self.name, self.slots, Layout(1, tuple((each, (Stride.UNIT,)) for each in arrays)), self.areas
         )
@@ -227,7 +229,7 @@ class SequenceBuilder:
 
     def _fill_in(self, template: array[int]) -> list[Any]:
         """Fill in what all calls have in common, and forget its slots; the arrays among it."""
-        known = {slot: value for slot, value in enumerate(self.memory.own, -len(self.memory.own)) if value is not None}
+        known = self.constants
         arrays = [slot for slot in self.arrays if slot in known]
         for slot in arrays:
             template[self.arrays.pop(slot)] = ADDRESS_OF(known[slot])
