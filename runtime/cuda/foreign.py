@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, NamedTuple, assert_never
 
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
@@ -171,5 +171,15 @@ def _on_stream(cuda: Any, stream: int, device: int) -> AbstractContextManager[ob
         legacy = stream == streams.LEGACY
         context = cuda.stream(cuda.default_stream(device) if legacy else cuda.ExternalStream(stream, device=device))
     else:
-        context = cuda.ExternalStream(stream, device)
+        wrapped = getattr(cuda.Stream, "from_external", None)  # from CuPy 14 on, which warns of the other
+        context = cuda.ExternalStream(stream, device) if wrapped is None else wrapped(_Protocol(stream))
     return context
+
+
+class _Protocol(NamedTuple):
+    """The handle of a stream as an object that other libraries take."""
+
+    stream: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.stream

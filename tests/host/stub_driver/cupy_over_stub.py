@@ -94,7 +94,8 @@ def asarray(values):
 
 
 @contextmanager
-def ExternalStream(pointer, device=0):
+def from_external(stream):
+    _, pointer = stream.__cuda_stream__()
     CURRENT.append(SimpleNamespace(ptr=pointer))
     try:
         yield
@@ -107,7 +108,7 @@ def module():
     cupy = ModuleType("cupy")
     cupy.ndarray, cupy.asarray, cupy.empty = ndarray, asarray, ndarray
     cupy.cuda = SimpleNamespace(
-        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, ExternalStream=ExternalStream,
+        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, Stream=SimpleNamespace(from_external=from_external),
         Device=nullcontext,
         get_current_stream=lambda device=0: CURRENT[-1],
     )  # fmt: skip

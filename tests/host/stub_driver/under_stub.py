@@ -534,15 +534,25 @@ def test_new_arrays_are_of_the_library_of_the_inputs(monkeypatch):
 def test_cupy_allocates_packed_and_turns_the_axes(monkeypatch):
     cupy = types.SimpleNamespace(
         empty=lambda shape, dtype: np.empty(shape, dtype),
-        cuda=types.SimpleNamespace(
-            Device=Scope, get_current_stream=lambda device: Foreign(ptr=0), ExternalStream=Scope
-        ),
+        cuda=types.SimpleNamespace(Device=Scope, get_current_stream=lambda device: Foreign(ptr=0), Stream=object),
     )
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "cupy", cupy)
     assert cuda.stream_for([FakeNdarray()]) == 1
     made = cuda.allocate(FakeNdarray(), (2, 3, 4), dtypes.INT16, (2, 0, 1), cuda.StreamOn(1))
     assert made.shape == (2, 3, 4)
     assert made.strides == (6, 2, 12)
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_cupy_allocates_on_the_stream_of_the_call(monkeypatch, is_old):
+    of_protocol = {"from_external": lambda stream: Scope(*stream.__cuda_stream__())}
+    streams = {"ExternalStream": Scope, "Stream": object} if is_old else {"Stream": Foreign(**of_protocol)}
+    streams |= {"Device": Scope, "get_current_stream": lambda device: Foreign(ptr=0)}
+    cupy = types.SimpleNamespace(empty=np.empty, cuda=types.SimpleNamespace(**streams))
+    monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "cupy", cupy)
+    Scope.log.clear()
+    cuda.allocate(FakeNdarray(), (2,), dtypes.INT16, on=cuda.StreamOn(64, 1))
+    assert Scope.log == [(1,), (64, 1) if is_old else (0, 64)]
 
 
 def test_numba_allocates_with_strides_on_its_device(monkeypatch):
