@@ -348,7 +348,13 @@ def test_results_of_calls_may_be_views_of_operands_in_repeated_calls(cupy, tenso
 
 def test_repeated_expressions_with_out_run_little_python():
     x, y, out = (cuda.from_numpy(each) for each in (X, X[0], X))
-    names = {"x": x, "y": y}
+    for number in (3, 2.5, np.float64(0.5), True):
+        names = {"x": x, "y": y, "n": number}
+        for _ in range(4):
+            assert fusec.evaluate("n * x + y", names, out=out) is out
+            np.testing.assert_array_equal(out.numpy(), number * X + X[0])
+            np.testing.assert_array_equal(fusec.evaluate("n * x + y", names).numpy(), number * X + X[0])
+        assert len(python_calls(lambda names=names: fusec.evaluate("n * x + y", names, out=out))) < 40
     for _ in range(4):
         assert fusec.evaluate("2 * x + y", names, out=out) is out
         np.testing.assert_array_equal(out.numpy(), 2 * X + X[0])
