@@ -10,7 +10,7 @@ from functools import partial
 
 from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric, trigonometric_inverse
 from fusec.math.body import Formula, call, write
-from fusec.math.complex_basic import multiply
+from fusec.math.complex_basic import divide, multiply
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Term, fma, make_complex, sqrt, where
@@ -238,11 +238,24 @@ def pow_(x: Term, y: Term) -> Term:
     return make_complex(re, where(unit | nothing, 0.0, result.imag))
 
 
-def cube(x: Term) -> Term:
-    """x^3 as NumPy computes it; 0 has no signs."""
-    found = multiply(x, multiply(x, x))
-    nothing = x.real.eq(0.0) & x.imag.eq(0.0)
-    return make_complex(where(nothing, 0.0, found.real), where(nothing, 0.0, found.imag))
+def by_products(exponent: int, x: Term) -> Term:
+    """x^exponent by squares and products in NumPy's order; powers of 0 are 0 without signs, or nan."""
+    if exponent == 1:
+        return x
+    one = make_complex(x.real.like(1.0), x.real.like(0.0))
+    if exponent in (2, 3):
+        found = multiply(x, x) if exponent == 2 else multiply(x, multiply(x, x))
+    else:
+        found, square, count = one, x, abs(exponent)
+        while count:
+            found = multiply(found, square) if count % 2 else found
+            count //= 2
+            square = multiply(square, square) if count else square
+    if exponent == 0:
+        return one
+    found = divide(one, found) if exponent < 0 else found
+    nothing, zero = x.real.eq(0.0) & x.imag.eq(0.0), 0.0 if exponent > 0 else NAN
+    return make_complex(where(nothing, zero, found.real), where(nothing, zero, found.imag))
 
 
 def _difference(a: Term, b: Term, c: Term, d: Term) -> Term:

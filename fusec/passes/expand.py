@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fusec.base.dtypes import BOOL, COMPLEX, COMPUTE_FLOATS, DType, real_type
+from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.ops import TABLE
 from fusec.base.records import replace
 from fusec.ir.expr import Apply, Const, Expr, apply, const, convert, scalar_type, type_of
 from fusec.ir.loops import Call, Function, Program
 from fusec.ir.walk import rewritten
-from fusec.math import callees, cube, define
+from fusec.math import callees, define, integral_power
 from fusec.passes import Native
 
 PLAIN_COMPLEX = frozenset({"complex", "real", "imag", "where"})  # what every code generator spells
@@ -44,8 +44,10 @@ def _expanded(value: Apply, needed: dict[str, Function]) -> Expr:
     if TABLE[value.op].primitive and (not involved or value.op in PLAIN_COMPLEX):
         return value
     match value:
-        case Apply("pow", (base, Const(value=3))) if value.type in (*COMPUTE_FLOATS, *COMPLEX):
-            return _call(cube(value.type), (base,), needed)
+        case Apply("pow", (base, Const(value=exponent))):
+            products = integral_power(value.type, complex(exponent))
+            if products is not None:
+                return _call(products, (base,), needed)
     return _call(define(value.op, types), value.args, needed)
 
 

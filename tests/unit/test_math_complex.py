@@ -124,6 +124,43 @@ def test_powers_are_exponentials_of_logarithms(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 4, 5, 7, 13, 64, 99, -1, -2, -3, 0.5])
+def test_powers_of_integers_are_exact_and_others_near(dtype: str, exponent: float) -> None:
+    parts = np.arange(-3, 4)
+    whole = (parts[:, None] + 1j * parts).astype(dtype)
+    random = np.random.default_rng(2)
+    x = (random.normal(size=200) + 1j * random.normal(size=200)).astype(dtype)
+    power = fusec.fuse(lambda x: x**exponent)
+    with np.errstate(all="ignore"):
+        step = np.finfo(dtype).eps * (4 + abs(exponent))
+        np.testing.assert_allclose(power(x), x**exponent, rtol=step)
+        if exponent in (4, 5, 7):
+            np.testing.assert_array_equal(power(whole), whole**exponent)
+        for found in (fusec.evaluate(f"x**{exponent}"), fusec.elementwise(f"def f(x): return x**{exponent}")(x)):
+            np.testing.assert_array_equal(found, power(x))
+
+
+@pytest.mark.parametrize("exponent", [4, 9])
+def test_integral_powers_are_numpys_squares_and_products(exponent: int) -> None:
+    random = np.random.default_rng(3)
+    x = random.normal(size=100) + 1j * random.normal(size=100)
+    x[:6] = [0, -0.0, 1j, complex(-0.0, 2), -1, complex(np.inf, 1)]
+
+    def product(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:  # without fma
+        return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+
+    with np.errstate(all="ignore"):
+        found, square, rest = [np.ones(100), np.zeros(100)], [x.real, x.imag], exponent
+        while rest:
+            found = product(found, square) if rest % 2 else found
+            rest, square = rest // 2, product(square, square)
+    ours = fusec.elementwise(lambda x: x**4 if exponent == 4 else x**9)(x)
+    kept = x != 0
+    np.testing.assert_array_equal([ours.real[kept], ours.imag[kept]], [each[kept] for each in found])
+    assert not ours[~kept].any()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_a_cube_is_two_products(dtype: str) -> None:
     parts = [0.0, -0.0, 1.0, -3.0, 0.1, 1.7e3]
     x = np.array([complex(re, im) for re in parts for im in parts], dtype)

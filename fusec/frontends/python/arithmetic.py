@@ -139,6 +139,8 @@ def power(left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar:
         return v.Scalar(kind, apply("multiply", value, value))
     if exponent == 1:
         return base
+    if t.is_complex(kind) and exponent in (0.5, -1):
+        return v.Scalar(kind, apply("sqrt_complex" if exponent == 0.5 else "reciprocal", base.read()))
     if not t.is_integer(kind) and not t.is_complex(kind):
         if exponent == 0.5:
             return v.Scalar(kind, apply("sqrt", base.read()))
