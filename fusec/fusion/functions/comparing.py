@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusec.fusion.functions.creation import array
-from fusec.fusion.functions.reducing import REDUCTIONS
+from fusec.fusion.functions.reducing import REDUCTIONS, normalised
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.tracer import made
@@ -69,6 +69,7 @@ def _of_numbers(name: str) -> Callable[..., Any]:
         ddof = ddof if correction is np._NoValue else correction
         if x.dtype.kind not in "fc":
             return REDUCTIONS[name](x, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        axis = normalised(axis, x.ndim)
         numbers = ~np.isnan(x) if where is True or where is np._NoValue else ~np.isnan(x) & where
         found = REDUCTIONS[name](x, axis, dtype, None, ddof, keepdims, where=numbers, mean=mean)
         count = REDUCTIONS["sum"](numbers, axis, keepdims=keepdims)

@@ -243,6 +243,12 @@ def _bitwise(op: str, *, is_truth: bool = False) -> Callable[..., Any]:
     return reduce
 
 
+def _refuse_number(value: ArrayValue, axis: Any) -> None:
+    """Raise NumPy's AxisError for an axis of a number, which its sums have, but neither its means nor variances."""
+    if axis is not None and not value.shape:
+        np.lib.array_utils.normalize_axis_tuple(axis, 0)
+
+
 def _floating(value: ArrayValue, dtype: Any) -> DType:
     if dtype is not None:
         return elementwise.known_dtype(dtype)
@@ -282,6 +288,7 @@ def mean(
 ) -> Any:
     """np.mean."""
     trace, value, axes, mask = _prepared(x, axis, where)
+    _refuse_number(value, axis)
     result = _floating(value, dtype)
     found, _ = _mean_of(trace, value, axes, mask, result)
     return _finished(trace, trace.adapted(found, result), axes, keepdims, out)
@@ -291,6 +298,7 @@ def nanmean(
     x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     """np.nanmean."""
+    axis = normalised(axis, np.ndim(x))
     return mean(x, axis, dtype, out, keepdims, where=np.logical_and(where, ~np.isnan(x)))
 
 
@@ -314,6 +322,7 @@ def var(
     """np.var, and np.std with `root`."""
     del mean
     trace, value, axes, mask = _prepared(x, axis, where)
+    _refuse_number(value, axis)
     result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
     real = real_type(compute_type(result))
     if mask is None and product(value.shape[axis] for axis in axes) > 1:

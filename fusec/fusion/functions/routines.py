@@ -48,6 +48,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def view(x: Any, *args: Any, **options: Any) -> Any:
         x = traced(x, trace_of(x, *args))
+        x = tracer.made(x._trace, x._read()) if x._is_scalar and x._read().is_weak else x  # an array for NumPy
         options = {name: value for name, value in options.items() if value is not None}
         found = x._view(ViewOf(function, args, tuple(options.items())))
         return _as_array(found) if function in (np.broadcast_to, np.expand_dims) else found
@@ -227,6 +228,8 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
         return np.minimum(x, high, **options)
     if high is None:
         return np.maximum(x, low, **options)
+    if kind is not None and kind.kind == "c":
+        return np.minimum(np.maximum(x, low), high, **options)
     trace = trace_of(x, low, high)
     return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from fusec.fusion.functions.libraries import LibraryFunction
 from fusec.fusion.functions.routines import where
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace_values import outermost_first
+from fusec.fusion.trace.tracer import Tracer
 from fusec.library import cumulative
 
 SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
@@ -35,6 +37,8 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
     """Running totals along an axis. start: what stands for nan, if anything does."""
 
     def scan(x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        axis = None if axis is None else operator.index(axis)
+        dtype = out.dtype if dtype is None and isinstance(out, Tracer) else dtype
         if start is not None and x.dtype.kind in "fc":
             x = where(np.isnan(x), x.dtype.type(start), x)
         return scanned(name, x, axis=axis, dtype=dtype, out=out)
