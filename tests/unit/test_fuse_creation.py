@@ -84,6 +84,15 @@ def test_sizes_of_new_arrays_may_be_numbers_of_the_call() -> None:
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda n: np.zeros(n), lambda n: np.full((n, 2), 1.0), lambda n: np.eye(n), lambda n: np.identity(n)]
+)
+def test_sizes_that_depend_on_values_are_refused(make: Callable[[Any], Any]) -> None:
+    with pytest.raises(fusec.FusecTypeError, match="an index, range or axis needs a Python scalar") as refused:
+        fusec.fuse(lambda x: make(x.sum()))(np.arange(3))
+    assert refused.value.code == "F280"
+
+
 def test_each_call_makes_new_arrays() -> None:
     fused = fusec.fuse(lambda x: (np.zeros(3), np.eye(2)))
     fused(np.ones(2))[0][...] = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,8 +30,15 @@ def _full(shape: Any, value: Any, dtype: Any, order: str) -> Any:
     trace.has_looked = True  # at extents of its own
     row = elementwise.known_dtype(dtype)
     filled = trace.adapted(tracer._operand(trace, value), row)
-    seen = laid_out(np.broadcast_to(np.empty(()), shape), row.numpy, order)
+    seen = laid_out(np.broadcast_to(np.empty(()), _known(shape)), row.numpy, order)
     return tracer.made(trace, ArrayValue(filled.scalar, seen))
+
+
+def _known(shape: Any) -> Any:
+    """A shape of integers that are known. Raises NeedsValues."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(map(_known, shape))
+    return operator.index(shape) if isinstance(shape, Tracer) else shape
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
