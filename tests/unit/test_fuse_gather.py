@@ -91,7 +91,11 @@ def test_what_was_written_before_an_error_stays():
 @pytest.mark.parametrize("call", [
     lambda x, i: x[i, i, i, i], lambda x, i: x[[0, 1], [0, 1, 2]], lambda x, i: x[[7]], lambda x, i: x[i * 1.0],
     lambda x, i: np.take(x, i, 3), lambda x, i: np.take(x, i, mode="wide"), lambda x, i: np.take_along_axis(x, i, 0),
-    lambda x, i: x[i, 9], lambda x, i: x[[True, False]],
+    lambda x, i: x[i, 9], lambda x, i: x[[True, False]], lambda x, i: x[np.empty(0)], lambda x, i: x[["a"]],
+    lambda x, i: x[np.array([None])], lambda x, i: x["a"], lambda x, i: x.__setitem__(np.array(1.5), 0),
+    lambda x, i: x.__setitem__(i * 1.0, 0), lambda x, i: x.__setitem__(x.sum(), 0), lambda x, i: x.__setitem__("a", 0),
+    lambda x, i: x.__setitem__([1.5], 0), lambda x, i: x.__setitem__(np.empty(0), 0),
+    lambda x, i: x.__setitem__([True, False], 0),
 ])  # fmt: skip
 def test_errors_are_those_of_numpy(call):
     try:
@@ -125,6 +129,8 @@ def test_any_index_gives_what_numpy_gives(data, shape):
 
     expected, found = read(x, *arrays), fusec.fuse(read)(x, *arrays)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    axes = zip(found.strides, expected.strides, found.shape, strict=True)
+    assert not found.size or all(one == other or extent == 1 for one, other, extent in axes)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -171,6 +177,25 @@ def test_functions_of_a_number_take_it_as_a_row_where_numpys_do():
     for function in (np.repeat, lambda x, by, axis: np.roll(x, by, axis), np.delete):
         with pytest.raises(np.exceptions.AxisError, match="out of bounds"):
             fusec.fuse(lambda x, function=function: function(x.sum(), 1, axis=1))(x)
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanstd", "sum", "max", "cumsum", "squeeze", "flip"])
+@pytest.mark.parametrize("axis", [None, 0, -1, 1, (0,), ()])
+def test_axes_of_numbers_are_refused_where_numpy_refuses_them(name, axis):
+    for function in (
+        lambda x, n: getattr(np, name)(x.sum(), axis), lambda x, n: getattr(np, name)(n, axis),
+        lambda x, n: getattr(np, name)(x.max(keepdims=True)[0, 0, ...], axis),
+    ):  # fmt: skip
+        x = np.arange(4.0).reshape(2, 2)
+        try:
+            expected = function(x, 2.0)
+        except (TypeError, ValueError) as theirs:
+            with pytest.raises(type(theirs)):
+                fusec.fuse(function)(x, 2.0)
+        else:
+            found = fusec.fuse(function)(x, 2.0)
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(found, expected, strict=True)
 
 
 def test_views_that_add_axes_are_arrays_of_a_number():

@@ -50,6 +50,19 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "compared with None": lambda a: a == None,  # noqa: E711 - an array of answers
     "rounded": lambda a: np.round(a, 1),
     "without nan": np.nan_to_num,
+    "chosen along an axis": lambda a: a[:, [1, 0]],
+    "chosen behind two axes": lambda a: a[..., [1, 0]],
+    "chosen along two axes": lambda a: a[[0, 1], :, [1, 0]],
+    "chosen by an array that is transposed": lambda a: a[np.array([[0, 1, 0], [1, 1, 0]]).T, 0, 1],
+    "chosen by a value": lambda a: a[0, 0][(a > 9).astype(int)],
+    "a new axis beside a choice": lambda a: a[0, 0][(a > 9).astype(int), None],
+    "taken along an axis": lambda a: np.take_along_axis(a, (a > 9).astype(int), 1),
+    "deleted": lambda a: np.delete(a, 0, 1),
+    "several deleted": lambda a: np.delete(a, [0, 1], -1),
+    "a slice deleted": lambda a: np.delete(a, slice(0, 2), 0),
+    "by a mask deleted": lambda a: np.delete(a, np.arange(a.shape[1]) == 1, 1),
+    "inserted": lambda a: np.insert(a, 1, 7, 1),
+    "several inserted": lambda a: np.insert(a, [0, 1], 7, 0),
 }
 
 

@@ -75,7 +75,27 @@ def of_views(x, y, m, r):
     return x[r, 1:].sum(axis=0), y[0, m[2]].mean(), x[r, 0].sum()
 
 
-@pytest.mark.parametrize("function", [in_place, from_another, totals, before_a_write, less_its_mean, of_views])
+def one_truth(x, y, m, r):
+    x[x.sum() > 0] += 1
+    x[y.sum() > 1e6] = -7
+    x[x[0, 0] == x[0, 0], 1] = 5
+    x[m.any(), 1:, 0] = y[1:, 1]
+    y[0][r[0]] = 2
+    return x[x.sum() > 0].sum(), np.add.reduce(x[x.sum() < -1e6], axis=None)
+
+
+def known(x, y, m, r):
+    x[[True, False] * (len(x) // 2) + [True] * (len(x) % 2)] = y[0]
+    x[0, np.arange(x.shape[1]) > 0] -= 1
+    y[np.arange(y.size).reshape(y.shape) % 3 == 1] = np.arange(y.size)[1::3]
+    y[True] *= 2
+    y[False] = 3
+    return x + y
+
+
+@pytest.mark.parametrize(
+    "function", [in_place, from_another, totals, before_a_write, less_its_mean, of_views, one_truth, known]
+)
 def test_masks_pick_as_in_numpy(function: Callable[..., Any]) -> None:
     fused = fusec.fuse(function)
     for seed, shape in ((0, (4, 3)), (1, (4, 3)), (2, (3, 5))):

@@ -16,7 +16,8 @@ from fusec.fusion.functions.reducing import REDUCTIONS, one_axis
 from fusec.fusion.functions.routines import concatenate, reshaped, trace_of, traced, where
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import here
-from fusec.fusion.trace.tracer import Tracer
+from fusec.fusion.trace.trace_values import ArrayValue, laid_out, outermost_first, phantom
+from fusec.fusion.trace.tracer import Tracer, made
 
 Slices = tuple[slice, ...]
 MOST = 64  # parts of different lengths that np.repeat joins
@@ -114,13 +115,25 @@ def _picked(x: Any, places: Any, axis: int) -> Any:
     return concatenate(parts, axis) if parts else x[_along(axis, slice(0, 0))].copy()
 
 
+def _new(found: Any, like: Any, axis: int | None = None) -> Any:
+    """Elements of an array in new memory, which lies as the array does; or with an axis that is indexed outside."""
+    shape, dtype = found._seen.shape, found.dtype
+    seen = laid_out(like._seen, dtype, "A", shape)
+    if axis is not None:
+        seen = phantom(shape, dtype, (axis, *(each for each in outermost_first(like._seen) if each != axis)))
+    return made(found._trace, ArrayValue(found._read().scalar, seen))
+
+
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """np.delete; what is deleted is known."""
     arr = traced(arr, trace_of(arr, obj))
     if axis is None:
         arr, axis = np.ravel(arr), 0
     axis = one_axis(axis, arr.ndim)
-    return _picked(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+    kept = np.delete(np.arange(arr.shape[axis]), obj)
+    found = _picked(arr, kept, axis)
+    is_slice = isinstance(obj, slice) or (np.size(obj) == 1 and np.asarray(obj).dtype != np.bool_)
+    return _new(found, arr, None if is_slice else axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
@@ -139,7 +152,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = np.broadcast_to(values, (*shape[:axis], more, *shape[axis + 1 :]))
     new = np.arange(length, length + more)
     places = np.insert(np.arange(length), obj, new if more != 1 else new[0])
-    return _picked(concatenate([arr, values], axis), places, axis)
+    return _new(_picked(concatenate([arr, values], axis), places, axis), arr)
 
 
 # --- choosing --------------------------------------------------------------------------------------------------------

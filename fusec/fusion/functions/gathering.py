@@ -19,9 +19,18 @@ from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elsewhere import position, taken
+from fusec.fusion.trace.indices import NO_INTEGERS
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, constant, here
-from fusec.fusion.trace.trace_values import ArrayValue, LibraryCall, leaves_of, phantom
+from fusec.fusion.trace.trace_values import (
+    Array,
+    ArrayValue,
+    LibraryCall,
+    joint_phantom,
+    leaves_of,
+    outermost_first,
+    phantom,
+)
 from fusec.ir.expr import Expr, apply, const
 from fusec.library.reductions import minmax
 
@@ -33,6 +42,8 @@ MANY = 1 << 14  # indices that a kernel looks at faster than NumPy
 def chosen(x: Any, items: Sequence[Any]) -> Any:
     """x[items], some of which are arrays or lists. Raises NumPy's errors."""
     trace = x._trace
+    if len(items) == 1 and isinstance(items[0], (bool, np.bool_)):
+        return METHODS["copy"](x[None][: int(items[0])])
     found = _expanded(trace, x, items)
     if not any(isinstance(each, tracer.Tracer) for each in found):  # lists of truth values that are known
         return x[tuple(found)]
@@ -48,17 +59,27 @@ def chosen(x: Any, items: Sequence[Any]) -> Any:
         exprs[at] = _inside(trace, each, x._seen.shape[at], at, len(others))
     for number, at in enumerate(others, len(shape)):
         exprs[at] = position(number, frame)
-    result = _taken(x, exprs, frame, not frame)
+    result = _taken(x, exprs, _new(x, frame, others, index), not frame)
     if _is_apart(items) or not shape:
         return result
     axes = range(len(shape))
     return result._view(lambda array: np.moveaxis(array, axes, [places[0] + axis for axis in axes]))
 
 
-def _taken(x: Any, index: Sequence[Expr], frame: Shape, is_scalar: bool = False) -> Any:
-    """The elements of an array at an index for each of its axes."""
-    trace, value = x._trace, held(x)
-    seen = phantom(frame, value.dtype.numpy)
+def _new(x: Any, frame: Shape, others: Sequence[int], index: Sequence[Any]) -> Array:
+    """The memory of the result: axes of the array that are no part of the index are inside, in the array's order."""
+    if all(x._seen.shape[at] == 1 for at in others):
+        behind = (..., *(None,) * len(others))
+        arrays = [each._seen[behind] for each in index if isinstance(each, tracer.Tracer)]
+        return joint_phantom(arrays, frame, x.dtype)
+    count = len(frame) - len(others)
+    inside = [count + others.index(at) for at in outermost_first(x._seen) if at in others]
+    return phantom(frame, x.dtype, (*range(count), *inside))
+
+
+def _taken(x: Any, index: Sequence[Expr], seen: Array, is_scalar: bool = False) -> Any:
+    """The elements of an array at an index for each of its axes, in new memory."""
+    trace, value, frame = x._trace, held(x), seen.shape
     if 0 in frame:
         return tracer.made(trace, ArrayValue(constant(0, value.dtype).scalar, seen))
     leaf = trace.leaves[leaves_of(value.expr)[0]]
@@ -121,16 +142,19 @@ def _as_index(trace: Trace, each: Any, extent: int) -> Any:
 def _arrays(trace: Trace, given: Any) -> list[Any]:
     """An array of an index as traced arrays of integers."""
     if not isinstance(given, tracer.Tracer):
+        is_array = isinstance(given, np.ndarray)
         given = METHODS["_array"](given) if isinstance(given, (list, tuple)) else np.asarray(given)
+        given = given if is_array or given.size else given.astype(np.intp)  # an empty list
     if not isinstance(given, tracer.Tracer):
-        given = given.astype(np.intp) if given.size == 0 and given.dtype.kind == "f" else given
         if given.dtype.kind == "b":  # what it picks is known
             return [_Known(each, extent) for each, extent in zip(np.nonzero(given), given.shape, strict=True)]
+        if given.dtype.kind not in "iu":
+            raise IndexError(NO_INTEGERS)
         given = traced(given, trace)
     if given.dtype.kind == "b" and not given.ndim:
         given._number("an index")
     if given.dtype.kind not in "iu":
-        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        raise IndexError(NO_INTEGERS)
     if not given.ndim and given._read().is_weak:
         return [operator.index(given)]
     return [given]
@@ -197,6 +221,7 @@ def check(extent: int, axis: int, index: Any) -> tuple[Any, ...]:
 def take(x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """np.take."""
     trace = trace_of(x, indices)
+    indices = np.empty(np.shape(indices), np.intp) if isinstance(indices, list) and not np.size(indices) else indices
     x, indices = traced(x, trace), traced(indices, trace)
     if axis is None:
         x, axis = reshaped(x, -1), 0
@@ -236,7 +261,10 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     frame = _common([indices._seen.shape, tuple(beside)])
     index = [ZERO if x._seen.shape[at] == 1 else position(at, frame) for at in range(x.ndim)]
     index[axis] = _inside(trace, indices, x._seen.shape[axis], axis, 0)
-    return _taken(x, index, frame)
+    places = [np.arange(extent).reshape([-1 if at == own else 1 for own in range(x.ndim)])
+              for at, extent in enumerate(beside) if at != axis]  # fmt: skip
+    places.insert(axis, indices._seen)
+    return _taken(x, index, joint_phantom(places, frame, x.dtype))
 
 
 METHODS.update({"_chosen": chosen, "take": take})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.trace import elementwise, tracer
-from fusec.fusion.trace.indices import is_mask
+from fusec.fusion.trace.indices import has_mask, is_known_mask, is_mask
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace.trace import here
 from fusec.fusion.trace.tracer import Tracer, made
@@ -137,17 +138,27 @@ def picked(x: Tracer, index: Any) -> Picked:
 
 def _taken_apart(x: Tracer, index: Any, stores_number: bool = False) -> tuple[Tracer, Tracer]:
     """A view of an array, and the mask that picks from its first axes. Raises NotFusable."""
-    items = index if isinstance(index, tuple) else (index,)
+    items = [_traced(x, each) for each in (index if isinstance(index, tuple) else (index,))]
     masks = [at for at, each in enumerate(items) if is_mask(each)]
     before, after, mask = items[: masks[0]], items[masks[0] + 1 :], items[masks[0]]
     if before and stores_number and all(isinstance(each, slice) for each in before):
         axes = range(len(before), len(before) + mask.ndim)
-        x, before = np.moveaxis(x[before], axes, range(mask.ndim)), ()
-        after = (*(slice(None),) * len(items[: masks[0]]), *after)
+        x, before = np.moveaxis(x[tuple(before)], axes, range(mask.ndim)), []
+        after = [*(slice(None),) * masks[0], *after]
     if len(masks) > 1 or not all(isinstance(each, (int, np.integer)) for each in before):
         raise NotFusable("a mask beside other indices", cure_for("nonzero")).at(here())
-    x = x[before] if before else x
-    return x[(*(slice(None),) * mask.ndim, *after)] if after else x, mask
+    x = _part(x, before)
+    return _part(x, [*(slice(None),) * mask.ndim, *after]) if after else x, mask
+
+
+def _traced(x: Tracer, each: Any) -> Any:
+    """Part of an index; masks that are known as traced ones."""
+    return made(x._trace, tracer._operand(x._trace, np.asarray(each))) if is_known_mask(each) else each
+
+
+def _part(x: Tracer, items: Sequence[Any]) -> Tracer:
+    """A view of an array, also where it has no axes."""
+    return x[tuple(items) if any(each is ... for each in items) else (*items, ...)]  # type: ignore[no-any-return]
 
 
 def _checked(x: Tracer, mask: Tracer) -> Tracer:
@@ -165,12 +176,15 @@ def _checked(x: Tracer, mask: Tracer) -> Tracer:
 
 def store(x: Tracer, index: Any, given: Any) -> None:
     """x[mask] = given. Raises NotFusable for as many values as the mask picks, unless it picked them too."""
-    x, mask = _taken_apart(x, index, not isinstance(given, Picked) and not np.ndim(given))
+    whole, (x, mask) = x, _taken_apart(x, index, not isinstance(given, Picked) and not np.ndim(given))
     rest = x.ndim - _checked(x, mask).ndim
     if isinstance(given, Picked):
         given = given.stored_in(x, mask)
     elif np.ndim(given) == rest + 1 and np.shape(given)[0] == 1:
         given = given[0]
+    elif np.ndim(given) > rest and not has_mask(index):
+        METHODS["_scatter"](whole, index, given)
+        return
     elif np.ndim(given) > rest:
         raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
     value = tracer._operand(x._trace, given)

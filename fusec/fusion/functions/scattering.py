@@ -62,10 +62,10 @@ def _is_truth(each: Any) -> bool:
 def _kind_of(each: Any) -> str:
     """The kind of the dtype of part of an index; empty lists are of integers, as in an index."""
     if isinstance(each, list):
-        if any(isinstance(part, tracer.Tracer) for part in each):
+        if not each or any(isinstance(part, tracer.Tracer) for part in each):
             return "i"
         each = np.asarray(each)
-    return "i" if not each.size and each.dtype.kind == "f" else str(each.dtype.kind)
+    return str(each.dtype.kind)
 
 
 def _index(trace: Trace, index: Any) -> Any:

@@ -12,19 +12,29 @@ from fusec.errors.fusing import NotFusable
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import here
 
+NO_INTEGERS = "arrays used as indices must be of integer (or boolean) type"
+
 
 def _is_traced(each: Any) -> bool:
     return bool(getattr(type(each), "__fusec_tracer__", False))
 
 
 def is_mask(index: Any) -> bool:
-    """Whether an index is an array of truth values that belongs to the trace."""
-    return _is_traced(index) and index.dtype == np.bool_ and index.ndim > 0
+    """Whether an index is an array of truth values that belongs to the trace, or one such value."""
+    return _is_traced(index) and index.dtype == np.bool_
 
 
 def has_mask(index: Any) -> bool:
     """Whether an index is a mask, or has one."""
     return any(map(is_mask, index)) if isinstance(index, tuple) else is_mask(index)
+
+
+def is_known_mask(each: Any) -> bool:
+    """Whether part of an index is truth values that do not belong to the trace."""
+    if not isinstance(each, (bool, np.bool_, list, np.ndarray)) or _is_traced(each):
+        return False
+    is_mixed = isinstance(each, list) and any(map(_is_traced, each))
+    return not is_mixed and np.asarray(each).dtype == np.bool_
 
 
 def is_chosen(each: Any) -> bool:
@@ -45,7 +55,7 @@ def _bound(given: Any) -> Any:
 
 
 def basic(index: Any) -> tuple[Any, ...]:
-    """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
+    """An index as a tuple of integers, slices, None and Ellipsis. Raises IndexError, and NotFusable for arrays."""
     items = index if isinstance(index, tuple) else (index,)
     found: list[Any] = []
     for each in items:
@@ -53,7 +63,9 @@ def basic(index: Any) -> tuple[Any, ...]:
             found.append(slice(*map(_bound, (each.start, each.stop, each.step))))
         elif each is None or isinstance(each, EllipsisType):
             found.append(each)
-        elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (_is_traced(each) and each.ndim):
+        elif isinstance(each, (bool, np.bool_, list, np.ndarray)) or (_is_traced(each) and each.ndim):
+            if (each if _is_traced(each) else np.asarray(each)).dtype.kind not in "biu":
+                raise IndexError(NO_INTEGERS)
             cure = "indices are integers, slices, None and ..., and arrays of integers or of truth values"
             raise NotFusable("an index of this kind", cure).at(here())
         else:

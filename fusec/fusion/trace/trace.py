@@ -35,9 +35,9 @@ from fusec.fusion.trace.trace_values import (
     Write,
     geometry,
     is_moved,
+    joint_phantom,
     laid_out,
     leaves_of,
-    outermost_first,
     phantom,
 )
 from fusec.fusion.trace.unstored import Unstored
@@ -482,16 +482,4 @@ def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
 
 def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
     """The memory order that NumPy would give a new array of an operation on these."""
-    shape = common_shape(values)
-    arrays = [each.phantom for each in values if each.phantom.ndim]
-    if all(each.flags.c_contiguous for each in arrays) or 0 in shape:
-        return phantom(shape, dtype.numpy)
-    operands: list[Array | None] = [*arrays, None]
-    order = np.nditer(
-        operands,
-        flags=["zerosize_ok"],
-        op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
-        op_dtypes=[*(each.dtype for each in arrays), dtype.numpy],
-        order="K",
-    ).operands[-1]
-    return phantom(shape, dtype.numpy, outermost_first(order))
+    return joint_phantom([each.phantom for each in values], common_shape(values), dtype.numpy)

@@ -219,6 +219,21 @@ def outermost_first(array: Array) -> tuple[int, ...]:
     return tuple(axes if array.flags.c_contiguous else sorted(axes, key=lambda axis: -abs(array.strides[axis])))
 
 
+def joint_phantom(operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """A new array in the memory order that NumPy chooses for an operation on arrays, which broadcast to a shape."""
+    arrays: list[Array | None] = [each for each in operands if each.ndim]
+    if all(each is not None and each.flags.c_contiguous for each in arrays) or 0 in shape:
+        return phantom(shape, dtype)
+    order = np.nditer(
+        [*arrays, None],
+        flags=["zerosize_ok"],
+        op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
+        op_dtypes=[*(each.dtype for each in arrays if each is not None), dtype],
+        order="K",
+    ).operands[-1]
+    return phantom(shape, dtype, outermost_first(order))
+
+
 def geometry(array: Array) -> tuple[object, ...]:
     """Address, shape and strides; those of axes with one element do not count."""
     strides = tuple(0 if extent == 1 else stride for extent, stride in zip(array.shape, array.strides, strict=True))

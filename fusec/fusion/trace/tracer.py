@@ -20,7 +20,7 @@ from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, N
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.trace import elementwise, lines
-from fusec.fusion.trace.indices import basic, has_mask, is_chosen
+from fusec.fusion.trace.indices import basic, has_mask, is_chosen, is_known_mask
 from fusec.fusion.trace.numbers import ExtentInt, ExtentNumber, plain
 from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
@@ -197,7 +197,7 @@ class Tracer:
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
-        if has_mask(index):
+        if has_mask(index) or any(map(is_known_mask, index if isinstance(index, tuple) else (index,))):
             METHODS["_store_picked"](self, index, given)
             return
         if METHODS["_is_scatter"](index):
