@@ -6,7 +6,7 @@ Works on plain numbers, so that host and device arrays of any library are treate
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -142,6 +142,11 @@ def bounds(view: View) -> tuple[int, int]:
         else:
             high += (extent - 1) * stride
     return low, high + view.dtype.nbytes
+
+
+def are_apart(spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether spans of memory, each from its first address to one past its last, lie one behind the other."""
+    return all(end <= start for (_, end), (start, _) in itertools.pairwise(sorted(spans)))
 
 
 def has_internal_overlap(view: View) -> bool:

@@ -7,12 +7,11 @@ stream that is current there. Later calls of its kind neither export arrays nor 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from fusec.arguments.layouts import View, bounds
+from fusec.arguments.layouts import View, are_apart, bounds
 from fusec.base import dtypes
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
@@ -156,8 +155,7 @@ class RepeatedCall:
 
     def are_apart(self, addresses: Sequence[int]) -> bool:
         """Whether written arrays share no memory with others."""
-        found = sorted((addresses[place] + low, addresses[place] + high) for place, low, high in self.spans)
-        if all(stop <= start for (_, stop), (start, _) in pairwise(found)):
+        if are_apart((addresses[place] + low, addresses[place] + high) for place, low, high in self.spans):
             return True
         for place, low, high in self.written:
             start, stop = addresses[place] + low, addresses[place] + high
