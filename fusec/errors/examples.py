@@ -1,6 +1,7 @@
 """A mistake and its correction for the most common errors; ``fusec explain CODE`` shows them.
 
-A text gives the reason, then lines to try, with ``np``, ``ElementwiseKernel`` and ``out``, an array of three float64.
+A text gives the reason, then lines to try, with ``np``, names of fusec such as ``ElementwiseKernel``, and ``out``, an
+array of three float64.
 """
 
 from fusec.errors.language_examples import LANGUAGE
@@ -134,6 +135,12 @@ The number of axes is known only at a call, so the call raises this error.
     width = ElementwiseKernel("raw float64 x", "int64 z", "z = x.shape()[1]", "width")
     width(np.ones(6), size=1)             # wrong: no axis 1
     width(np.ones((2, 3)), size=1)        # right""",
+    "F700": """\
+Work on arrays is recorded once and runs at every call; other changes would happen only when it is recorded.
+
+    seen = []
+    fuse(lambda x: seen.append(x * 2))(np.ones(3))      # wrong: later calls would append nothing
+    seen.append(fuse(lambda x: x * 2)(np.ones(3)))      # right""",
     "F320": """\
     third = ElementwiseKernel("float32 x", "float32 z", "z = x * 0.3", "third")
     third.source("metal")     # wrong: 0.3 is float64

@@ -6,12 +6,12 @@ import functools
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import CO_VARARGS
-from itertools import pairwise
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from fusec.arguments import layouts
 from fusec.base import locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.fusing import NotTraceable
@@ -68,7 +68,10 @@ class CallArguments:
 
     def name(self, place: int | None = None) -> str:
         """The parameter that holds the entry at a place in `flat`, or the entry under inspection."""
-        owner = self._owner if place is None or place >= len(self._owners) else self._owners[place]
+        return self.name_of(self._owner if place is None or place >= len(self._owners) else self._owners[place])
+
+    def name_of(self, owner: int | str) -> str:
+        """The parameter that takes an argument, at some place or of some name."""
         code = self.function.__code__ if isinstance(self.function, FunctionType) else None
         if isinstance(owner, str) or code is None:
             return owner if isinstance(owner, str) else f"argument {owner}"
@@ -171,17 +174,18 @@ class CallArguments:
 
     def _nested(self, kind: Any, given: Any) -> Given:
         """What stands for a container."""
+        owner = self._owner
         if not issubclass(kind, dict):
             self._kinds.append((kind, len(given)))
             items = list(map(self._taken, given))
-            return lambda run: run.container(kind, [item(run) for item in items])
+            return lambda run: run.container(kind, [item(run) for item in items], owner)
         names = tuple(map(constants.key_of, given))
         if None in names:
             what = f"argument '{self.name()}', a dictionary whose keys are not constants, cannot be fused"
             raise NotTraceable(what, CURE).at()
         self._kinds.append((kind, names))
         pairs = [(name, self._taken(each)) for name, each in given.items()]
-        return lambda run: run.container(kind, [(name, item(run)) for name, item in pairs])
+        return lambda run: run.container(kind, [(name, item(run)) for name, item in pairs], owner)
 
     def _object(self, given: Any) -> Given:
         kind = type(given)
@@ -232,8 +236,8 @@ def are_apart(arrays: Sequence[Any]) -> bool:
     """Whether dense arrays lie one behind the other, which is known without looking at each pair."""
     if not all(each.flags.c_contiguous for each in arrays):
         return False
-    places = sorted((each.__array_interface__["data"][0], each.nbytes) for each in arrays)
-    return all(start + nbytes <= behind for (start, nbytes), (behind, _) in pairwise(places))
+    starts = [each.__array_interface__["data"][0] for each in arrays]
+    return layouts.are_apart((start, start + each.nbytes) for start, each in zip(starts, arrays, strict=True))
 
 
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:

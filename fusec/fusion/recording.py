@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,15 @@ class Stored:
     value: Any
 
 
+class Container(NamedTuple):
+    """A list, set or dictionary that is not the function's own."""
+
+    value: Any
+    before: Any  # a copy
+    is_stand_in: bool
+    name: str
+
+
 class Recording:
     """The reads of one trace. operand: a tracer of an array or number, which the call finds at its place."""
 
@@ -84,7 +93,7 @@ class Recording:
         self.cells: list[tuple[Any, CellType, Any]] = []
         self.attached: list[tuple[FunctionType, dict[str, Any]]] = []  # functions, and the attributes that they had
         self.attributes: dict[tuple[int, str], Any] = {}  # those that were set, by the object's row
-        self.containers: list[tuple[Any, Any, bool]] = []  # what was in them; whether they are copies
+        self.containers: list[Container] = []
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
@@ -92,6 +101,10 @@ class Recording:
         """A new row; its number."""
         self.rows.append(Guard(found.how, found.owner, found.name, check, expected))
         return len(self.rows) - 1
+
+    def watch(self, value: Any, name: Any, is_stand_in: bool = True) -> None:
+        """Record what a container holds before the function may change it."""
+        self.containers.append(Container(value, copied(value), is_stand_in, _in_brackets(name)))
 
     def lacks(self, found: Location) -> None:
         """Make calls expect that there is nothing, as now."""
@@ -210,7 +223,7 @@ class Recording:
             return randomness.traced(value)
         self.note(found, reads.EQUAL, (ABSENT if is_mutable(value) else value, key))
         if isinstance(value, (list, dict, set)):
-            self.containers.append((value, copied(value), False))
+            self.watch(value, found.name, is_stand_in=False)
         return value
 
     def _callable(self, found: Location, value: Any) -> Any:
@@ -240,7 +253,7 @@ class Recording:
             at = self.note(found, reads.SIZE, (kind, len(value)))
             items = [self.seen(self._item(found, at, place), each) for place, each in enumerate(value)]
             made = maker_of(kind)(items)
-        self.containers.append((made, copied(made), True))
+        self.watch(made, found.name)
         return self.stands_for(made, value, at)
 
     def _object(self, found: Location, value: Any) -> Any:
@@ -261,10 +274,8 @@ class Recording:
 
     def refused(self, found: Location, what: str) -> FusecError:
         """The error for something from outside."""
-        name = "" if found.name is None or not isinstance(found.name, str) else f" ('{found.name}')"
-        return NotTraceable(f"a fused function cannot read {what}{name}: calls would not see it change", CURE).at(
-            here()
-        )
+        what = f"{what}{_in_brackets(found.name)}"
+        return NotTraceable(f"a fused function cannot read {what}: calls would not see it change", CURE).at(here())
 
     def _item(self, found: Location, at: int, key: Any) -> Location:
         return Location(reads.ITEM, at, key, (*found.path, constants.key_of(key)))
@@ -302,14 +313,15 @@ class Recording:
         """The cells of a function, where calls find what they hold, and what is to hold what the function assigns."""
         cells = list(zip(origin.__closure__ or (), origin.__code__.co_freevars, strict=True))
         if found is None or not cells:
-            return [(cell, Location(reads.CELL, cell, name, ("cell", id(cell))), cell) for cell, name in cells]
+            return [(cell, Location(reads.CELL, cell, name, ("cell", id(cell), name)), cell) for cell, name in cells]
         closure = found.attribute(at, "__closure__")
         at, rows = self.note(closure, reads.SIZE, (tuple, len(cells))), []
-        for place, (cell, _) in enumerate(cells):
+        for place, (cell, name) in enumerate(cells):
             item = self._item(closure, at, place)
             row = self.note(item, reads.TYPE, CellType)
             self.stands_for(item, cell, row)
-            rows.append((cell, item.attribute(row, "cell_contents"), row))
+            contents = Location(reads.ATTRIBUTE, row, "cell_contents", (*item.path, name))
+            rows.append((cell, contents, row))
         return rows
 
     def _fill(self, own: CellType, cell: CellType, found: Location, owner: Any) -> None:
@@ -390,8 +402,8 @@ class Recording:
 
     def restore(self) -> None:
         """Restore the user's own lists and dictionaries to their state before the trace."""
-        for container, before, is_own in self.containers:
-            if not is_own and not is_same(container, before):
+        for container, before, is_stand_in, _ in self.containers:
+            if not is_stand_in and not is_same(container, before):
                 container.clear()
                 (container.extend if isinstance(container, list) else container.update)(before)
 
@@ -400,14 +412,14 @@ class Recording:
 
         function: the one that is traced.
         """
-        for container, before, is_own in self.containers:
+        for container, before, is_stand_in, name in self.containers:
             if is_same(container, before):
                 continue
-            if not is_own and not has_tracers(container):
+            if not is_stand_in and not has_tracers(container):
                 continue  # the next call finds other constants, and traces again
             key = constants.changed_key(container, before) if isinstance(container, dict) else None
             line = None if key is None else lines.storing(function, key)
-            what = f"{'' if key is None else f'item {key!r} of '}{instance_of(container)} that is not its own"
+            what = f"{'' if key is None else f'item {key!r} of '}{instance_of(container)}{name} that is not its own"
             self.restore()
             raise AltersOutside(what, "changed here" if line else "in this function").at(line or defined(function))
         for owner, attributes in self.attached:
@@ -463,6 +475,11 @@ class _Names(dict[str, Any]):
 
     __iter__ = __len__ = __or__ = __ror__ = __eq__ = keys = values = items = copy = pop = popitem = _all
     __hash__ = None
+
+
+def _in_brackets(name: Any) -> str:
+    """A name in a message, behind what it is the name of."""
+    return f" ('{name}')" if isinstance(name, str) else ""
 
 
 def _is_filled(cell: CellType) -> bool:

@@ -37,7 +37,7 @@ from fusec.fusion.memory.results import (
 from fusec.fusion.memory.slots import replayed
 from fusec.fusion.outside import constants
 from fusec.fusion.outside.constants import exact, maker_of
-from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Location
+from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Location, title_of
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
 from fusec.fusion.schedule.plan import KernelStep, MapKernel, PlanBuilder
@@ -115,7 +115,7 @@ class TracedRun:
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, numbers,
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
-            (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)), template=template,
+            (*self.found.names(), *map(title_of, self.recording.paths)), template=template,
             bounds=self._bounds(steps) if writes or stores else (),
         )  # fmt: skip
 
@@ -181,10 +181,10 @@ class TracedRun:
         """A constant, but for NumPy itself, whose arrays belong to the trace."""
         return constants.NUMPY if value is np else value
 
-    def container(self, kind: Any, items: list[Any]) -> Any:
-        """A tuple, list or dictionary among the arguments."""
+    def container(self, kind: Any, items: list[Any], owner: int | str) -> Any:
+        """A tuple, list or dictionary among the arguments. owner: the argument that has it."""
         made = maker_of(kind)(items)
-        self.recording.containers.append((made, constants.copied(made), True))
+        self.recording.watch(made, self.found.name_of(owner))
         return made
 
     def object(self, place: int) -> Any:

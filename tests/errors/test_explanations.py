@@ -23,7 +23,8 @@ MARKED = {
 
 @pytest.mark.parametrize("code", MARKED)
 def test_the_wrong_line_raises_and_the_right_ones_do_not(code):
-    names = {name: getattr(fusec, name) for name in ("ElementwiseKernel", "elementwise", "reduction", "stencil")}
+    known = ("ElementwiseKernel", "elementwise", "fuse", "reduction", "stencil")
+    names = {name: getattr(fusec, name) for name in known}
     names |= {"np": np, "out": np.empty(3)}
     outcomes = set()
     for line in MARKED[code]:

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import gc
 import random
+import re
 import sys
 import weakref
 from collections import namedtuple
@@ -466,6 +467,30 @@ def test_changes_that_later_calls_would_not_make_are_refused(change):
         fusec.fuse(lambda given, x: change(given, x * 2))({"list": [X]}, X)
     assert caught.value.error.code == "F700"
     assert APPENDED == []
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda given, x: given.append(x), "('given')"), (lambda given, x: APPENDED.append(x), "('APPENDED')"),
+        (lambda *given: given[0].append(given[1]), "('given[0]')"), (lambda given, x: inner(x), "('kept')"),
+    ],
+)  # fmt: skip
+def test_the_error_for_a_change_names_the_changed_container(change, name):
+    with pytest.raises(FusecTypeError, match=re.escape(f"changes a list {name} that is not its own")):
+        fusec.fuse(change)([X], X)
+
+
+def keeping():
+    kept = [X]
+
+    def keep(x):
+        kept.append(x * 2)
+
+    return keep
+
+
+inner = keeping()
 
 
 def test_results_that_no_call_could_make_anew_are_refused():

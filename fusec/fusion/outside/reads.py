@@ -22,6 +22,16 @@ ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "<absent>"})()
 Path = tuple[object, ...]
 
 
+def title_of(path: Path) -> str:
+    """What to call the value at a path: its last name, with the keys behind it.
+
+    >>> title_of(("global", 1234, "model", "weights", (int, 0)))
+    'weights_0'
+    """
+    last = max((at for at, each in enumerate(path) if isinstance(each, str)), default=0)
+    return "_".join(str(each[-1] if isinstance(each, tuple) else each) for each in path[last:]) or "outside"
+
+
 @dataclass(eq=False)
 class Location:
     """The place of a value, as a row describes it."""
