@@ -142,12 +142,50 @@ def test_calls_of_libraries_are_functions_of_the_graph() -> None:
         graph.parse(str(made))
 
 
+@pytest.mark.parametrize(
+    ("function", "extents"),
+    [
+        (lambda x: np.sort(x * 2, axis=0), "[n, m]"), (lambda x: x + np.argsort(x), "[n, m]"),
+        (lambda x: np.median(x, axis=0), "[m]"), (lambda x: np.fft.fft(x)[1:].real, "[n, m]"),
+        (lambda x: np.linalg.inv(x.T @ x + 1 / 3), "[m, m]"), (lambda x: np.percentile(x, [10, 20], axis=1), "[2, n]"),
+        (lambda x: np.linalg.svd(x, compute_uv=False), "[3]"), (lambda x: np.fft.rfft(x).imag, "[3, 3]"),
+    ],
+)  # fmt: skip
+def test_calls_of_libraries_keep_names_of_extents_that_their_operands_have(function: Any, extents: str) -> None:
+    made = same_as_a_graph(function, np.cos(X), functions=1)
+    (call,) = [line for line in str(made).splitlines() if ' = call "np.' in line]
+    assert call.endswith(f"{extents} result 0")
+    wide = np.cos(np.arange(35.0)).reshape(7, 5)
+    if "n" in extents or "m" in extents:
+        np.testing.assert_array_equal(made.compile()(wide), fusec.fuse(function)(wide))
+
+
+def test_arithmetic_of_pythons_floats_is_part_of_the_graph() -> None:
+    def scaled(x: Any, n: float, k: int) -> Any:
+        return x * (2 * n - 0.1) / (n / 3 + k * n), x + (-n) * k
+
+    made = same_as_a_graph(scaled, np.float32(X), 0.7, 3)
+    assert "call" not in str(made)
+    errors = fusec.fuse(lambda x, n, k: x * (1 / n) + k * k + k / 3).graph(X, 0.5, 3)
+    assert len(errors.functions) == 3  # which may raise, or have more digits than int64 and float64
+
+
 def test_indices_out_of_bounds_raise_as_in_the_function() -> None:
     gather = fusec.fuse(lambda x, i: x[i][1:] + 1)
     made = again(gather.graph(X, IDS % 3)).compile()
     np.testing.assert_array_equal(made(X, IDS), gather(X, IDS))
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
         made(X, np.array([3, 0, 0, 0]))
+
+
+def test_inputs_from_outside_have_the_names_of_variables_and_items() -> None:
+    bias, weights, parts = np.ones(4), [np.ones(4), X], {"scale": X}
+
+    def layered(x: Any) -> Any:
+        return x * weights[1] + bias + parts["scale"]
+
+    for made in (fusec.fuse(layered).graph(X), fusec.fuse(lambda f, x: f(x)).graph(layered, X)):
+        assert {each.name for each in made.built().inputs} >= {"x", "bias", "weights_1", "parts_scale"}
 
 
 def test_what_is_read_from_outside_is_an_input() -> None:

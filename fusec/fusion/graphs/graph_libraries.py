@@ -17,11 +17,20 @@ from fusec.base.diagnostics import counted
 from fusec.base.records import dataclass
 from fusec.errors.graphs import GraphArguments
 from fusec.fusion.functions.contractions import Contraction
-from fusec.fusion.functions.libraries import LibraryFunction, Place, _called_plainly, filled, parts_of_result
+from fusec.fusion.functions.libraries import (
+    LibraryFunction,
+    Place,
+    _called_plainly,
+    filled,
+    parts_of_result,
+    resized,
+)
 from fusec.fusion.functions.products import GUFUNCS
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace_values import LibraryCall
+from fusec.graphs.extents import Shape, at
 
+FAR = 1 << 10  # no function treats extents from here on in ways of their own
 LETTERS = {None: "x", True: "i", False: "n"}
 """What operands are called: arrays, numbers of Python, and numbers of NumPy."""
 
@@ -80,6 +89,38 @@ def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> st
     found = read_call(text) if name else None
     is_same = found is not None and (found.args, dict(found.options)) == (tuple(args), dict(options))
     return text if is_same else ""
+
+
+def open_shapes(
+    call: LibraryCall, arrays: Sequence[Any], shapes: Sequence[Shape], known: Mapping[str, int]
+) -> list[Shape] | None:
+    """The shapes of a call's results by the extents of its operands; None if they are others.
+
+    arrays: what operands look like in this call. known: its sizes. An extent of a result must be the same number, or
+    that of the same extent of an operand, for these sizes and for others, of which each is once the greatest.
+    """
+    if call.again is None:
+        return None
+    others = [{name: FAR + at for at, name in enumerate(names)} for names in (list(known), list(known)[::-1])]
+    results = []
+    try:
+        for sizes in (known, *others):
+            seen = [
+                resized(array, tuple(at(each, sizes) for each in shape))
+                for array, shape in zip(arrays, shapes, strict=True)
+            ]
+            results.append([each.shape for each in call.again(seen)])
+    except (ValueError, IndexError):  # NumPy's, of shapes that do not fit each other
+        return None
+    extents = {extent for shape in shapes for extent in shape}
+    by_values = {tuple(at(each, sizes) for sizes in (known, *others)): each for each in extents}
+    found = []
+    for rows in zip(*results, strict=True):
+        values = list(zip(*rows, strict=True))
+        if not all(each in by_values or len(set(each)) == 1 for each in values):
+            return None
+        found.append(tuple(by_values.get(each, each[0]) for each in values))
+    return found
 
 
 def is_product(call: LibraryCall) -> bool:

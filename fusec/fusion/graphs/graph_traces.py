@@ -7,6 +7,7 @@ Extents are names as long as the trace depends on none, else the integers of the
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,25 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.base import dtypes
-from fusec.base.dtypes import INT64, STORAGE_FLOATS, DType
+from fusec.base.dtypes import FLOAT64, INT64, STORAGE_FLOATS, DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
 from fusec.errors.graphs import GraphBroken, GraphShapes
 from fusec.frontends.python.types import PYTHON_TYPES, storage
 from fusec.fusion.arguments import pattern_of
 from fusec.fusion.functions.composing import _run, _run_plainly
+from fusec.fusion.functions.libraries import _called_plainly
 from fusec.fusion.functions.scans import SCANS
-from fusec.fusion.graphs.graph_libraries import NumpyCalls, is_product, text_of
+from fusec.fusion.graphs.graph_libraries import NumpyCalls, is_product, open_shapes, text_of
 from fusec.fusion.graphs.graph_views import ArrayStep, view_of
 from fusec.fusion.outside import constants
+from fusec.fusion.outside.reads import title_of
 from fusec.fusion.schedule.resizing import ANYWHERE
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.numbers import ExtentNumber, plain
+from fusec.fusion.trace.numbers import Computed, ExtentNumber, Source, plain
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes, rules
 from fusec.graphs.building import Graph
-from fusec.graphs.extents import Size, at, product, size
+from fusec.graphs.extents import Shape, Size, at, product, size
 from fusec.ir.expr import Apply, Const, Expr, Lookup, const, scalar_type
 from fusec.ir.graph import Input, Neighbour, Position, Taken, Within
 from fusec.library import cumulative
@@ -44,6 +47,12 @@ if TYPE_CHECKING:
     from fusec.fusion.running import TracedRun
 
 SIZES = "nmklpqrs"  # names of extents, in the order in which inputs have them
+EXACT: dict[Callable[..., Any], str] = {
+    operator.add: "add", operator.sub: "subtract", operator.mul: "multiply", operator.truediv: "divide",
+    operator.neg: "negative",
+}  # fmt: skip
+"""Arithmetic of Python's floats that float64 has with the same bits."""
+
 LOOKS = "a look at the bounds"
 Frame = tuple[int, ...]
 """The shape in which an expression is computed."""
@@ -94,7 +103,7 @@ def _is_open(run: TracedRun) -> bool:
     """Whether a trace depends on no extents."""
     trace = run.trace
     calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
-    if trace.has_looked or not all(map(is_product, calls)):
+    if trace.has_looked or not all(is_product(each) or each.again is not None for each in calls):
         return False
     exprs = [each.value.expr for each in trace.statements if not isinstance(each, t.LibraryCall)]
     return all(size_of(expr).kinds <= ANYWHERE for expr in exprs)
@@ -190,8 +199,8 @@ class TracedGraph:
     def _inputs(self) -> list[nodes.ArrayInput]:
         """An input for each array and number of the call, those from outside last."""
         run, found = self.run, []
-        paths = (str(path[-1]) if path else "outside" for path in run.recording.paths)
-        names = identifiers([name for name, _ in zip([*run.found.names(), *paths], run.flat, strict=False)])
+        titles = map(title_of, run.recording.paths)
+        names = identifiers([name for name, _ in zip([*run.found.names(), *titles], run.flat, strict=False)])
         written = {each.buffer for each in self.trace.written}
         for place, name in enumerate(names):
             if place in run.arguments:
@@ -295,7 +304,10 @@ class TracedGraph:
         if is_product(call) and {scalar_type(each) for each in args} == {call.buffers[0].dtype}:
             self.contents[call.buffers[0], 0] = rules.multiplied(*args)
             return
+        shapes: list[Shape] | None = [each.phantom.shape for each in call.buffers]
         if self.is_open:
+            shapes = open_shapes(call, [each.phantom for each in operands], list(map(nodes.shape_of, args)), self.known)
+        if shapes is None:
             raise _IrregularError
         numbers = tuple(None if leaf.buffer is not None else self._is_python(leaf) for leaf in operands)
         orders = tuple(t.outermost_first(each.phantom) for each in call.buffers)
@@ -306,7 +318,7 @@ class TracedGraph:
             (name,) = identifiers([call.name])
             name = f"{name}_{len(self.functions)}" if name in self.functions else name
             self.functions[name] = OpaqueFunction(call.function, numbers, orders)
-        kinds = [(each.dtype, tuple(each.phantom.shape)) for each in call.buffers]
+        kinds = [(each.dtype, tuple(shape)) for each, shape in zip(call.buffers, shapes, strict=True)]
         for buffer, made in zip(call.buffers, rules.called(name, args, kinds), strict=True):
             self.contents[buffer, 0] = made
 
@@ -361,7 +373,7 @@ class TracedGraph:
             return rules.converted(rules.number_of(count), leaf.input.type)
         return rules.converted(self._source(leaf.number), leaf.input.type)
 
-    def _source(self, number: Any) -> Expr:
+    def _source(self, number: Source) -> Expr:
         which, found = number
         if which == "argument":
             return self.numbers[found]
@@ -376,10 +388,27 @@ class TracedGraph:
     def _computed(self, place: int) -> Expr:
         """A number that Python computes, as the result of a function."""
         given = self.trace.numbers[place]
+        op = self._float_op(given)
+        if op:
+            return rules.mapped(op, [self._as_float(each) for each in given.operands])
         args = [self._source(each) for each in given.operands]
         name = f"python_{place}"
-        self.functions[name] = OpaqueFunction(_InTuple(given.function), (True,) * len(args), ((),))
+        self.functions[name] = OpaqueFunction(partial(_called_plainly, given.function), (True,) * len(args), ((),))
         return rules.called(name, args, [(storage(_kind_of(given.value)), ())])[0]
+
+    def _float_op(self, given: Computed) -> str:
+        """The op that gives the bits and the errors of Python's arithmetic of floats; "" if there is none."""
+        kinds = [type(self.trace._number_at(each)) for each in given.operands]
+        if float not in kinds or type(given.value) is not float:
+            return ""
+        which, by = given.operands[-1]
+        is_safe = given.function is not operator.truediv or (which == "known" and by != 0)
+        return EXACT.get(given.function, "") if is_safe else ""
+
+    def _as_float(self, number: Source) -> Expr:
+        """An operand of Python's arithmetic of floats."""
+        which, found = number
+        return const(float(found), FLOAT64) if which == "known" else rules.converted(self._source(number), FLOAT64)
 
     def _value(self, value: t.ArrayValue) -> Expr:
         """A value of the trace."""
@@ -452,17 +481,6 @@ def _scan_of(call: t.LibraryCall, args: Sequence[Expr]) -> Expr | None:
     axis = options.get("axis")
     value = rules.reshaped(value, (-1,)) if axis is None else value
     return rules.accumulated(ops[0], rules.converted(value, buffer.dtype), 0 if axis is None else axis)
-
-
-@dataclass(frozen=True)
-class _InTuple:
-    """A function of numbers as one that gives arrays."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, *args: Any) -> tuple[Any, ...]:
-        """The result."""
-        return (self.function(*args),)
 
 
 def _stored(value: Expr, dtype: DType) -> Expr:
