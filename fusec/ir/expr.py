@@ -102,7 +102,7 @@ class IRNode:
         cls._several = names.index(several[0]) if several else None
         children = _reader(single, several, "Expr | None" in kinds.values())
         for name, read in (("children", children), ("blocks", values_of(nested))):
-            setattr(cls, name, property(read))
+            setattr(cls, name, _Once(name, read))
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -119,6 +119,19 @@ class IRNode:
         for place, block in zip(self._nested, blocks, strict=False):
             values[place] = block
         return values
+
+
+class _Once:
+    """An attribute that nodes keep once it is read: they never change, and walks read it over and over."""
+
+    def __init__(self, name: str, read: Callable[[Any], object]) -> None:
+        self.name, self.read = name, read
+
+    def __get__(self, node: Any, owner: type | None = None) -> Any:
+        if node is None:
+            return self
+        found = node.__dict__[self.name] = self.read(node)
+        return found
 
 
 def _reader(single: Sequence[str], several: Sequence[str], is_optional: bool) -> Callable[[Any], tuple[Expr, ...]]:
