@@ -241,7 +241,7 @@ def _compiled(
     return machine_code(name, "CPU", generate, engine.compile_object, load)
 
 
-def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...], known: Known) -> bool:
+def is_compiled(sort: str, definition: Source, key: tuple[object, ...], known: Known) -> bool:
     """Whether `compiled` finds the machine code of a kernel; no if LLVM, which runs it, is not loaded yet."""
     if (*key, settings.version()) in known:
         return True
@@ -249,7 +249,7 @@ def is_compiled(sort: str, texts: Mapping[str, object], key: tuple[object, ...],
         return False
     from fusec.runtime.cpu import jit
 
-    name, store = digest(sort, texts, *key, jit.target_id()), disk_cache.default_cache()
+    name, store = digest(sort, definition.texts, *key, jit.target_id()), disk_cache.default_cache()
     return (store, name) in _loaded or (store is not None and store.has("kernel", name))
 
 

@@ -89,9 +89,10 @@ class Host:
 
     def is_compiled(self, kernel: KernelSpec, bound: Bound) -> bool:
         """Whether the code of all launches is at hand."""
-        texts, known = kernel.definition.texts, kernel.executables
         return all(
-            pipeline.is_compiled(kernel.kind.name, texts, (bound.request.key, each.code(False)), known)
+            pipeline.is_compiled(
+                kernel.kind.name, kernel.definition, (bound.request.key, each.code(False)), kernel.executables
+            )
             for each in bound.chain or bound.launches
         )
 

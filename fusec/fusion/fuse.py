@@ -236,7 +236,8 @@ class Fused(KernelCaller, Traced):
         self._remember(key, plan)
         kind = found.kind(key)
         if plan.template is not None and kind is not None:
-            self._templates[kind] = (plan, *(self._templates.get(kind) or ())[: MAX_ALIKE - 1])
+            alike = [each for each in self._templates.get(kind) or () if each.template and each.template.is_sound]
+            self._templates[kind] = (plan, *alike[: MAX_ALIKE - 1])
         return plan, given
 
     def _remember(self, key: Any, plan: FusedPlan) -> None:

@@ -23,7 +23,6 @@ from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments
 from fusec.errors.reductions import RowsTooLong
 from fusec.ir.graph import KernelGraph, TotalInput
-from fusec.ir.text import print_graph
 from fusec.library import graph_levels
 from fusec.library.arguments import check_outputs, run
 from fusec.library.graph_levels import Apart
@@ -40,7 +39,7 @@ class GraphKernel:
 
     def __init__(self, graph: KernelGraph, fp: Fp = "strict") -> None:
         self.graph, self.fp, self.name = graph, fp, graph.name
-        self._source = ReducingSource(print_graph(graph), graph)
+        self._source = ReducingSource(graph)
         self.signature = signature_of(self._source)
         self._whole: dict[frozenset[str], Planned] = {}
         self._apart: dict[frozenset[str], Apart] = {}

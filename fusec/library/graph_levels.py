@@ -21,7 +21,6 @@ from fusec.dispatch.spec import Axis, CallOptions
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Input, KernelGraph
 from fusec.ir.reductions import REDUCED
-from fusec.ir.text import print_graph
 from fusec.ir.walk import rewriter
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of, used
 from fusec.passes.lower_graph_reductions import elements_of
@@ -37,7 +36,7 @@ class Apart:
     def __init__(self, graph: KernelGraph, scalars: frozenset[str], fp: Fp) -> None:
         self.graph = graph
         totals, rest = levels(graph)
-        sources = [ReducingSource(print_graph(each), each) for each in totals]
+        sources = [ReducingSource(each) for each in totals]
         self.reducing = tuple(Planned(each, signature_of(each), REDUCTION, fp=fp) for each in sources)
         differ = elements_of(graph, scalars)
         own = tuple((name, value) for name, value in rest.outputs if name in differ)
@@ -131,5 +130,5 @@ def _planned(rest: KernelGraph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -
     rewrite = rewriter(lambda expr: count if isinstance(expr, Count) else expr)
     values = tuple((name, rewrite(value)) for name, value in outputs)
     graph = KernelGraph(f"{rest.name}_{outputs[0][0]}", used((*rest.inputs, count), values), values)
-    source = ElementwiseSource(print_graph(graph), graph)
+    source = ElementwiseSource(graph)
     return Planned(source, signature_of(source), fp=fp)

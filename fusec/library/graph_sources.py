@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass, field, replace
+from fusec.base.records import dataclass, replace
 from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
 from fusec.ir.graph import Input, KernelGraph, Reduce, elsewhere
+from fusec.ir.text import print_graph
 from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.kinds.launch import Request
 from fusec.library.formula import typed_signature
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GraphSource:
-    """A graph as the source of a kernel; two are equal if their texts are."""
+    """A graph as the source of a kernel; two are equal if their texts are, since expressions are interned."""
 
-    text: str
-    graph: KernelGraph = field(compare=False)
+    graph: KernelGraph
 
     @property
     def name(self) -> str:
@@ -36,7 +36,11 @@ class GraphSource:
     @property
     def texts(self) -> dict[str, Any]:
         """The graph's text."""
-        return {"graph": self.text}
+        return {"graph": self._text}
+
+    @cached_property
+    def _text(self) -> str:
+        return print_graph(self.graph)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ from fusec.ir.expr import Expr
 from fusec.ir.graph import Input, KernelGraph, TotalInput, asks_position
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, chunk_of
-from fusec.ir.text import print_graph
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
 from fusec.library.graph_kernel import GraphKernel
@@ -333,12 +332,11 @@ class PlanBuilder:
         values = (counted(replaced(expr, known), axes, reverse) for expr in exprs)
         outputs = tuple((f"z{number}", value) for number, value in enumerate(values))
         graph = KernelGraph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
-        text = print_graph(graph)
         kernel: Planned
         if group.axes is None:
-            kernel = _map_kernel(ElementwiseSource(text, graph))
+            kernel = _map_kernel(ElementwiseSource(graph))
         else:
-            kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
+            kernel = _reducing(ReducingSource(graph), frozenset(f"s{number}" for number in range(numbers)))
         return KernelStep(group, kernel, leaves, stored, reverse=reverse)
 
     def _placed(self, step: KernelStep, needed: Collection[Buffer]) -> KernelStep:

@@ -51,6 +51,16 @@ class PlanTemplate:
     prior: Sequence[t.Buffer]
     placed: Sequence[PlanStep]
     long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
+    outlines: Sequence[Any]  # of the traced call
+    memory: object  # that its plan uses, see `_memory`
+
+    @cached_property
+    def is_sound(self) -> bool:
+        """Whether the traced call's extents give its plan: what they do not give again depends on more than extents."""
+        try:
+            return _memory(*self._resized(self.outlines)) == self.memory
+        except OtherShapesError:
+            return False
 
     @cached_property
     def _reads(self) -> Reads:
@@ -60,6 +70,11 @@ class PlanTemplate:
 
     def resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
         """The steps and slots for calls of arrays like these, by place. Raises OtherShapesError."""
+        if not self.is_sound:
+            raise OtherShapesError
+        return self._resized(outlines)
+
+    def _resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
         made = _Resized(self.trace, outlines, self._reads)
         try:
             steps = made.steps(self.steps)
@@ -95,19 +110,15 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
         return None
     if not all(map(_is_alike, trace.statements)) or not all(map(_is_plain, trace.leaves.values())):
         return None
-    found = PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, long)
-    try:  # what the same extents do not give again depends on more than extents
-        again, slots = found.resized(outlines)
-    except OtherShapesError:
-        return None
-    same = list(map(_memory, again)) == list(map(_memory, placed))
-    is_same = same and slots.views == builder.slots.views and slots.arena.nbytes == builder.slots.arena.nbytes
-    return found if is_same else None
+    known = [None if each is None else without_memory(each) for each in outlines]
+    memory = _memory(placed, builder.slots)
+    return PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, long, known, memory)
 
 
-def _memory(step: PlanStep) -> tuple[object, ...]:
-    """The arrays of a step that are not the caller's."""
-    return (step.fresh, step.views, step.makes) if isinstance(step, KernelStep) else (step.views,)
+def _memory(steps: Sequence[PlanStep], slots: Slots) -> tuple[object, ...]:
+    """The arrays of steps that are not the caller's, and where others lie."""
+    own = [(each.fresh, each.views, each.makes) if isinstance(each, KernelStep) else (each.views,) for each in steps]
+    return own, dict(slots.views), slots.arena.nbytes
 
 
 def _is_alike(statement: t.Statement) -> bool:
