@@ -99,10 +99,10 @@ class LibraryFunction:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for traced operands, or NumPy's error."""
+        out = options.pop("out", None) if self.takes_out else None
         made = self.by_kernels(*args, **options) if self.by_kernels is not None else None
         if made is not None:
-            return made
-        out = options.pop("out", None) if self.takes_out else None
+            return made if out is None else _stored(self.name, made, out)
         trace = _trace_in((args, options))
         if self.may_raise:
             keep_written(trace)

@@ -1,19 +1,26 @@
-"""Products of vectors and matrices in fused functions, which BLAS computes between kernels."""
+"""Products of vectors and matrices in fused functions: kernels sum those with few results, BLAS computes the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from fusec.fusion.functions.libraries import LibraryFunction
-from fusec.fusion.functions.routines import reshaped, trace_of, traced
+from fusec.fusion.functions.joining import MOST
+from fusec.fusion.functions.libraries import Asked, LibraryFunction
+from fusec.fusion.functions.reducing import REDUCTIONS
+from fusec.fusion.functions.routines import reshaped, stack, trace_of, traced
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.trace_values import Array, Indexed
 from fusec.fusion.trace.tracer import Tracer
 
 A_B = ("a", "b")
+FEW = 16  # results of a product that kernels sum
+LONG = 128  # elements of the rows that they multiply; shorter ones are less work than the call
+SUMMED = frozenset(np.typecodes["AllInteger"] + "fdFD")  # dtypes of their results
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
 """The ufuncs of whole vectors and matrices."""
 
@@ -22,21 +29,25 @@ def _of_ufunc(ufunc: np.ufunc, args: Sequence[Any], options: Mapping[str, Any]) 
     """np.matmul, vecdot, matvec, vecmat: a call of a ufunc of whole vectors and matrices."""
     if len(args) > ufunc.nin:
         args, options = args[: ufunc.nin], {**options, "out": args[ufunc.nin]}
-    return LibraryFunction(ufunc, f"np.{ufunc.__name__}", tuple(range(ufunc.nin)))(*args, **options)
+    if ufunc is np.matmul:
+        return _matmul(*args, **options)
+    by_kernels = _conjugated if ufunc is np.vecdot else None
+    function = LibraryFunction(ufunc, f"np.{ufunc.__name__}", tuple(range(ufunc.nin)), by_kernels=by_kernels)
+    return function(*args, **options)
 
 
-def _or_multiplied(function: Callable[..., Any]) -> Callable[..., Any]:
+def _or_multiplied(name: str, of_arrays: LibraryFunction) -> Callable[..., Any]:
     """A product that multiplies if one of its operands is a number."""
-    of_arrays = LibraryFunction(function, f"np.{function.__name__}", (0, 1), A_B)
 
     @wraps(of_arrays, assigned=(), updated=())
-    def product(a: Any, b: Any, out: Any = None) -> Any:
+    def multiplied(a: Any, b: Any, out: Any = None) -> Any:
         if not np.ndim(a) or not np.ndim(b):
             pair = [_as_array(each) for each in (a, b)]
             return np.multiply(*pair, order="C", **({} if out is None else {"out": out}))
         return of_arrays(a, b, **({} if out is None else {"out": out}))
 
-    return product
+    multiplied.__name__ = name
+    return multiplied
 
 
 def _as_array(given: Any) -> Any:
@@ -51,10 +62,73 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return np.multiply(one[:, None], other[None, :], **({} if out is None else {"out": out}))
 
 
+# --- products that kernels sum ---------------------------------------------------------------------------------------
+
+
+def summed(a: Any, b: Any, **options: Any) -> Any:
+    """A product of vectors, or one with few results of long rows, as sums that share a kernel; None for any other."""
+    trace = trace_of(a, b)
+    a, b = traced(a, trace), traced(b, trace)
+    if options or not is_summed(a._seen, b._seen):
+        return None
+    dtype = np.result_type(a._seen, b._seen)
+    known: dict[object, Any] = {}
+
+    def total(row: Any, column: Any) -> Any:
+        pair = frozenset((row._read().expr, column._read().expr))
+        if pair not in known:
+            known[pair] = REDUCTIONS["sum"](np.multiply(row, column), None, dtype)
+        return known[pair]
+
+    columns = b.T if b._seen.ndim == 2 else b
+    return _of_rows(a, lambda row: _of_rows(columns, lambda column: total(row, column)))
+
+
+def _of_vectors(a: Any, b: Any, **options: Any) -> Any:
+    """np.inner of vectors; None for matrices."""
+    return summed(a, b, **options) if np.ndim(a) == np.ndim(b) == 1 else None
+
+
+def _conjugated(a: Any, b: Any, **options: Any) -> Any:
+    """np.vdot and np.vecdot of vectors; None for matrices."""
+    return _of_vectors(np.conj(a), b, **options)
+
+
+def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
+    """What a function makes of a vector, or of each row of a matrix."""
+    if x._seen.ndim == 1:
+        return function(x)
+    x._trace.has_looked = True
+    return stack([function(x._view(Indexed((at,)))) for at in range(len(x._seen))])
+
+
+def is_summed(a: Array, b: Array) -> bool:
+    """Whether kernels sum a product: of vectors, or with few results, of long rows that lie one behind the other."""
+    a, b = np.asarray(a), np.asarray(b).T
+    if np.result_type(a, b).char not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
+        return False
+    if a.ndim == b.ndim == 1:
+        return True
+    rows = [each for each in (a, b) if each.ndim == 2]
+    are_long = all(abs(each.strides[1]) <= abs(each.strides[0]) or len(each) == 1 for each in rows)
+    counts = [len(each) for each in rows]
+    return are_long and a.shape[-1] >= LONG and max(counts) <= MOST and 0 < prod(counts) <= FEW
+
+
+def _not_summed(asked: Asked) -> Any:
+    """What BLAS makes. Raises ValueError for operands whose product kernels sum: their plan is another."""
+    if not asked.options and is_summed(*asked.examples):
+        raise ValueError("kernels sum this product")
+    return asked.by_stand_ins()
+
+
+_matmul = LibraryFunction(np.matmul, "np.matmul", (0, 1), outcome=_not_summed, by_kernels=summed)
+_dot = LibraryFunction(np.dot, "np.dot", (0, 1), A_B, outcome=_not_summed, by_kernels=summed)
 FUNCTIONS.update(
     {
-        "dot": _or_multiplied(np.dot), "inner": _or_multiplied(np.inner), "outer": outer,
-        "vdot": LibraryFunction(np.vdot, "np.vdot", (0, 1), A_B),
+        "dot": _or_multiplied("dot", _dot), "outer": outer,
+        "inner": _or_multiplied("inner", LibraryFunction(np.inner, "np.inner", (0, 1), A_B, by_kernels=_of_vectors)),
+        "vdot": LibraryFunction(np.vdot, "np.vdot", (0, 1), A_B, by_kernels=_conjugated),
         "tensordot": LibraryFunction(np.tensordot, "np.tensordot", (0, 1), A_B),
     }
 )  # fmt: skip

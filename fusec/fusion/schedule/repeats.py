@@ -40,7 +40,7 @@ class _Repeats:
         self.trace, self.needed = trace, needed
         self.buffers: dict[t.Buffer, t.Buffer] = {}
         self.counts: dict[object, Input] = {}
-        self.operands = _operands(trace)
+        self.stored = _operands(trace) | _made_of_totals(trace)
 
     def update(self, statement: t.Statement) -> None:
         """Have a statement read what was made first."""
@@ -66,7 +66,7 @@ class _Repeats:
         match statement:
             case t.Total(buffer, op, value, axes):
                 return op, value.expr, value.shape, axes, _layout(buffer)
-            case t.Define(buffer, value) if buffer in self.operands:
+            case t.Define(buffer, value) if buffer in self.stored:
                 return value.expr, _layout(buffer)
             case t.LibraryCall(function=partial() as function, operands=operands, buffers=buffers, kernels=0):
                 called = _constant((function.func, function.args))
@@ -96,6 +96,16 @@ def _operands(trace: Trace) -> set[t.Buffer]:
     for statement in reversed(trace.statements):
         if isinstance(statement, t.LibraryCall) or statement.buffer in found:
             found |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
+    return found
+
+
+def _made_of_totals(trace: Trace) -> set[t.Buffer]:
+    """Totals, and what is made of these alone."""
+    found: set[t.Buffer] = set()
+    for statement in trace.statements:
+        buffers = {leaf.buffer for leaf in arrays_of(statement, trace.leaves)} - {None}
+        if isinstance(statement, t.Total) or (isinstance(statement, t.Define) and buffers and buffers <= found):
+            found.add(statement.buffer)
     return found
 
 
