@@ -118,7 +118,7 @@ class FusedPlan:
         if not self.calls and not self.is_resized and len(self.kernels) > 1:
             for step in self.kernels:
                 step.begin()
-        if self.calls == HASTEN_AT and len(self.kernels) > 0 and present() is None:
+        if self.calls == HASTEN_AT and self.quick is None and self.kernels and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():

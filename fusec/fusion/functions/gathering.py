@@ -36,7 +36,8 @@ from fusec.library.reductions import minmax
 
 Shape = tuple[int, ...]
 ZERO = const(0, INT64)
-MANY = 1 << 14  # indices that a kernel looks at faster than NumPy
+MANY = 1 << 17  # indices that a kernel looks at faster than NumPy
+UNSIGNED = {each.itemsize: each for each in map(np.dtype, "BHIQ")}
 
 
 def chosen(x: Any, items: Sequence[Any]) -> Any:
@@ -208,6 +209,10 @@ def _check(trace: Trace, given: Any, extent: int, axis: int) -> None:
 
 def check(extent: int, axis: int, index: Any) -> tuple[Any, ...]:
     """Raise IndexError if an element of an array is no index of an axis."""
+    if index.size <= MANY:  # negative integers are large as unsigned ones
+        unsigned = index.view(UNSIGNED[index.dtype.itemsize])
+        if int(np.maximum.reduce(unsigned, axis=None)) < extent:
+            return ()
     low, high = minmax(index) if index.size > MANY else (index.min(), index.max())
     if int(high) >= extent or int(low) < -extent:
         bad = next(each for each in index.flat if not -extent <= each < extent)

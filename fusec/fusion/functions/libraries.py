@@ -197,7 +197,7 @@ def _as_function(asked: Asked, wanted: Any) -> partial[tuple[Any, ...]]:
     ):
         return partial(_called, asked.function, asked.args, asked.options)
     if known:
-        return partial(_called_with, asked.function, rest, asked.options)
+        return partial(_called_with, asked.function, asked.args, asked.options)
     return partial(_called_plainly, asked.function)
 
 
@@ -206,9 +206,9 @@ def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
     return (function(*values),)
 
 
-def _called_with(function: Any, rest: Sequence[Any], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:
-    """What a function makes of some operands and what stands behind them."""
-    return (function(*values, *rest, **options),)
+def _called_with(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:
+    """What a function makes of some operands, in order, and what stands behind them."""
+    return (function(*values, *args[len(values) :], **options),)
 
 
 def _called(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:

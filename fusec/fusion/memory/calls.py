@@ -12,7 +12,7 @@ from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.fusion.memory.slots import Fresh, SlotView, fresh
-from fusec.fusion.trace.trace_values import Array, Computation, Leaf, LibraryCall, outermost_first
+from fusec.fusion.trace.trace_values import Array, Buffer, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
 from fusec.runtime.cpu.memory import LARGE
 
@@ -45,6 +45,11 @@ class CallStep:
             for slot, array in zip(self.outputs, made, strict=True):
                 frame[slot] = array
             return
+        if interceptor is None and self._recycled is None:
+            for (slot, buffer, laid), found in zip(self._planned, self._results(operands), strict=True):
+                is_ready = _is_new(found, laid, operands)
+                frame[slot] = found if is_ready else _as_planned(found, buffer.phantom, operands)
+            return
         if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
             given = [*operands, memory.new(self._recycled)] if self._recycled is not None else operands
             results = self._results(given)
@@ -54,6 +59,12 @@ class CallStep:
             frame[slot] = found if self._recycled is not None else _as_planned(found, buffer.phantom, operands)
         if isinstance(interceptor, KeptNotes) and not self.call.kernels:
             interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
+
+    @cached_property
+    def _planned(self) -> list[tuple[int, Buffer, Laid]]:
+        """The slot of each result, and how it lies in memory."""
+        pairs = zip(self.outputs, self.call.buffers, strict=True)
+        return [(slot, each, _laid(each.phantom)) for slot, each in pairs]
 
     @cached_property
     def _recycled(self) -> Fresh | None:
@@ -90,10 +101,27 @@ class CallStep:
         return f"{self.call.name} of {read}: {', '.join(_described(each.phantom) for each in self.call.buffers)}"
 
 
+Laid = tuple[tuple[int, ...], tuple[int, ...], Any]
+"""Strides, shape and dtype."""
+
+
+def _laid(array: Array) -> Laid:
+    return array.strides, array.shape, array.dtype
+
+
+def _is_new(found: Any, laid: Laid, operands: Sequence[Any]) -> bool:
+    """Whether a result has memory of its own, and lies there as it should."""
+    if type(found) is not np.ndarray or found.base is not None or _laid(found) != laid:
+        return False
+    for each in operands:  # noqa: SIM110 - all() takes as long as the rest
+        if each is found:
+            return False
+    return True
+
+
 def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     """A result that has memory of its own, laid out as the plan says."""
-    is_new = type(found) is np.ndarray and found.base is None and not any(each is found for each in operands)
-    if is_new and (found.strides, found.shape, found.dtype) == (wanted.strides, wanted.shape, wanted.dtype):
+    if _is_new(found, _laid(wanted), operands):
         return found  # type: ignore[no-any-return]
     array = np.asarray(found)
     assert array.shape == wanted.shape, "a library's function makes what its plan says"

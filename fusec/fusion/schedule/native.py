@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from fusec.base.records import dataclass
-from fusec.dispatch.spec import is_one_axis
 from fusec.errors import FusecError
 from fusec.fusion.memory.calls import CallStep, laid_out
 from fusec.fusion.memory.host_memory import HostMemory
@@ -62,8 +61,6 @@ def native_steps(
     errors call its arrays and numbers.
     """
     parts = [tuple(each) for _, each in itertools.groupby(steps, lambda each: isinstance(each, KernelStep))]
-    if not any(map(has_no_entry, parts)):
-        return None
     sequences = _sequences(parts, memory, frame)
     if not any(sequences):
         return None
@@ -136,20 +133,12 @@ def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[A
         for step in part:
             _complete(step, frame, memory)
         sequence = None
-        if has_no_entry(part):
+        if isinstance(part[0], KernelStep):
             sequence = SequenceBuilder(part, views, frame, memory, len(parts) == 1).tried()
         found.append(sequence and sequence.with_entry(frame))
         for slot in (slot for step in part for slot in step.releases):
             frame[slot] = None
     return found
-
-
-def has_no_entry(steps: Sequence[Any]) -> bool:
-    """Whether these are several kernels, or one that has no native entry of its own which makes its results."""
-    if not all(isinstance(each, KernelStep) for each in steps):
-        return False
-    (first, *others) = steps
-    return bool(others) or not first.makes or (bool(first.group.axes) and not is_one_axis(first.axis))
 
 
 def _used(steps: Sequence[Any]) -> set[int]:
