@@ -64,6 +64,10 @@ class ElementSpace:
         """Whether what is to be stored there by all lanes is kept, to be stored later."""
         return False
 
+    def agrees(self, comparison: Apply) -> bool:  # noqa: ARG002
+        """Whether a comparison of positions is known to come out the same for all lanes."""
+        return False
+
     def index(self) -> Value:
         """The flat C-order position."""
         raise AssertionError("a function that is called has no position")
@@ -158,6 +162,9 @@ class ExprEmitter(ABC):
                 return self._choose(expr)
             case Apply(op="logical_and" | "logical_or") if self._is_on_demand(expr):
                 return (self._short_circuit(expr),)
+            case Apply(op=op, args=args, type=target) if self.around.space.agrees(expr):
+                given = [tuple(map(_first_lane, self.memo[arg])) for arg in args]
+                return apply_op(self.b, op, given, scalar_type(args[0]), target)
             case Apply(op=op, args=args, type=target):
                 return apply_op(self.b, op, [self.memo[arg] for arg in args], scalar_type(args[0]), target)
             case Lookup(values=values, index=index, type=target):
@@ -458,6 +465,11 @@ class ExprEmitter(ABC):
         for number in range(ndim):
             found = self.b.select(self.b.compare("icmp eq", axis, integer(number, axis.type)), along(number), found)
         return found
+
+
+def _first_lane(value: Value) -> Value:
+    """The value of the first lane, where it is at hand."""
+    return Value(value.type, value.linear.base) if value.varying and value.linear is not None else value
 
 
 def element_name(array: str, index: Expr | None) -> str:

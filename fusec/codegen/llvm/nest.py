@@ -13,6 +13,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
+from fusec.codegen.llvm.agreement import Comparison, all_agree
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.counting import repeat
@@ -22,7 +23,7 @@ from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import StmtEmitter
 from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer
-from fusec.ir.expr import Expr, Type
+from fusec.ir.expr import Apply, Expr, Type
 from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Query, ScalarParam
 from fusec.ir.walk import bodies_of, expressions, roots_of
 
@@ -75,8 +76,11 @@ class Row:
 class RowSite(ElementSpace):
     """The elements at one position of a row."""
 
-    def __init__(self, nest: Nest, row: Row, position: str, streaming: bool = False) -> None:
+    def __init__(
+        self, nest: Nest, row: Row, position: str, streaming: bool = False, agreed: frozenset[Expr] = frozenset()
+    ) -> None:
         self.nest = nest
+        self.agreed = agreed
         self.row = row
         self.position = position
         self.streaming = streaming
@@ -111,6 +115,10 @@ class RowSite(ElementSpace):
         if moved or not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
             return PLAIN
         return Hint(align=LINE, when=self.row.streams)
+
+    def agrees(self, comparison: Apply) -> bool:
+        """Vectors whose lanes do not agree are no whole ones."""
+        return comparison in self.agreed
 
     def index(self) -> Value:
         """The flat position of the current elements."""
@@ -152,6 +160,7 @@ class Nest:
         self.called = kept_functions(program)
         self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
         self.last = layout.ndim - 1  # the axis of rows
+        self.comparisons: tuple[Comparison, ...] = ()  # whose outcomes tell which vectors are whole ones
 
     def write(self) -> None:
         """All text from the end of the entry block to the return."""
@@ -301,7 +310,10 @@ class Nest:
         return Lanes(b.compare("icmp ult", Value("i32", b.iota("i32"), varying=True), short), occupied=True)
 
     def _split_loop(self, row: Row, start: str, end: str) -> None:
-        """Whole vectors, then what is left; where stores shall begin with a line, first what lies before one."""
+        """Whole vectors, then what is left; where stores shall begin with a line, first what lies before one.
+
+        Vectors whose lanes do not agree about comparisons are what is left, too.
+        """
         b = self.b
         slot, count_slot = b.alloca("i64"), b.alloca("i64")
         guard, whole, rest, partial, after = (b.label(stem) for stem in ("guard", "whole", "rest", "partial", "after"))
@@ -314,29 +326,47 @@ class Nest:
             b.line(f"store i64 {ahead.text}, ptr {count_slot}")
             b.fork(b.compare("icmp ne", ahead, integer(0)), partial, guard)
         b.place(guard)
-        self._fork_if_whole(b.let(f"load i64, ptr {slot}"), end, whole, rest)
+        self._fork_if_whole(row, b.let(f"load i64, ptr {slot}"), end, whole, rest)
         b.place(whole)
         position = b.let(f"load i64, ptr {slot}")
-        self._body(RowSite(self, row, position, streaming=row.streams is not None), Lanes())
+        agreed = frozenset(expr for expr, _, _ in self.comparisons)
+        self._body(RowSite(self, row, position, streaming=row.streams is not None, agreed=agreed), Lanes())
         following = b.let(f"add i64 {position}, {self.width}")
         b.line(f"store i64 {following}, ptr {slot}")
-        self._fork_if_whole(following, end, whole, rest)
+        self._fork_if_whole(row, following, end, whole, rest)
         b.place(rest)
         count = b.let(f"sub i64 {end}, {b.let(f'load i64, ptr {slot}')}")
+        if agreed:
+            count = b.intrinsic("umin", Value("i64", count), integer(self.width)).text
         b.line(f"store i64 {count}, ptr {count_slot}")
         b.fork(b.compare("icmp ne", Value("i64", count), integer(0)), partial, after)
         b.place(partial)
         self._partial(row, slot, count_slot)
-        if stream is None:
+        if stream is None and not agreed:
             b.jump(after)
         else:
             left = b.compare("icmp slt", b.read_slot(slot), Value("i64", end))
             b.fork(left, guard, after)
         b.place(after)
 
-    def _fork_if_whole(self, position: str, end: str, whole: str, rest: str) -> None:
-        reach = Value("i64", self.b.let(f"add i64 {position}, {self.width}"))
-        self.b.fork(self.b.compare("icmp sle", reach, Value("i64", end)), whole, rest)
+    def _fork_if_whole(self, row: Row, position: str, end: str, whole: str, rest: str) -> None:
+        b = self.b
+        reach = b.binary("add", Value("i64", position), integer(self.width))
+        fits = b.compare("icmp sle", reach, Value("i64", end))
+        if self.comparisons:
+            last = b.binary("sub", reach, integer(1))
+            fits = b.binary("and", fits, all_agree(b, self._compared(row, position), self._compared(row, last.text)))
+        b.fork(fits, whole, rest)
+
+    def _compared(self, row: Row, position: str) -> list[Value]:
+        """Positions and outcomes of comparisons, for one element."""
+        b, wanted = self.b, [part for comparison in self.comparisons for part in comparison[1:]]
+        b.lanes = 1
+        analysis, scalars = self._analysis(self.program), self._scalars()
+        emitter = StmtEmitter(self._around(analysis, RowSite(self, row, position)), Lanes())
+        found = emitter.program(analysis.body((), scalars, (), wanted), scalars, wanted)
+        b.lanes = self.width
+        return [value for (value,) in found]
 
     def _partial(self, row: Row, slot: str, count_slot: str) -> None:
         """Some elements, fewer than a vector has; leaves the position behind them in the slot."""

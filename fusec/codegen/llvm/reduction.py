@@ -8,8 +8,6 @@ from fusec.base.dtypes import real_type
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
-from fusec.codegen.llvm.divergence import FlowPlan
-from fusec.codegen.llvm.flow_frame import FlowFrame
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, RowSite
@@ -46,15 +44,6 @@ def widest_bits(reduction: ReductionIR) -> int:
 
 class PartEmitter(StmtEmitter):
     """Writes one part of a reduction."""
-
-    def part(self, plan: FlowPlan, known: Known, values: Sequence[Expr]) -> list[Operand]:
-        """Statements, then the values that they lead to."""
-        self._open(FlowFrame(plan, self.b.label("end")), known)
-        if self._block(plan.body):
-            self.b.jump(self.frame.end)
-        self.b.place(self.frame.end)
-        self.memo = {}
-        return [self.value(value) for value in values]
 
     def combined(self, accumulator: Accumulator, left: Operand, right: Operand) -> Operand:
         """Two accumulators combined."""
@@ -116,7 +105,7 @@ class PartNest(Nest):
         analysis = self._analysis(self.program)
         varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
         plan = analysis.body(body, known, varying, values)
-        return PartEmitter(self._around(analysis, site), lanes).part(plan, known, values)
+        return PartEmitter(self._around(analysis, site), lanes).program(plan, known, values)
 
     # --- loops ---------------------------------------------------------------------------------------------------
 

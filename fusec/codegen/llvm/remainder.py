@@ -11,14 +11,16 @@ not ask for its position.
 
 from __future__ import annotations
 
-from fusec.base.kernel_abi import Step
+from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm import memory
+from fusec.codegen.llvm.agreement import comparisons_of
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, Tail
-from fusec.codegen.llvm.values import Linear, Value, integer
-from fusec.ir.loops import ArrayParam, Atomic, Element, Load, Moved, Shuffle, Stmt, Store
+from fusec.codegen.llvm.values import Builder, Linear, Value, integer
+from fusec.ir.loops import ArrayParam, Atomic, Element, Load, Moved, Program, Shuffle, Stmt, Store
 from fusec.ir.walk import expressions, operands, statements
 
 # Operations from which a second copy of the body, as wide as the first, costs too much to compile: of one row, and of
@@ -33,6 +35,10 @@ _FEW = 8  # vectors of a row below which it does not matter where they begin
 
 class RemainderNest(Nest):
     """A nest whose rest of a row may also be "copied", or run under a mask in "narrow" vectors."""
+
+    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+        super().__init__(program, layout, builder, arguments)
+        self.comparisons = comparisons_of(program, layout.ndim) if builder.lanes > 1 else ()
 
     def tail_for(self, cost: int, vector_bits: int) -> Tail:
         """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""

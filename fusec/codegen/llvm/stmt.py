@@ -6,6 +6,8 @@ memory accesses masked; a loop runs while any lane is in it. Where all lanes agr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusec.base.dtypes import DType
 from fusec.base.records import replace
 from fusec.codegen.llvm import memory, routines
@@ -35,13 +37,16 @@ def zero(kind: Type) -> Operand:
 class StmtEmitter(ExprEmitter):
     """Writes statements. A method returns whether control reaches the text that follows."""
 
-    def program(self, plan: FlowPlan, scalars: dict[str, tuple[Type, Operand]]) -> None:
-        """The body of a kernel for the current lanes."""
-        frame = FlowFrame(plan, self.b.label("end"))
-        self._open(frame, scalars)
+    def program(
+        self, plan: FlowPlan, known: dict[str, tuple[Type, Operand]], values: Sequence[Expr] = ()
+    ) -> list[Operand]:
+        """The body of a kernel for the current lanes, then the values that it leads to. known: variables by name."""
+        self._open(FlowFrame(plan, self.b.label("end")), known)
         if self._block(plan.body):
-            self.b.jump(frame.end)
-        self.b.place(frame.end)
+            self.b.jump(self.frame.end)
+        self.b.place(self.frame.end)
+        self.memo = {}
+        return [self.value(value) for value in values]
 
     def call(self, call: ir.Call, args: list[Operand]) -> Operand:
         """A call of a function that stays one, else its text."""
