@@ -191,7 +191,7 @@ def make_layout(
         inner = Step.ZERO if row[-1] == 0 and size != 1 else Step.UNIT if row[-1] == unit or size == 1 else Step.ANY
         outer = [Step.UNIT if stride == unit else Step.ANY for stride in row[:-1]]
         if space.strips:
-            outer[-1] = _step_over(row[-2], row[-1] * space.extents[-1], unit)
+            outer[-1] = step_over(row[-2], row[-1] * space.extents[-1], outer[-1])
         steps.append((name, (*outer, inner)))
         widest = max(widest, sum(abs(s) * (e - 1) for s, e in zip(row, space.extents, strict=True)) + unit)
     for _, view in raw:
@@ -205,11 +205,9 @@ def make_layout(
     )
 
 
-def _step_over(stride: int, inside: int, unit: int) -> Step:
-    """The step along the axis before the last of an operand that moves so far along the last."""
-    if stride == 0:
-        return Step.ZERO
-    return Step.DENSE if stride == inside else Step.UNIT if stride == unit else Step.ANY
+def step_over(stride: int, inside: int, step: Step) -> Step:
+    """The step along the axis before the last of an operand that moves so far along the last. step: UNIT, or ANY."""
+    return Step.ZERO if stride == 0 else Step.DENSE if stride == inside else step
 
 
 def _is_tiled(space: MergedSpace, units: Sequence[int]) -> bool:

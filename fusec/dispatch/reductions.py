@@ -23,6 +23,7 @@ from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
+from fusec.kinds.columns import in_vectors
 from fusec.kinds.launch import MASK, Machine, Request
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, dense, phases
 
@@ -158,8 +159,10 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
 
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
-    """Phases that read, or store, more than the last cache holds go around the caches."""
-    return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in bound.launches))
+    """Columns are walked in vectors; phases that move more than the last cache holds go around the caches."""
+    along = {param.name for param in kernel.in_params} - kernel.once | {MASK}
+    phases = [in_vectors(phase, along) for phase in bound.launches if isinstance(phase, Phase)]
+    return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in phases))
 
 
 def _around_caches(kernel: KernelSpec, bound: Bound, phase: Any) -> Any:

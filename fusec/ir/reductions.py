@@ -269,6 +269,12 @@ def _keeping(
     return ir.Program(reduction.name, (*inside, *outputs), (*body, *stores), functions, source)
 
 
+def is_stored(body: tuple[ir.Stmt, ...], name: str) -> bool:
+    """Whether statements store every element of an array that they walk along."""
+    places = [stmt.pointer for stmt in body if isinstance(stmt, ir.Store)]
+    return any(isinstance(place, ir.Element) and place.param == name for place in places)
+
+
 def addressed(body: tuple[ir.Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
     """The names of the arrays that statements and values address or query."""
     roots = [*values, *roots_of(body)]

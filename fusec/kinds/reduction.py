@@ -37,8 +37,8 @@ class Phase(Launch):
 
     @property
     def is_last(self) -> bool:
-        """Whether the reduced axis is the innermost of the walk."""
-        return self.axis == len(self.extents) - 1
+        """Whether the reduced axis is the innermost of the walk, and has the order of one."""
+        return self.axis == len(self.extents) - 1 and not self.layout.chunked
 
     @property
     def positions(self) -> int:

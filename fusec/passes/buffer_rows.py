@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from fusec.base.records import replace
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Element, Load, Stmt, Store
-from fusec.ir.reductions import ReductionIR, Stage, addressed
+from fusec.ir.reductions import ReductionIR, Stage, addressed, is_stored
 from fusec.ir.walk import expressions, map_expressions, rewriter, roots_of
-from fusec.passes.lower_graph_reductions import is_stored
 
 
 def kept_rows(reduction: ReductionIR) -> dict[str, str]:

@@ -10,7 +10,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Struct, apply, scalar_type
 from fusec.ir.graph import Count, Input, KernelGraph, Reduce, Spread, TotalInput
-from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
+from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed, is_stored
 from fusec.ir.walk import expressions, inner_first, rewriter
 from fusec.passes.spreads import ChunkSpread, combining, second_walk, sum_of, without_spreads
 
@@ -53,12 +53,6 @@ def in_place(reduction: ReductionIR) -> frozenset[tuple[str, str]]:
         earlier = set().union(*stores[:number])
         pairs |= {(output, name) for output in stored - earlier for name in inputs}
     return frozenset(pairs)
-
-
-def is_stored(body: tuple[ir.Stmt, ...], name: str) -> bool:
-    """Whether statements store every element of an array that they walk along."""
-    places = [stmt.pointer for stmt in body if isinstance(stmt, ir.Store)]
-    return any(isinstance(place, ir.Element) and place.param == name for place in places)
 
 
 def reduces(root: Expr) -> list[Reduce]:

@@ -144,24 +144,110 @@ def test_columns_give_the_bits_of_the_oracle(name, bits):
             assert expected[output].tobytes() == found[output].tobytes(), (output, rows, columns)
 
 
-@pytest.mark.parametrize("name", ["sum", "argmin", "spread"])
-@pytest.mark.parametrize("rows", [65, 128, 300])
-def test_chunks_of_columns_are_those_of_the_oracle(name, rows):
-    reduction, names, _ = EXAMPLES[name]
+def first_parts(reduction, given, axis):
+    """The results of chunks of 64 elements along an axis, as the oracle finds them, and room for those of a kernel."""
     first = first_phase(reduction)
-    expanded = run_on_reduction(first, expand)
-    chunks, columns = -(-rows // 64), 5000
-    given = values(names, (rows, columns))
+    expanded, shape = run_on_reduction(first, expand), list(given["x"].shape)
+    shape[axis] = -(-shape[axis] // 64)
     parts = {param.name: param.dtype.numpy for param in first.arrays if param.written}
-    expected, found = ({part: np.zeros((chunks, columns), dtype) for part, dtype in parts.items()} for _ in range(2))
-    for number in range(chunks):
-        here = {each: array[number * 64 : (number + 1) * 64] for each, array in given.items()}
-        views = {part: each[number] for part, each in expected.items()}
-        interpret_reduction(expanded, {**here, **views}, {}, OneAxis(here["x"].shape, 0))
-    kernel = kernel_of(first, layout_of(first, {**given, **found}, (rows, columns)), 512, axis=0)
-    run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=(1, columns + 7), positions=chunks * columns)
-    for part in parts:
-        assert expected[part].tobytes() == found[part].tobytes()
+    expected, found = ({part: np.zeros(shape, dtype) for part, dtype in parts.items()} for _ in range(2))
+    for number in range(shape[axis]):
+        here = {
+            each: array[(slice(None),) * axis + (slice(number * 64, number * 64 + 64),)]
+            for each, array in given.items()
+        }
+        views = {part: each.take(number, axis) for part, each in expected.items()}
+        interpret_reduction(expanded, {**here, **views}, {}, OneAxis(here["x"].shape, axis, is_last=False))
+        for part, each in views.items():
+            expected[part][(slice(None),) * axis + (number,)] = each
+    return first, expected, found
+
+
+@pytest.mark.parametrize("name", ["sum", "argmin", "spread"])
+@pytest.mark.parametrize(("rows", "columns"), [(65, 5000), (128, 5000), (300, 5000), (777, 7), (1280, 16), (2000, 40)])
+def test_chunks_of_columns_are_those_of_the_oracle(name, rows, columns):
+    reduction, names, _ = EXAMPLES[name]
+    given = values(names, (rows, columns))
+    first, expected, found = first_parts(reduction, given, 0)
+    chunks = -(-rows // 64)
+    kernel = kernel_of(first, layout_of(first, {**given, **found}, (rows, columns), c_order=False), 512, axis=0)
+    cuts = (1, columns + 7, chunks * columns - columns - 1)
+    run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=cuts, positions=chunks * columns)
+    for part, each in expected.items():
+        assert each.tobytes() == found[part].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [*((name, 512) for name in EXAMPLES), ("dot", 256), ("argmin", 256), ("argmin", 128), ("sum", 0)]
+)
+def test_chunks_side_by_side_give_the_bits_of_the_oracle(name, bits):
+    """Also of arrays that are broadcast, or have elements in between."""
+    reduction, names, _ = EXAMPLES[name]
+    for kind in ("dense", "apart"):
+        kernel = None
+        for count in (1100, 64, 64 * 20):
+            given = values(names, (2, 2 * count), count)
+            given = {each: array[:, :count] if kind == "dense" else array[:, ::-2] for each, array in given.items()}
+            if "y" in given:
+                given["y"] = np.broadcast_to(given["y"][:, :1], (2, count))
+            first, expected, found = first_parts(reduction, given, 1)
+            chunks = -(-count // 64)
+            given |= {"y": given["y"][:, :1]} if "y" in given else {}
+            if kernel is None:
+                layout = layout_of(first, {**given, **found}, (2, count), c_order=False, chunked=True)
+                kernel = kernel_of(first, layout, bits)
+            run(kernel, first, {**given, **found}, {}, (2, count), cuts=(chunks // 3, chunks), positions=2 * chunks)
+            for part, each in expected.items():
+                assert each.tobytes() == found[part].tobytes(), (count, kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [*((name, 512) for name in EXAMPLES), ("dot", 256), ("argmin", 256), ("sum", 128), ("sum", 0)]
+)
+def test_rows_side_by_side_give_the_bits_of_the_oracle(name, bits):
+    reduction, names, outputs = EXAMPLES[name]
+    expanded, kernel = run_on_reduction(reduction, expand), None
+    for rows, columns, between in (
+        (2, 100, 0),
+        (3, 40, 0),
+        (4, 33, 0),
+        (7, 700, 0),
+        (17, 2, 0),
+        (64, 100, 0),
+        (3, 50, 3),
+    ):
+        given = {each: array.swapaxes(0, 1)[:rows] for each, array in values(names, (columns, rows + between)).items()}
+        if kernel is None:
+            some = {output: np.zeros((1, columns), dtype) for output, dtype in outputs.items()}
+            kernel = kernel_of(reduction, layout_of(reduction, {**given, **some}, (rows, columns)), bits, axis=0)
+        expected, found = ({o: np.zeros((1, columns), d) for o, d in outputs.items()} for _ in range(2))
+        views = {o: each[0] for o, each in expected.items()}
+        interpret_reduction(expanded, {**given, **views}, {}, OneAxis((rows, columns), 0, is_last=False))
+        run(kernel, reduction, {**given, **found}, {}, (rows, columns), cuts=(columns // 3,), positions=columns)
+        for output in outputs:
+            assert expected[output].tobytes() == found[output].tobytes(), (rows, columns, between)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT64, 256), (FLOAT32, 128), (FLOAT32, 0)]
+)
+def test_results_side_by_side_are_stored_where_they_belong(dtype, bits):
+    """Nothing between them is written."""
+    reduction, kind = powers(dtype), dtype.numpy
+    expanded, kernel = run_on_reduction(reduction, expand), None
+    for rows, columns, between in ((1, 45, 0), (2, 45, 0), (3, 60, 0), (5, 45, 0), (12, 3, 0), (64, 45, 0), (3, 16, 2)):
+        x = np.random.default_rng(rows).normal(size=(columns, rows)).astype(kind).T
+        expected, found = ({name: np.full((columns, rows + between), 7, kind) for name in "yz"} for _ in range(2))
+        totals = [np.zeros((1, columns), kind) for _ in range(2)]
+        views = {name: each[:, :rows].T for name, each in expected.items()}
+        interpret_reduction(expanded, {"x": x, **views, "s": totals[0][0]}, {}, OneAxis(x.shape, 0, is_last=False))
+        places = {"x": x, **{name: each[:, :rows].T for name, each in found.items()}, "s": totals[1]}
+        if kernel is None:
+            wide = {each: np.zeros((columns, 5), kind).T for each in "xyz"}
+            kernel = kernel_of(reduction, layout_of(reduction, {**places, **wide}, (5, columns)), bits, axis=0)
+        run(kernel, reduction, places, {}, x.shape, cuts=(1,), positions=columns)
+        for one, other in (*zip(expected.values(), found.values(), strict=True), totals):
+            assert one.tobytes() == other.tobytes(), (rows, columns, between)
 
 
 def columns_of_many_inputs():

@@ -10,6 +10,7 @@ import pytest
 import fusec
 from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
+from fusec.kinds.columns import in_vectors
 from fusec.kinds.reduction import Operand, PhaseRules, phases
 
 
@@ -53,3 +54,45 @@ def test_repeated_calls_over_several_axes_run_all_launches_at_once():
         given += 1
     plans = [plan for plans in fused._plans.values() for plan in plans]
     assert any(plan.native is not None for plan in plans)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i1"])
+@pytest.mark.parametrize("counts", [(40, 3, 4), (300, 7, 5), (1000, 2, 31), (33, 32, 2)], ids=str)
+def test_two_axes_of_columns_are_walked_as_one(dtype, counts):
+    many, inside, few = counts
+    rng = np.random.default_rng(0)
+    points, others = (rng.integers(-9, 9, (count, inside)).astype(dtype) for count in (many, few))
+    squared = fusec.ReductionKernel("T x, T y", "T z", "(x - y) * (x - y)", "a + b", "z = a", "0")
+    for left, right in (
+        (points, others),
+        (points[::-1], others[:, ::-1][:, ::-1]),
+        (points, np.asfortranarray(others)),
+    ):
+        found = squared(left[:, None], right, axis=2)
+        assert np.array_equal(found, ((left[:, None] - right) ** 2).sum(2, dtype=dtype))
+        assert found.flags.c_contiguous
+
+
+def test_few_columns_that_do_not_lie_so_are_walked_with_others():
+    def walked(shape, axis, **rows):
+        operands = [Operand(name, View(0, shape, row, FLOAT64), row, name == "z") for name, row in rows.items()]
+        (phase, *_) = phases(shape, (axis,), operands, PhaseRules(64, [("stored", "given", FLOAT64)]))
+        layout = in_vectors(phase, {"x", "y"}).layout
+        return layout.strips, layout.chunked
+
+    assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(32, 8, 0)) == (True, False)
+    assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(8, 800, 0)) == (False, False)
+    assert walked((3, 3, 5000), 2, x=(40000, 0, 8), y=(0, 40000, 8), z=(24, 8, 0)) == (False, True)
+    assert walked((5000, 3), 0, x=(24, 8), y=(0, 8), z=(0, 8)) == (False, False)
+
+
+@pytest.mark.parametrize("count", [64, 1024, 2000, 64 * 70 + 1])
+def test_chunks_of_few_columns_are_walked_side_by_side(count):
+    """With the bits of their order: sums of 64 elements, then sums of 64 sums."""
+    x, weights = np.random.default_rng(0).normal(size=(3, count)), np.random.default_rng(1).random(count)
+    found = fusec.fuse(lambda x, w: (x[:, None] * x * w).sum(-1))(x, weights)
+    parts = x[:, None] * x * weights
+    while parts.shape[-1] > 1:
+        starts = range(0, parts.shape[-1], 64)
+        parts = np.stack([np.add.accumulate(parts[..., at : at + 64], -1)[..., -1] for at in starts], -1)
+    assert np.array_equal(found, parts[..., 0])

@@ -7,16 +7,17 @@ where bodies are short, spare most of the traffic of the accumulators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from fusec.base.dtypes import COMPUTE_FLOATS, INT64, DType
+from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import KernelSlots
+from fusec.codegen.llvm.column_tiles import TilesNest
 from fusec.codegen.llvm.memory import Lanes, fetch
-from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite
-from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
-from fusec.codegen.llvm.values import Builder, Operand, Value, integer, memory_type
+from fusec.codegen.llvm.nest import LINE, Row, RowSite
+from fusec.codegen.llvm.reduction import Held, Known, flat, regrouped
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.ir import reductions
 from fusec.ir.expr import Type
 from fusec.ir.loops import ArrayParam, Local
@@ -30,8 +31,12 @@ _MOST_COLUMNS = 4096
 _LINES = 256  # of columns that do not lie side by side: the rows that follow find theirs in the first cache
 _ROWS = 4  # taken at a time
 _LIGHT = 24  # operations for an element up to which they are
+_TURNS = 4  # chunks of few columns whose rows are taken in turn
+_FEW = 4  # vectors that such columns fill at most
+_SHORT = 48  # operations for an element up to which they are
 
-Body = Callable[[RowSite, Lanes, str], None]
+Body = Callable[[Sequence[RowSite], Lanes, str], None]
+"""Gets the elements of some rows, the lanes, and the number of the first of them in the tile."""
 
 
 class CellSite(RowSite):
@@ -42,19 +47,7 @@ class CellSite(RowSite):
         return None
 
 
-class TurnedSite(CellSite):
-    """The elements of one row, some of which were loaded with those of the next rows."""
-
-    def __init__(self, nest: Nest, row: Row, position: str, loaded: Mapping[str, Operand]) -> None:
-        super().__init__(nest, row, position)
-        self.loaded = loaded
-
-    def hoisted(self, param: str) -> Operand | None:
-        """What is loaded already."""
-        return self.loaded.get(param)
-
-
-class ColumnNest(ReductionNest):
+class ColumnNest(TilesNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
     def __init__(
@@ -64,9 +57,10 @@ class ColumnNest(ReductionNest):
         self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
         self.types: dict[str, Type] = {}
         self.fetched = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_wide(name)]
-        self.turned = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_turned(name)]
         self.next_tile: dict[str, Value] = {}  # how many bytes further it begins
         self.goes_on = Value("i1", "false")  # whether the next chunk is this thread's too
+        self.takes_turns = False  # whether there is text for some chunks of one vector of columns
+        self.turns = integer(1)  # chunks that are walked down at once
 
     def _hold(self) -> None:
         parts: list[tuple[str, Type]] = []
@@ -74,39 +68,61 @@ class ColumnNest(ReductionNest):
             parts += [*(stage.accumulator.parts if stage.accumulator else ()), *reductions.declared(stage.then)]
         nbytes = sum(kind.nbytes for _, kind in parts if isinstance(kind, DType))
         columns = min(_MOST_COLUMNS, _TILE // max(nbytes, 1))
+        read = self.inputs & self.inner.keys() - {*self.turned, *self.packed}
         if len(self.reduction.stages) > 1:
-            walked = sum(self.arrays[name].dtype.nbytes for name in self.inputs & self.inner.keys())
             cells = _FAR_CELLS if self.layout.streaming else _CELLS
-            columns = min(columns, cells // (reductions.ROUNDS * max(walked, 1)))
-        apart = sum(self.inner[name] is Step.ANY for name in self.inputs & self.inner.keys())
+            columns = min(columns, cells // (reductions.ROUNDS * max(self._nbytes(sorted(read)), 1)))
+        apart = sum(self.inner[name] is Step.ANY for name in read)
         columns = min(columns, _LINES // apart) if apart else columns
         self.tile = max(self.width, columns // self.width * self.width)
+        costs = [self._stage_cost(stage) for stage in self.reduction.stages]
+        has_masks = self.tail == "masked" and self.width > 1
+        is_simple = self.axis == self.layout.ndim - 2 and not self.layout.c_order and max(costs) <= _SHORT
+        self.takes_turns = bool(self.chunk) and has_masks and is_simple and not (apart or self.turned or self.packed)
+        lanes = max(self.tile, self.takes_turns * _TURNS * _FEW * self.width)
         for name, kind in parts:
-            self.held[name], self.types[name] = Held(self.b, kind, self.tile), kind
+            self.held[name], self.types[name] = Held(self.b, kind, lanes, zeroed=False), kind
+        self._make_room()
 
     def _is_wide(self, name: str) -> bool:
         """Whether a vector of an input is at least half a line, so that it is worth asking for."""
         return self.inner[name] is Step.UNIT and self.width * self.arrays[name].dtype.nbytes >= LINE // 2
 
-    def _is_turned(self, name: str) -> bool:
-        """Whether the rows of an input lie side by side, and its columns do not."""
-        turned = self.inner[name] is Step.ANY and self.layout.step(name)[self.axis] is Step.UNIT
-        return turned and self.arrays[name].dtype in COMPUTE_FLOATS
-
     def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:
         """Inputs begin at the first row of the chunk; what is stored afterwards counts chunks."""
-        if param.name in self.inputs and self.chunk:
+        if param.name in self.inputs and self.chunk and not self.layout.chunked:
             first = self.b.binary("mul", outer[self.axis], integer(self.chunk))
             outer = (*outer[: self.axis], first, *outer[self.axis + 1 :])
         return super()._row_address(param, steps, outer)
 
+    def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
+        """Also some whole chunks at once, if columns are few: each sum would wait for itself."""
+        b = self.b
+        if self.takes_turns:
+            columns, later = self._extent(self.axis + 1), b.binary("add", at[self.axis], integer(_TURNS))
+            fits = b.compare("icmp ule", columns, integer(_FEW * self.width))
+            for condition in (
+                b.compare("icmp eq", at[-1], integer(0)),
+                b.compare("icmp sge", left, b.binary("mul", columns, integer(_TURNS))),
+                b.compare("icmp sle", b.binary("mul", later, integer(self.chunk)), self.count),
+            ):
+                fits = b.binary("and", fits, condition)
+            self.turns = b.select(fits, integer(_TURNS), integer(1))
+        count, _ = super()._walk_rows(at, left)
+        return b.binary("mul", count, self.turns), self.turns
+
     def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
         b = self.b
         self.begin, self.covered = integer(0), self.count
-        if self.chunk:
+        if self.chunk and not self.layout.chunked:
             self.begin = b.binary("mul", outer[self.axis], integer(self.chunk))
             self.covered = b.intrinsic("umin", b.binary("sub", self.count, self.begin), integer(self.chunk))
         row = super()._describe_row(outer, first)
+        if self.layout.chunked:
+            inputs = sorted(self.inputs & self.inner.keys())
+            apart = {name: self._column_step(name) for name in inputs}
+            offsets = {name: self._lane_offsets(each) for name, each in apart.items()}
+            return replace(row, strides=row.strides | apart, offsets=row.offsets | offsets)
         self.goes_on = Value("i1", "false")
         if self.axis == self.layout.ndim - 2:
             is_ours = b.compare("icmp slt", b.binary("add", first, self._extent(self.axis + 1)), Value("i64", "%hi"))
@@ -122,16 +138,32 @@ class ColumnNest(ReductionNest):
     # --- tiles of columns ----------------------------------------------------------------------------------------
 
     def _row(self, row: Row, start: str, end: str) -> None:
-        """Some columns of one chunk, tile by tile."""
+        """Some columns of one chunk, or some chunks, tile by tile."""
+        b, limit = self.b, Value("i64", end)
+        slot, again, after = b.alloca("i64"), b.label("tile"), b.label("after")
+        b.write_slot(slot, Value("i64", start))
+        b.jump(again)
+        b.place(again)
+        begin = b.read_slot(slot)
+        following = b.binary("add", begin, self._size(begin, limit))
+        self._find_next_tile(begin, limit)
+        self._tile(self._in_tiles(row, begin.text, following, self.covered), begin.text, following)
+        self._out_of_tiles(row, begin.text, following, self.covered)
+        b.write_slot(slot, following)
+        b.fork(b.compare("icmp slt", following, limit), again, after)
+        b.place(after)
+
+    def _size(self, begin: Value, limit: Value) -> Value:
+        """Columns of a tile. If they are chunks, those of a tile have the same number of elements."""
         b = self.b
-        limit = Value("i64", end)
-
-        def tile(begin: str) -> None:
-            size = b.intrinsic("umin", b.binary("sub", limit, Value("i64", begin)), integer(self.tile))
-            self._find_next_tile(Value("i64", begin), limit)
-            self._tile(row, begin, b.binary("add", Value("i64", begin), size))
-
-        self._loop(start, self.tile, tile, end)
+        size = b.intrinsic("umin", b.binary("sub", limit, begin), self.most)
+        if not self.layout.chunked:
+            return size
+        whole = b.binary("udiv", self.count, integer(self.chunk))
+        is_whole = b.compare("icmp slt", begin, whole)
+        rest = b.binary("sub", self.count, b.binary("mul", whole, integer(self.chunk)))
+        self.covered = b.select(is_whole, integer(self.chunk), rest)
+        return b.select(is_whole, b.intrinsic("umin", size, b.binary("sub", whole, begin)), size)
 
     def _tile(self, row: Row, start: str, end: Value) -> None:
         total, ready = self.reduction.total, list[str]()
@@ -143,15 +175,15 @@ class ColumnNest(ReductionNest):
                 ready += [name for name, _ in stage.accumulator.parts]
             self._after_stage(stage, row, start, end, ready)
 
-        def finish(site: RowSite, lanes: Lanes, lane: str) -> None:
+        def finish(sites: Sequence[RowSite], lanes: Lanes, lane: str) -> None:
             known = self._known(lane, ready)
             if total is not None:
-                values = self._part(site, lanes, (), known, reductions.parts_of(total.value))
+                values = self._part(sites[0], lanes, (), known, reductions.parts_of(total.value))
                 known |= {name: (kind, value) for (name, kind), value in zip(total.parts, values, strict=True)}
-            self._part(site, lanes, self.reduction.finish, known, ())
+            self._part(sites[0], lanes, self.reduction.finish, known, ())
 
         if self.reduction.finish:
-            self._columns(row, start, end, finish)
+            self._once(row, start, end, finish)
 
     def _after_stage(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """What follows a stage, for each column; what it declares is kept for later stages."""
@@ -159,25 +191,93 @@ class ColumnNest(ReductionNest):
         wanted, before = [Local(name, kind) for name, kind in pairs], tuple(ready)
         names = [name for name, _ in pairs]
 
-        def after(site: RowSite, lanes: Lanes, lane: str) -> None:
-            self._keep(names, lane, self._part(site, lanes, stage.then, self._known(lane, before), wanted))
+        def after(sites: Sequence[RowSite], lanes: Lanes, lane: str) -> None:
+            self._keep(names, lane, self._part(sites[0], lanes, stage.then, self._known(lane, before), wanted))
 
         if stage.then:
-            self._columns(row, start, end, after)
+            self._once(row, start, end, after)
         ready += names
 
-    def _columns(self, row: Row, start: str, end: Value, body: Body) -> None:
-        """The columns of a tile. body: gets the number of its first lane in the tile."""
+    def _columns(self, rows: Sequence[Row], start: str, end: Value, body: Body, before: str = "0") -> None:
+        """The columns of a tile, in some rows. before: lanes that others have."""
         b = self.b
 
         def at(position: str, lanes: Lanes) -> None:
-            body(CellSite(self, row, position), lanes, b.let(f"sub i64 {position}, {start}"))
+            lane = b.binary("add", Value("i64", b.let(f"sub i64 {position}, {start}")), Value("i64", before))
+            body([CellSite(self, each, position) for each in rows], lanes, lane.text)
 
         self._in_vectors(Value("i64", start), end, at)
+
+    def _once(self, row: Row, start: str, end: Value, body: Body) -> None:
+        """The columns of a tile, once for each of its chunks."""
+
+        def chunk(number: str) -> None:
+            before = self.b.binary("mul", Value("i64", number), integer(_FEW * self.width))
+            self._columns([self._further_on(row, Value("i64", number))], start, end, body, before.text)
+
+        if self.takes_turns:
+            self._loop("0", 1, chunk, self.turns.text)
+        else:
+            self._columns([row], start, end, body)
+
+    def _further_on(self, row: Row, chunks: Value) -> Row:
+        """The same row of a later chunk."""
+        b, addresses = self.b, dict(row.addresses)
+        for name, address in row.addresses.items():
+            once = integer(reductions.ROUNDS if name in self.inputs else 1)
+            addresses[name] = self._further(address, b.binary("mul", chunks, b.binary("mul", self._stride(name), once)))
+        return replace(row, addresses=addresses)
 
     # --- rows of a chunk -----------------------------------------------------------------------------------------
 
     def _accumulate(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
+        """Columns one after the other, or those of some chunks at once."""
+        if not self.takes_turns:
+            self._accumulate_rows(stage, row, start, end, ready)
+            return
+        self._choose(
+            self.b.compare("icmp eq", self.turns, integer(1)),
+            lambda: self._accumulate_rows(stage, row, start, end, ready),
+            lambda: self._accumulate_in_turn(stage, row, start, end, ready),
+        )
+
+    def _accumulate_in_turn(
+        self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]
+    ) -> None:  # fmt: skip
+        """Row by row for some chunks, whose accumulators are in registers meanwhile."""
+        b, accumulator = self.b, stage.accumulator
+        assert accumulator is not None, "a stage that accumulates"
+        names = [name for name, _ in accumulator.parts]
+        types = [llvm for name in names for llvm in part_types(self.types[name])]
+        slots = [[b.alloca(b.vector_type(llvm)) for llvm in types] for _ in range(_TURNS)]
+
+        def vector(position: str) -> None:
+            lanes = self._first_lanes(b.binary("sub", end, Value("i64", position)).text)
+            lane = Value("i64", b.let(f"sub i64 {position}, {start}"))
+            places = [b.binary("add", lane, integer(at * _FEW * self.width)).text for at in range(_TURNS)]
+            rows = [self._further_on(row, integer(at)) for at in range(_TURNS)]
+            known = [self._known(place, ready) for place in places]
+
+            def values(number: Value) -> Iterator[tuple[RowSite, Operand]]:
+                for each, before in zip(rows, known, strict=True):
+                    site = CellSite(self, self._moved(each, number), position)
+                    parts = self._part(site, lanes, stage.body, before, reductions.parts_of(accumulator.value))
+                    yield site, flat(parts)
+
+            def one_row(number: str) -> None:
+                for mine, (site, value) in zip(slots, values(Value("i64", number)), strict=True):
+                    before = b.read_slots(mine, types, varying=True)
+                    b.write_slots(mine, self._combined(site, accumulator, before, value, lanes), varying=True)
+
+            for mine, (_, value) in zip(slots, values(integer(0)), strict=True):
+                b.write_slots(mine, value, varying=True)
+            self._repeat(integer(1), 1, self.covered, one_row)
+            for place, mine in zip(places, slots, strict=True):
+                self._keep(names, place, regrouped(accumulator, b.read_slots(mine, types, varying=True)))
+
+        self._loop(start, self.width, vector, end.text)
+
+    def _accumulate_rows(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """The first row as it is, then rows combined, several at a time if the body is short."""
         b, accumulator = self.b, stage.accumulator
         assert accumulator is not None, "a stage that accumulates"
@@ -187,23 +287,22 @@ class ColumnNest(ReductionNest):
         def value(site: RowSite, lanes: Lanes, known: Known) -> list[Operand]:
             return self._part(site, lanes, stage.body, known, reductions.parts_of(accumulator.value))
 
-        def first(site: RowSite, lanes: Lanes, lane: str) -> None:
-            self._keep(names, lane, value(site, lanes, self._known(lane, ready)))
+        def first(sites: Sequence[RowSite], lanes: Lanes, lane: str) -> None:
+            self._keep(names, lane, value(sites[0], lanes, self._known(lane, ready)))
 
-        def more(rows: Sequence[Row], ahead: Sequence[dict[str, Value]] = ()) -> Body:
-            def body(site: RowSite, lanes: Lanes, lane: str) -> None:
+        def more(rows: Sequence[Row], ahead: Sequence[dict[str, Value]] = ()) -> None:
+            def body(sites: Sequence[RowSite], lanes: Lanes, lane: str) -> None:
                 known = self._known(lane, ready)
                 before = flat([self.held[name].read(lane) for name in names])
-                for each, loaded in zip(rows, self._turned(rows, site.position, lanes), strict=True):
-                    here = TurnedSite(self, each, site.position, loaded)
-                    before = self._combined(here, accumulator, before, flat(value(here, lanes, known)), lanes)
+                for site in sites:
+                    before = self._combined(site, accumulator, before, flat(value(site, lanes, known)), lanes)
                 if b.lanes == self.width and lanes.mask is None:
-                    self._fetch(ahead, site.position)
+                    self._fetch(ahead, sites[0].position)
                 self._keep(names, lane, regrouped(accumulator, before))
 
-            return body
+            self._columns(rows, start, end, body)
 
-        self._columns(row, start, end, first)
+        self._columns([row], start, end, first)
         done = integer(1)
         if self._stage_cost(stage) <= _LIGHT:
             groups = b.binary("udiv", b.binary("sub", self.covered, done), integer(_ROWS))
@@ -212,39 +311,10 @@ class ColumnNest(ReductionNest):
             def group(number: str) -> None:
                 numbers = [b.binary("add", Value("i64", number), integer(more)) for more in range(_ROWS)]
                 rows = [self._moved(row, each) for each in numbers]
-                self._columns(row, start, end, more(rows, self._ahead(row, stage, number)))
+                more(rows, self._ahead(row, stage, number))
 
             self._repeat(integer(1), _ROWS, done, group)
-        self._repeat(
-            done, 1, self.covered,
-            lambda number: self._columns(row, start, end, more([self._moved(row, Value("i64", number))])),
-        )  # fmt: skip
-
-    def _turned(self, rows: Sequence[Row], position: str, lanes: Lanes) -> list[dict[str, Operand]]:
-        """Some elements of each row: those of a column are loaded at once, then vectors of columns made of them."""
-        b, count = self.b, len(rows)
-        found: list[dict[str, Operand]] = [{} for _ in rows]
-        if count == 1 or lanes.mask is not None or b.lanes == 1:
-            return found
-        for name in self.turned:
-            kind, stride = self.arrays[name].dtype, rows[0].strides[name].text
-            llvm, column, vectors = (
-                memory_type(kind),
-                b.at(rows[0].addresses[name].text, b.let(f"mul i64 {position}, {stride}")),
-                [],
-            )
-            for lane in range(b.lanes):
-                column = b.at(column, stride) if lane else column
-                vectors.append(b.let(f"load <{count} x {llvm}>, ptr {column}, align {kind.nbytes}"))
-            width = count
-            while len(vectors) > 1:
-                pairs = zip(vectors[::2], vectors[1::2], strict=True)
-                vectors = [b.shuffle(f"<{width} x {llvm}> {left}", range(2 * width), right) for left, right in pairs]
-                width *= 2
-            for number, loaded in enumerate(found):
-                text = b.shuffle(f"<{width} x {llvm}> {vectors[0]}", range(number, width, count))
-                loaded[name] = (Value(llvm, text, varying=True),)
-        return found
+        self._repeat(done, 1, self.covered, lambda number: more([self._moved(row, Value("i64", number))]))
 
     # --- what comes next -----------------------------------------------------------------------------------------
 
@@ -254,13 +324,13 @@ class ColumnNest(ReductionNest):
         begin: of this tile. limit: where columns of this chunk end.
         """
         b = self.b
-        is_last = b.compare("icmp sle", b.binary("sub", limit, begin), integer(self.tile))
+        is_last = b.compare("icmp sle", b.binary("sub", limit, begin), self.most)
         for name in self.fetched:
             nbytes = integer(self.arrays[name].dtype.nbytes)
-            down = b.binary("mul", self._stride(name), integer(reductions.ROUNDS))
+            down = b.binary("mul", self._stride(name), b.binary("mul", self.turns, integer(reductions.ROUNDS)))
             down = b.binary("sub", down, b.binary("mul", begin, nbytes))
             down = b.select(self.goes_on, down, integer(0))
-            self.next_tile[name] = b.select(is_last, down, b.binary("mul", nbytes, integer(self.tile)))
+            self.next_tile[name] = b.select(is_last, down, b.binary("mul", nbytes, self.most))
 
     def _ahead(self, row: Row, stage: reductions.Stage, number: str) -> list[dict[str, Value]]:
         """Addresses of rows to ask for while some rows are walked over.
@@ -306,13 +376,10 @@ class ColumnNest(ReductionNest):
         """A walk without accumulators."""
 
         def one_row(number: str) -> None:
-            moved = self._moved(row, Value("i64", number))
+            def body(sites: Sequence[RowSite], lanes: Lanes, lane: str) -> None:
+                self._part(sites[0], lanes, stage.body, self._known(lane, ready), ())
 
-            def body(site: RowSite, lanes: Lanes, lane: str) -> None:
-                here = CellSite(self, moved, site.position)
-                self._part(here, lanes, stage.body, self._known(lane, ready), ())
-
-            self._columns(row, start, end, body)
+            self._columns([self._moved(row, Value("i64", number))], start, end, body)
 
         self._repeat(integer(0), 1, self.covered, one_row)
 
@@ -322,16 +389,6 @@ class ColumnNest(ReductionNest):
         for name in sorted(self.inputs & addresses.keys()):
             addresses[name] = self._further(addresses[name], b.binary("mul", number, self._stride(name)))
         return replace(row, addresses=addresses, coordinates=self._at_row(row, number))
-
-    def _stride(self, name: str) -> Value:
-        """Bytes from one row to the next."""
-        match self.layout.step(name)[self.axis]:
-            case Step.ZERO:
-                return integer(0)
-            case Step.UNIT:
-                return integer(self.arrays[name].dtype.nbytes)
-            case Step.ANY | Step.DENSE:
-                return self.arguments.number("stride", name, self.axis)
 
     # --- accumulators --------------------------------------------------------------------------------------------
 

@@ -279,7 +279,7 @@ class Nest:
         """One element after the other; the range is not empty."""
         self._loop(start, 1, lambda position: self._body(RowSite(self, row, position), Lanes()), end)
 
-    def _loop(self, start: str, step: int, body: Callable[[str], None], end: str) -> None:
+    def _loop(self, start: str, step: int | str, body: Callable[[str], None], end: str) -> None:
         """Repeat from `start`, at least once, while before `end`."""
         repeat(self.b, start, step, body, end)
 

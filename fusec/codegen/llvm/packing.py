@@ -25,7 +25,7 @@ def pack(b: Builder, nbytes: int, steps: Sequence[Step]) -> str:
     """
     name = f'@"fusec.pack.{nbytes}.{"".join(step.value for step in steps)}"'
     given = "ptr %to, ptr %from, i64 %long, i64 %short, i64 %rows, i64 %columns"
-    _define(b, name, given, lambda inner: _Packing(inner, nbytes, steps).write())
+    define(b, name, given, lambda inner: _Packing(inner, nbytes, steps).write())
     return name
 
 
@@ -36,11 +36,12 @@ def unpack(b: Builder, nbytes: int) -> str:
     """
     name = f'@"fusec.unpack.{nbytes}"'
     given = "ptr %to, i64 %long, i64 %short, i64 %columns, ptr %from, i64 %begin, i64 %end"
-    _define(b, name, given, lambda inner: _unpack(inner, nbytes))
+    define(b, name, given, lambda inner: _unpack(inner, nbytes))
     return name
 
 
-def _define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) -> None:
+def define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) -> None:
+    """Add a function to the module, which is written only once."""
     inner = b.beside()
     write(inner)
     lines = [f"define internal void {name}({given}) noinline nounwind {{", "entry:", *inner.allocas, *inner.lines, "}"]
@@ -60,7 +61,7 @@ def _unpack(b: Builder, nbytes: int) -> None:
 
         def element(column: str) -> None:
             at = b.let(f"getelementptr [{nbytes} x i8], ptr {source}, i64 {column}")
-            _copy(b, nbytes, b.at(to, b.let(f"mul i64 {column}, %short")), at)
+            copy_element(b, nbytes, b.at(to, b.let(f"mul i64 {column}, %short")), at)
 
         repeat(b, low.text, 1, element, high.text)
 
@@ -68,7 +69,8 @@ def _unpack(b: Builder, nbytes: int) -> None:
     b.line("ret void")
 
 
-def _copy(b: Builder, nbytes: int, to: str, source: str) -> None:
+def copy_element(b: Builder, nbytes: int, to: str, source: str) -> None:
+    """Copy one element."""
     kind = f"i{8 * nbytes}"
     b.line(f"store {kind} {b.let(f'load {kind}, ptr {source}, align 1')}, ptr {to}, align 1")
 
@@ -119,7 +121,7 @@ class _Packing:
             to = b.at("%to", b.let(f"mul i64 {first}, {columns * self.nbytes}"))
             for part in range(columns):
                 at = b.at(to, part * b.lanes * self.nbytes)
-                b.line(f"store {vector} {self._part(part, found)}, ptr {at}, align 1")
+                b.line(f"store {vector} {zipped(b, self.kind, part, found)}, ptr {at}, align 1")
 
         repeat(b, "0", b.lanes, rows, "%rows")
 
@@ -138,19 +140,6 @@ class _Packing:
         if self.long is Step.UNIT:
             return b.let(f"load {b.vector_type(self.kind)}, ptr {base}, align 1")
         return strided.load(b, LinearAddress(base, "%long"), self.kind)
-
-    def _part(self, part: int, columns: list[str]) -> str:
-        """One vector of the elements of rows, from vectors of their columns."""
-        b, count = self.b, len(columns)
-        places = [divmod(part * b.lanes + lane, count) for lane in range(b.lanes)]
-        vector, held = b.vector_type(self.kind), columns[0]
-        if len(set(columns)) == 1:
-            return b.shuffle(f"{vector} {held}", [row for row, _ in places])
-        for column in range(1, count):
-            kept = [row if column == 1 else lane for lane, (row, _) in enumerate(places)]
-            order = [b.lanes + row if at == column else keep for keep, (row, at) in zip(kept, places, strict=True)]
-            held = b.shuffle(f"{vector} {held}", order, columns[column])
-        return held
 
     # --- row by row ------------------------------------------------------------------------------------------------
 
@@ -212,8 +201,22 @@ class _Packing:
 
             def row(at: str) -> None:
                 place = b.at(to, b.let(f"mul i64 {at}, {size}"))
-                _copy(b, self.nbytes, place, b.at(source, b.let(f"mul i64 {at}, %long")))
+                copy_element(b, self.nbytes, place, b.at(source, b.let(f"mul i64 {at}, %long")))
 
             repeat(b, "0", 1, row, "%rows")
 
         repeat(b, "0", 1, column, "%columns")
+
+
+def zipped(b: Builder, kind: str, part: int, columns: list[str]) -> str:
+    """One vector of the elements of rows, from vectors of their columns."""
+    count = len(columns)
+    places = [divmod(part * b.lanes + lane, count) for lane in range(b.lanes)]
+    vector, held = b.vector_type(kind), columns[0]
+    if len(set(columns)) == 1:
+        return b.shuffle(f"{vector} {held}", [row for row, _ in places])
+    for column in range(1, count):
+        kept = [row if column == 1 else lane for lane, (row, _) in enumerate(places)]
+        order = [b.lanes + row if at == column else keep for keep, (row, at) in zip(kept, places, strict=True)]
+        held = b.shuffle(f"{vector} {held}", order, columns[column])
+    return held

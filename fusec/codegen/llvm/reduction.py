@@ -114,6 +114,16 @@ class PartNest(Nest):
         with self.b.when(lambda: self.b.compare("icmp slt", start, end), "repeat"):
             self._loop(start.text, step, body, end.text)
 
+    def _choose(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
+        """One of two texts, by a uniform condition."""
+        b, (first, second, done) = self.b, map(self.b.label, ("then", "else", "chosen"))
+        b.fork(condition, first, second)
+        for label, text in ((first, then), (second, orelse)):
+            b.place(label)
+            text()
+            b.jump(done)
+        b.place(done)
+
     def _in_vectors(self, start: Value, end: Value, body: Callable[[str, Lanes], None]) -> None:
         """Some positions in order, in vectors, the last ones under a mask or one by one; there may be none."""
         b, width = self.b, self.width
@@ -141,7 +151,8 @@ class ReductionNest(PartNest):
     ) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
         self.reduction, self.axis = reduction, axis
-        self.chunk = chunk_of(reduction.lanes, axis == layout.ndim - 1) if reduction.total is not None else 0
+        is_last = axis == layout.ndim - 1 and not layout.chunked
+        self.chunk = chunk_of(reduction.lanes, is_last) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
         self.count = self.chunks = integer(0)
         self.inputs = set[str]()

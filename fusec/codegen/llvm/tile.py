@@ -11,7 +11,7 @@ from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, uses_of
-from fusec.codegen.llvm.values import Linear, Value, integer
+from fusec.codegen.llvm.values import Builder, Linear, Value, integer
 from fusec.ir.loops import Program
 
 BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches
@@ -36,6 +36,10 @@ def transposed_operands(program: Program, layout: Layout) -> tuple[str, ...]:
 def block_size(program: Program, transposed: tuple[str, ...]) -> int:
     """Rows and columns of the square blocks that all these operands can be transposed by; 0 for none."""
     return max((LINE // param.dtype.nbytes for param in program.arrays if param.name in transposed), default=0)
+
+
+Exchange = tuple[int, list[int], list[int]]
+"""The distance of vectors that are combined, and the lanes of the two results."""
 
 
 class TileSite(RowSite):
@@ -216,23 +220,27 @@ class TiledNest(Nest):
     def _turned(self, vectors: list[str], bits: int) -> list[str]:
         """The transpose of a square of vectors, as many as each has elements, in the order of columns."""
         size = len(vectors)
-        kind = f"<{size} x i{bits}>"
-        held = [[(row, column) for column in range(size)] for row in range(size)]
-        for distance, low, high in exchanges(size, 128 // bits):
-            for at in range(size):
-                if at & distance:
-                    continue
-                first, second = f"{kind} {vectors[at]}", vectors[at | distance]
-                both = held[at] + held[at | distance]
-                for to, order in ((at, low), (at | distance, high)):
-                    vectors[to] = self.b.shuffle(first, order, second)
-                    held[to] = [both[lane] for lane in order]
-        columns = {elements[0][1]: vector for elements, vector in zip(held, vectors, strict=True)}
+        numbers = [[(row, column) for column in range(size)] for row in range(size)]
+        for step in exchanges(size, 128 // bits):
+            vectors, (distance, low, high) = exchanged(self.b, vectors, f"<{size} x i{bits}>", step), step
+            for at in (each for each in range(size) if not each & distance):
+                both = numbers[at] + numbers[at | distance]
+                numbers[at], numbers[at | distance] = ([both[lane] for lane in order] for order in (low, high))
+        columns = {elements[0][1]: vector for elements, vector in zip(numbers, vectors, strict=True)}
         return [columns[column] for column in range(size)]
 
 
-def exchanges(size: int, chunk: int) -> list[tuple[int, list[int], list[int]]]:
-    """Steps of a transpose: the distance of the vectors that are combined, and the lanes of the two results.
+def exchanged(b: Builder, vectors: list[str], kind: str, step: Exchange) -> list[str]:
+    """New vectors in place of each two."""
+    found, (distance, low, high) = vectors.copy(), step
+    for at in (each for each in range(len(vectors)) if not each & distance):
+        first, second = f"{kind} {vectors[at]}", vectors[at | distance]
+        found[at], found[at | distance] = b.shuffle(first, low, second), b.shuffle(first, high, second)
+    return found
+
+
+def exchanges(size: int, chunk: int) -> list[Exchange]:
+    """Steps of a transpose.
 
     First, elements are interleaved within chunks of 128 bits, then whole chunks are exchanged: shuffles that processors
     have as single instructions.

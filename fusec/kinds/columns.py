@@ -1,0 +1,61 @@
+"""How a CPU walks the columns of a reduction: few of them become vectors of two axes, or of chunks.
+
+Only the order of positions changes. That of operations, on which the bits depend, is that of the phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import LONG
+from fusec.base.kernel_abi import Step
+from fusec.base.records import replace
+from fusec.ir.reductions import SHORT
+from fusec.kinds.reduction import Phase
+
+FEW = 16  # columns that are less than vectors need
+
+
+def in_vectors(phase: Phase, inputs: Collection[str]) -> Phase:
+    """A phase whose columns fill vectors. inputs: the arrays that it reads along the reduced axis.
+
+    Rows of few elements that lie side by side, or are repeated, stay as they are.
+    """
+    axis, last = phase.axis, len(phase.extents) - 1
+    if phase.is_last or phase.layout.c_order or phase.extents[last] > SHORT:
+        return phase
+    steps = [row for name, row in phase.layout.steps if name in inputs]
+    if all(row[last] is not Step.ANY for row in steps):
+        return phase
+    if axis < last - 1 and phase.extents[last - 1] >= LONG and phase.extents[axis] <= SHORT:
+        return _in_strips(phase, inputs)
+    rows = [strides for name, strides, _ in phase.operands if name in inputs]
+    is_dense = all(row[axis] is Step.UNIT or not strides[axis] for row, strides in zip(steps, rows, strict=True))
+    if phase.extents[last] < FEW <= phase.chunks and is_dense:
+        return _chunked(phase)
+    return phase
+
+
+def _in_strips(phase: Phase, inputs: Collection[str]) -> Phase:
+    """The phase with its two last axes walked as one, if results lie so."""
+    steps, inside = [], phase.extents[-1]
+    for (name, (*outer, long, short)), (_, strides, _) in zip(phase.layout.steps, phase.operands, strict=True):
+        over = layouts.step_over(strides[-2], strides[-1] * inside, long)
+        if name not in inputs and (over, short) != (Step.DENSE, Step.UNIT):
+            return phase
+        steps.append((name, (*outer, over, short)))
+    return replace(phase, layout=replace(phase.layout, steps=tuple(steps), strips=True))
+
+
+def _chunked(phase: Phase) -> Phase:
+    """The phase whose last axis counts chunks."""
+    steps, order = [], [*(at for at in range(len(phase.extents)) if at != phase.axis), phase.axis]
+    for (name, row), (_, strides, _) in zip(phase.layout.steps, phase.operands, strict=True):
+        *outer, inner = (Step.ANY if row[at] is Step.ZERO else row[at] for at in order)
+        steps.append((name, (*outer, inner if strides[order[-1]] else Step.ZERO)))
+    layout = replace(phase.layout, steps=tuple(steps), chunked=True)
+    return replace(
+        phase, layout=layout, extents=tuple(phase.extents[at] for at in order), axis=len(order) - 1,
+        operands=tuple((name, tuple(row[at] for at in order), offset) for name, row, offset in phase.operands),
+    )  # fmt: skip
