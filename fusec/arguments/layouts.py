@@ -61,6 +61,12 @@ def common_shape(left: Shape, right: Shape) -> Shape | int:
     return tuple(extents)
 
 
+def pattern_of_extents(shapes: Sequence[Shape]) -> tuple[object, ...]:
+    """Which extents of some arrays are 0, 1, or equal: equal patterns may share a trace."""
+    known: dict[int, int] = {0: 0, 1: 1}
+    return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
+
+
 def broadcast_strides(view: View, shape: Shape) -> Shape:
     """The strides of `view` broadcast to `shape`: 0 along every repeated axis."""
     lead = len(shape) - len(view.shape)

@@ -215,7 +215,7 @@ class CallArguments:
                 return None
             shapes.append(shape)
             found[place : place + 2] = [None, None]
-        return (pattern_of_extents(shapes), *found) if shapes else None
+        return (layouts.pattern_of_extents(shapes), *found) if shapes else None
 
     def key(self, values: frozenset[int]) -> Any:
         """The key of the plan. values: places of numbers that the function needs as Python numbers."""
@@ -224,12 +224,6 @@ class CallArguments:
             if at < len(self.flat) and not isinstance(self.flat[at], np.ndarray):
                 found = [*found, ("value", at, exact(self.flat[at]))]
         return (*found,)
-
-
-def pattern_of_extents(shapes: Sequence[tuple[int, ...]]) -> tuple[object, ...]:
-    """Which extents of some arrays are 0, 1, or equal: equal patterns may share a trace."""
-    known: dict[int, int] = {0: 0, 1: 1}
-    return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
 
 
 def are_apart(arrays: Sequence[Any]) -> bool:

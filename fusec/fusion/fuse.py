@@ -223,7 +223,7 @@ class Fused(KernelCaller, Traced):
         kind = found.kind(key)
         for plan in self._templates.get(kind) or ():
             flat = plan.flat(found)
-            made = plan.resized([*map(found.outline, flat)]) if flat is not None else None
+            made = plan.resized([*map(found.outline, flat)], found.side is None) if flat is not None else None
             if made is not None and flat is not None:
                 self._remember(key, made)
                 return made, flat

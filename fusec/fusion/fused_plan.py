@@ -17,8 +17,9 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import LeftOutside
 from fusec.fusion.outside.reads import Guards
+from fusec.fusion.schedule.placed import OtherShapesError
 from fusec.fusion.schedule.plan import KernelStep
-from fusec.fusion.schedule.resizing import OtherShapesError, PlanTemplate
+from fusec.fusion.schedule.resizing import PlanTemplate
 from fusec.fusion.trace.numbers import NumberStep, OtherNumberError
 
 HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
@@ -103,15 +104,17 @@ class FusedPlan:
                 return None
         return flat
 
-    def resized(self, outlines: Sequence[Any]) -> FusedPlan | None:
+    def resized(self, outlines: Sequence[Any], on_host: bool) -> FusedPlan | None:
         """The plan for arrays of other extents, by place; None if that must be traced."""
         assert self.template is not None, "asked of plans that have one"
         try:
-            steps, slots = self.template.resized(outlines)
+            steps, memory = self.template.resized(outlines, on_host)
         except OtherShapesError:
             return None
-        made = replace(self, steps=tuple(steps), memory=HostMemory(slots), is_resized=True)
-        return replace(made, calls=0, native=None, entry=None, launches={})
+        return replace(
+            self, steps=tuple(steps), memory=memory, calls=0, native=None, entry=None, launches={}, template=None,
+            is_resized=True,
+        )  # fmt: skip
 
     def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:
         """The steps of a call, in which kernels run together once that is known to be right."""

@@ -111,7 +111,7 @@ class TracedRun:
         is_alone = not stores and problem is None and self.pattern is None and not has_views(rebuilt)
         template = template_of(self.builder, steps, [*map(self.found.outline, self.flat)]) if is_alone else None
         return FusedPlan(
-            steps, HostMemory(self.builder.slots), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
+            steps, HostMemory.of(self.builder.slots), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, numbers,
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,

@@ -212,6 +212,44 @@ def test_a_known_function_is_not_traced_again_for_other_extents(function, monkey
     assert compiled_by(fused, monkeypatch, [(6, 6)]) == 1  # equal extents are another kind
 
 
+SEEN = (chain, inner, turned, centred, rows, moments, staged, costly, swapped, products, finished, spectrum)
+
+
+@pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
+def test_the_third_shape_is_neither_traced_nor_placed_nor_compiled(function, monkeypatch):
+    from fusec.compiler import pipeline
+    from fusec.fusion.fuse import Fused
+    from fusec.fusion.schedule.plan import PlanBuilder
+
+    done = []
+    fused = fusec.fuse(function)
+    for shape in ((4, 50), (7, 90), (3, 80)):
+        fused(np.full(shape, 1.5), np.full(shape, 2.5))
+    for owner, name in ((Fused, "_made"), (PlanBuilder, "placed"), (pipeline, "machine_code")):
+        whole = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args, whole=whole, name=name: (done.append(name), whole(*args))[1])
+    for shape in ((6, 110), (12, 51), (5, 400), (33, 60)):
+        arrays = [np.random.default_rng(3).normal(size=shape) for _ in range(2)]
+        mine = copies(arrays)
+        found = fused(*mine)
+        assert not done
+        theirs = copies(arrays)
+        assert_bits([*mine, *listed(found)], [*theirs, *listed(fusec.fuse(function)(*theirs))])
+        done.clear()
+
+
+def listed(found):
+    """Results in a list."""
+    return [] if found is None else list(found) if isinstance(found, tuple) else [found]
+
+
+def assert_bits(found, wanted):
+    """Arrays are equal in everything; NaNs have no sign."""
+    for one, other in zip(found, wanted, strict=True):
+        assert (np.shape(one), one.dtype, one.strides) == (np.shape(other), other.dtype, other.strides)
+        np.testing.assert_array_equal(one, other)
+
+
 def test_rows_past_a_chunk_have_a_plan_of_their_own_for_all_extents(monkeypatch):
     fused = fusec.fuse(staged)
     shapes = [(4, 5), (4, 5000), (3, 9), (3, 8000), (6, 33), (2, 5001)]
@@ -292,6 +330,70 @@ def check_shapes(steps, arrays, calls):
 
 OTHERS = st.lists(st.tuples(EXTENTS, EXTENTS, EXTENTS), min_size=2, max_size=4)
 SOME = st.lists(arrays, min_size=1, max_size=3)
+MANY = st.lists(
+    st.tuples(*[st.sampled_from([0, 1, 2, 3, 4, 5, 7, 16, 33, 40, 1025, 2100])] * 2), min_size=6, max_size=14
+)
+
+
+@pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=6, deadline=None)
+@given(MANY, st.integers(0, 99))
+def test_shapes_in_any_order_give_the_bits_of_a_fresh_function(function, shapes, seed):
+    fused = fusec.fuse(function)
+    rng = np.random.default_rng(seed)
+    for rows, columns in shapes:
+        arrays = [rng.normal(size=(min(rows, 40), columns)) for _ in range(2)]
+        mine, theirs = copies(arrays), copies(arrays)
+        found, mine = outcome(fused, mine)
+        wanted, theirs = outcome(fusec.fuse(function), theirs)
+        assert (mine is None) == (theirs is None)
+        if mine is not None:
+            assert_bits([*mine, *listed(found)], [*theirs, *listed(wanted)])
+
+
+def facts_of(step):
+    """What a step does with the slots of a call."""
+    made = [each.phantom for each in step.call.buffers] if hasattr(step, "call") else []
+    own = () if made else (step.fresh, step.makes)
+    return step.inputs, step.outputs, step.views, step.releases, own, [(each.shape, each.strides) for each in made]
+
+
+@settings(max_examples=12, derandomize=True, deadline=None)
+@given(programs, SOME, OTHERS)
+def test_rules_say_what_placing_says(steps, arrays, calls):
+    check_rules(steps, arrays, calls)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(programs, SOME, OTHERS)
+def test_many_rules_say_what_placing_says(steps, arrays, calls):
+    check_rules(steps, arrays, calls)
+
+
+def check_rules(steps, arrays, calls):
+    """Plans by rules are those that are derived and placed."""
+    from fusec.fusion.memory.host_memory import HostMemory
+    from fusec.fusion.schedule.placed import OtherShapesError
+    from fusec.fusion.schedule.resizing import PlanTemplate
+
+    with pytest.MonkeyPatch.context() as patch:
+        resized = PlanTemplate.resized
+
+        def compared(template, outlines, on_host):
+            try:
+                found, memory = template._rules.fitted(outlines) if template._rules else (None, None)
+            except (OtherShapesError, ValueError, IndexError):
+                found = None
+            if found is not None:
+                _, wanted, slots = template.placed_again(outlines)
+                assert list(map(facts_of, found)) == list(map(facts_of, wanted))
+                assert vars(memory) == vars(HostMemory.of(slots))
+            return resized(template, outlines, on_host)
+
+        patch.setattr(PlanTemplate, "resized", compared)
+        check_shapes(steps, arrays, calls)
 
 
 @settings(max_examples=4, derandomize=True, deadline=None)

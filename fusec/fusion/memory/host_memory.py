@@ -22,12 +22,20 @@ class HostMemory:
     is_host = True
     takes_results = True  # kernels may make their results themselves
 
-    def __init__(self, slots: Slots) -> None:
-        self.arena_slot, self.arena_bytes = slots.arena_slot, slots.arena.nbytes
-        self.own = slots.own[::-1]  # as a frame ends
-        self.lasting = [(slot, view) for slot, view in slots.views.items() if slots.is_lasting(slot)]
+    def __init__(
+        self, arena_slot: int | None, arena_bytes: int, own: list[Any], lasting: list[tuple[int, SlotView]]
+    ) -> None:
+        self.arena_slot, self.arena_bytes = arena_slot, arena_bytes
+        self.own = own  # as a frame ends
+        self.lasting = lasting  # views that are the same in every call with the same arena
         self.on_devices: dict[tuple[int, int], Any] = {}  # arrays that are constants, by slot and device
         self._spare: list[list[Any]] = []  # what calls are done with; no two calls have the same at a time
+
+    @classmethod
+    def of(cls, slots: Slots) -> HostMemory:
+        """The memory of a plan with some slots."""
+        lasting = [(slot, view) for slot, view in slots.views.items() if slots.is_lasting(slot)]
+        return cls(slots.arena_slot, slots.arena.nbytes, slots.own[::-1], lasting)
 
     def take(self) -> list[Any]:
         """The plan's own slots as a call finds them if some of them last; they are given back after the call."""

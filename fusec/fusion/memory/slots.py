@@ -7,7 +7,7 @@ which is true of arrays anywhere; what has the memory makes arrays of it (`host_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class Slots:
     def view(self, buffer: Buffer, part: Array) -> SlotView | None:
         """A part of a buffer, made from its phantom; None if it is all of the buffer."""
         whole = buffer.phantom
-        offset = _address(part) - _address(whole) if part.size else 0
+        offset = address_of(part) - address_of(whole) if part.size else 0
         readonly = whole.flags.writeable and not part.flags.writeable
         place = self.arena.places.get(buffer)
         if place is not None:
@@ -148,7 +148,8 @@ def fresh(slot: int, buffer: Buffer) -> Fresh:
     return Fresh(slot, array.shape, array.dtype, None if order == tuple(range(array.ndim)) else order)
 
 
-def _address(array: Array) -> int:
+def address_of(array: Array) -> int:
+    """Of an array's first element."""
     address: int = array.__array_interface__["data"][0]
     return address
 
@@ -164,7 +165,10 @@ class Arena:
         self.nbytes = 0
         self._free: list[tuple[int, int]] = []  # where it starts and where it ends, in order
 
-    def arrange(self, writers: Sequence[Collection[Buffer]], readers: Sequence[Collection[Buffer]]) -> None:
+    def arrange(
+        self, writers: Sequence[Collection[Buffer]], readers: Sequence[Collection[Buffer]],
+        nbytes_of: Callable[[Buffer], int] = lambda buffer: buffer.phantom.nbytes,
+    ) -> None:  # fmt: skip
         """Give places to the temporaries that each of some kernels in order writes, free after their last use."""
         last = {buffer: at for at, used in enumerate(zip(writers, readers, strict=True)) for each in used
                 for buffer in each}  # fmt: skip
@@ -172,10 +176,10 @@ class Arena:
         for at, written in enumerate(writers):
             for buffer in written:
                 if buffer not in self.places:
-                    self.places[buffer] = self._taken(_room(buffer))
+                    self.places[buffer] = self._taken(_room(nbytes_of(buffer)))
                     ends.setdefault(last[buffer], []).append(buffer)
             for buffer in ends.get(at, ()):
-                self._give_back(self.places[buffer], _room(buffer))
+                self._give_back(self.places[buffer], _room(nbytes_of(buffer)))
 
     def _taken(self, nbytes: int) -> int:
         """The start of the smallest free piece that is large enough; the arena grows if there is none."""
@@ -204,6 +208,6 @@ class Arena:
         self._free = sorted([*kept, (start, stop)])
 
 
-def _room(buffer: Buffer) -> int:
+def _room(nbytes: int) -> int:
     """The bytes of a temporary, to the next boundary."""
-    return -(-max(buffer.phantom.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT

@@ -179,7 +179,10 @@ class Group:
     def finishing(self, name: Input, leaf: Leaf, statement: Computation) -> Leaf:
         """A leaf repeated to what a statement stores, in the shape of totals."""
         shape, kept = extents_of(statement), self.kept
-        steps = (lambda array: np.broadcast_to(array, shape), lambda array: array.reshape(kept))
+        steps = (
+            lambda array: array if array.shape == shape else np.broadcast_to(array, shape),
+            lambda array: array if array.shape == kept else array.reshape(kept),
+        )
         seen = steps[1](steps[0](leaf.phantom))
         return Leaf(name, seen, leaf.buffer, leaf.version, (*leaf.steps, *steps))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -119,12 +120,22 @@ class KernelStep:
         kernel, inputs = self.kernel, self._inputs(frame)
         found = kernel(*inputs) if isinstance(kernel, MapKernel) else totals(kernel, inputs, None, self.axis, True)
         results = (found,) if len(self.makes) == 1 else found
-        for (slot, shape), each, wanted in zip(self.makes, results, self.written, strict=True):
-            assert each.size == wanted.size, "a kernel has outputs as large as its plan"
+        for (slot, shape), each, wanted in zip(self.makes, results, self.fresh, strict=True):
+            assert each.size == prod(wanted.shape), "a kernel has outputs as large as its plan"
             assert each.dtype == wanted.dtype, "a kernel has outputs of the dtypes of its plan"
             frame[slot] = each if shape is None else each.reshape(shape)
         for slot, view in after:
             frame[slot] = memory.view(frame, view)
+
+    def elsewhere(
+        self, fresh: tuple[Fresh, ...], views: tuple[tuple[int, SlotView], ...],
+        makes: tuple[tuple[int, Shape | None], ...],
+    ) -> KernelStep:  # fmt: skip
+        """The same kernel in a call on the host with other extents; leaves and statements stay those of this one."""
+        return KernelStep(
+            self.group, self.kernel, self.leaves, self.stored, self.inputs, self.outputs, fresh, views, makes,
+            self.releases, self.place, self.beside, self.reverse, self.follows,
+        )  # fmt: skip
 
     @cached_property
     def _views_of_inputs(self) -> tuple[list[tuple[int, SlotView]], list[tuple[int, SlotView]]]:
@@ -189,13 +200,25 @@ class KernelStep:
 
     @property
     def has_short_rows(self) -> bool:
-        """Whether rows are seen to be one chunk each without a plan: dense ones along the last axis, or very short."""
+        """Whether rows are seen to be one chunk each without a plan: dense ones along the last axes, or very short."""
         shape, axes = self.group.shape, self.group.axes or ()
-        last = axes == (len(shape) - 1,)
-        if len(axes) != 1 or shape[axes[0]] > chunk_of(GROUP, is_last=last):
+        count = prod(shape[axis] for axis in axes)
+        if count > chunk_of(GROUP, is_last=self.are_last):
             return False
-        inputs = [leaf.phantom for leaf in self.leaves if leaf.phantom.shape == shape]
-        return shape[axes[0]] <= ROUNDS or (bool(inputs) and all(each.flags.c_contiguous for each in inputs))
+        arrays = [
+            leaf.phantom for leaf in self.leaves if leaf.buffer is not None and leaf.input not in self.group.beside
+        ]
+        inputs = [each for each in arrays if each.shape == shape]
+        is_dense = bool(inputs) and all(each.flags.c_contiguous for each in inputs)
+        if len(axes) == 1:
+            return count <= ROUNDS or is_dense
+        return is_dense and self.are_last and len(inputs) == len(arrays)
+
+    @property
+    def are_last(self) -> bool:
+        """Whether the last axes are reduced."""
+        axes, ndim = self.group.axes or (), len(self.group.shape)
+        return axes == tuple(range(ndim - len(axes), ndim))
 
     def is_plain(self, count: int) -> bool:
         """Whether the inputs are exactly the arguments of a call."""

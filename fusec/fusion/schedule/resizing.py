@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -19,8 +20,11 @@ from fusec.arguments import layouts
 from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion.memory.calls import CallStep
+from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
+from fusec.fusion.schedule.placed import OtherShapesError, PlacedTemplate
+from fusec.fusion.schedule.placing_rules import PlacedStatements, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.sizes import size_of
@@ -29,16 +33,13 @@ from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
 from fusec.ir.reductions import ROUNDS
 
+MOST_TRIES = 4
 Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
 Reads = dict[t.Computation, list[t.Leaf]]
 """What each statement reads."""
 
 ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
-
-
-class OtherShapesError(Exception):
-    """The extents of a call ask for another plan."""
 
 
 @dataclass(eq=False)
@@ -53,12 +54,14 @@ class PlanTemplate:
     long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
     outlines: Sequence[Any]  # of the traced call
     memory: object  # that its plan uses, see `_memory`
+    _rules: PlacedTemplate | None = None
+    _tries: int = MOST_TRIES  # to find rules, which accidents of extents may prevent
 
     @cached_property
     def is_sound(self) -> bool:
         """Whether the traced call's extents give its plan: what they do not give again depends on more than extents."""
         try:
-            return _memory(*self._resized(self.outlines)) == self.memory
+            return _memory(*self.placed_again(self.outlines)[1:]) == self.memory
         except OtherShapesError:
             return False
 
@@ -68,13 +71,43 @@ class PlanTemplate:
         computations = [each for each in self.trace.statements if not isinstance(each, t.LibraryCall)]
         return {each: [leaves[name] for name in t.leaves_of(each.value.expr)] for each in computations}
 
-    def resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
-        """The steps and slots for calls of arrays like these, by place. Raises OtherShapesError."""
+    def resized(self, outlines: Sequence[Any], on_host: bool) -> tuple[list[PlanStep], HostMemory]:
+        """The steps and the memory of calls of arrays like these, by place. Raises OtherShapesError.
+
+        on_host: by rules if there are some, without new leaves and statements, which devices ask for.
+        """
+        if on_host and self._rules is not None:
+            with suppress(OtherShapesError, ValueError, IndexError):
+                return self._rules.fitted(outlines)
         if not self.is_sound:
             raise OtherShapesError
-        return self._resized(outlines)
+        made, steps, slots = self.placed_again(outlines)
+        if on_host and self._rules is None and self._tries:
+            self._tries -= 1
+            self._rules = self._noted(made, outlines, steps, slots)
+        return steps, HostMemory.of(slots)
 
-    def _resized(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], Slots]:
+    def _noted(
+        self, made: _Resized, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots
+    ) -> PlacedTemplate | None:
+        """The rules of what was made for a call."""
+        trace, leaf = self.trace, made.leaf
+        new: dict[Any, Any] = {**made.statements, **made.calls}
+        reads: dict[t.Statement, Sequence[t.Leaf]] = {
+            new[old]: list(map(leaf, each)) for old, each in self._reads.items()
+        }
+        for old, call in made.calls.items():
+            reads[call] = [leaf(trace.leaves[each]) for each in old.operands]
+        numbers = [each for step in self.steps for each in step.leaves if each.input in trace.counts]
+        counts = {
+            leaf(each): (list(map(leaf, over)), axes) for each in numbers for over, axes in (trace.counts[each.input],)
+        }
+        long: Any = [(made.statements[total], most) for total, most in self.long]
+        given = PlacedStatements([new[each] for each in trace.statements], reads, counts, long)
+        return placed_template(given, outlines, steps, slots)
+
+    def placed_again(self, outlines: Sequence[Any]) -> tuple[_Resized, list[PlanStep], Slots]:
+        """All parts, derived and placed for calls of arrays like these. Raises OtherShapesError."""
         made = _Resized(self.trace, outlines, self._reads)
         try:
             steps = made.steps(self.steps)
@@ -91,7 +124,7 @@ class PlanTemplate:
         placed = builder.placed(steps)
         if list(map(_operands, placed)) != list(map(_operands, self.placed)):
             raise OtherShapesError
-        return placed, builder.slots
+        return made, placed, builder.slots
 
 
 def _operands(step: PlanStep) -> tuple[object, ...]:
@@ -241,13 +274,13 @@ class _Resized:
             group, shape=shape, statements=statements, defined={}, arrays=set(), depths={},
             exprs=dict(zip(statements, map(group.exprs.__getitem__, group.statements), strict=True)),
             kinds=dict(zip(statements, map(group.kinds.__getitem__, group.statements), strict=True)),
+            finished={
+                name: (self.leaf(leaf), self.statements[each]) for name, (leaf, each) in group.finished.items()
+            },
         )  # fmt: skip
         if any(made.kind_of(each) != made.kinds[each] for each in statements):
             raise OtherShapesError
-        made.beside = {
-            name: made.finishing(name, self.leaf(leaf), self.statements[statement])
-            for name, (leaf, statement) in group.finished.items()
-        }
+        made.beside = {name: made.finishing(name, leaf, statement) for name, (leaf, statement) in made.finished.items()}
         for name, leaf in made.beside.items():
             _check_alike(leaf.phantom, group.beside[name].phantom)
             self.leaves[group.beside[name]] = leaf
