@@ -36,10 +36,11 @@ class GraphSource:
     @property
     def texts(self) -> dict[str, Any]:
         """The graph's text."""
-        return {"graph": self._text}
+        return {"graph": self.text}
 
     @cached_property
-    def _text(self) -> str:
+    def text(self) -> str:
+        """The graph as a text."""
         return print_graph(self.graph)
 
 
