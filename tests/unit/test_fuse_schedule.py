@@ -78,6 +78,15 @@ def test_values_that_kernels_share_are_stored_however_many_there_are() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
+def test_totals_are_returned_without_the_axes_that_are_gone_by_the_kernels_that_find_them() -> None:
+    def totals(x: Any) -> Any:
+        return [(x + at).sum(axis=0) for at in range(70)]
+
+    assert [step.group.axes for step in steps_of(totals, X)] == [(0,)] * 3
+    for found, wanted in zip(fusec.fuse(totals)(X), totals(X), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def exchange(*arrays: Any) -> None:
     values = [each + 1 for each in arrays]
     for array, value in zip(arrays, values[1:] + values[:1], strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from fusec.base.dtypes import STORAGE_FLOATS
 from fusec.base.records import dataclass, field
 from fusec.frontends.python.types import carrier
 from fusec.fusion.trace.sizes import size_of
+from fusec.fusion.trace.trace import bare
 from fusec.fusion.trace.trace_values import (
     Array,
     Buffer,
@@ -55,7 +57,7 @@ class Group:
     reads: list[tuple[Leaf, bool]] = field(default_factory=list)  # of arrays that others make; whether at any position
     writes: list[Write] = field(default_factory=list)
 
-    @property
+    @cached_property
     def kept(self) -> Shape:
         """The shape of totals, with one element along reduced axes."""
         axes = self.axes or ()
@@ -76,8 +78,7 @@ class Group:
         kind = self.kind_of(statement)
         if kind is None:
             return _differs(statement, self)
-        arrays = {leaf.geometry for leaf in leaves if leaf.buffer is not None} | {statement}
-        if len(self.arrays | arrays) > MAX_ARRAYS:
+        if len(self._arrays_with(statement, leaves)) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
         if own and self._depth(statement, leaves) > MAX_DEPTH:
@@ -105,6 +106,21 @@ class Group:
         if not is_inside and any(self.kinds[self.defined[leaf.buffer]] == "elements" for leaf in own if leaf.buffer):
             return "it reads elements"
         return ""
+
+    def _arrays_with(self, statement: Computation, leaves: list[Leaf]) -> set[object]:
+        """What the kernel reads and writes with a statement, which may take the place of a value in another shape."""
+        found: set[object] = {
+            leaf.geometry for leaf in leaves if leaf.buffer is not None and leaf.buffer not in self.defined
+        }
+        found |= self.arrays | {statement}
+        if self.repeats(statement, leaves):
+            found -= {self.defined[leaf.buffer] for leaf in leaves if leaf.buffer is not None}
+        return found
+
+    def repeats(self, statement: Computation, leaves: list[Leaf]) -> bool:
+        """Whether a statement is about a value of the kernel, as the kernel has it."""
+        is_copy = isinstance(statement, Define) and isinstance(bare(statement.value.expr), Input)
+        return is_copy and all(leaf.buffer in self.defined for leaf in leaves)
 
     def _depth(self, statement: Computation, leaves: list[Leaf]) -> int:
         """How deep what a statement computes would be here."""
@@ -144,14 +160,13 @@ class Group:
     def add(self, statement: Computation, leaves: list[Leaf]) -> None:
         """Add a statement that can join."""
         self.depths[statement.buffer] = self._depth(statement, leaves)
+        self.arrays = self._arrays_with(statement, leaves)
         known: dict[Expr, Expr] = {}
         for leaf in leaves:
             if leaf.buffer in self.defined:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
-            elif leaf.buffer is not None:
-                self.arrays.add(leaf.geometry)
-                if self.kind_of(statement) == "totals" and not isinstance(statement, Total):
-                    known[leaf.input] = self._beside(leaf, statement).input
+            elif leaf.buffer is not None and self.kind_of(statement) == "totals" and not isinstance(statement, Total):
+                known[leaf.input] = self._beside(leaf, statement).input
         expr = replaced(statement.value.expr, known) if known else statement.value.expr
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
@@ -161,7 +176,6 @@ class Group:
         self.statements.append(statement)
         self.kinds[statement] = kind
         self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
-        self.arrays.add(statement)
         self.reads += _reads_of(statement, [leaf for leaf in leaves if leaf.buffer not in self.defined])
         if isinstance(statement, Write):
             self.writes.append(statement)

@@ -131,7 +131,7 @@ class _Scheduler:
         over = self._memory.before(leaves)
         end = len(self.groups) if over is None else min(over[0] + 1, len(self.groups))
         reason = ""
-        for at in self._candidates(statement, low, end):
+        for at in self._candidates(statement, leaves, low, end):
             reason = self._joined(at, statement, leaves)
             if not reason:
                 return at
@@ -166,7 +166,7 @@ class _Scheduler:
             self._like.setdefault(each, []).append(at)
         return at
 
-    def _candidates(self, statement: Computation, low: int, end: int) -> list[int]:
+    def _candidates(self, statement: Computation, leaves: list[Leaf], low: int, end: int) -> list[int]:
         """The kernels within some bounds that a statement may be like, in order; the last of very many."""
         shape = extents_of(statement)
         keys: tuple[object, ...] = (shape, ("totals", squeezed(shape)))
@@ -178,4 +178,6 @@ class _Scheduler:
             start, stop = bisect_left(like, low), bisect_left(like, end)
             found.update(like[max(start, stop - MOST) : stop])
         open_ones = [at for at in sorted(found) if len(self.groups[at].arrays) < MAX_ARRAYS]
-        return open_ones[-MAX_ASKED:]
+        is_full = low in found and len(self.groups[low].arrays) >= MAX_ARRAYS
+        first = [low] if is_full and self.groups[low].repeats(statement, leaves) else []
+        return first + open_ones[-MAX_ASKED:]
