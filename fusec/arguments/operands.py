@@ -186,7 +186,8 @@ def wrapper_of(values: Sequence[object]) -> Wrap | None:
     for value in values:
         if not is_foreign(value):
             continue
-        library = sys.modules.get(type(value).__module__.partition(".")[0])
+        ask = getattr(type(value), "__array_namespace__", None)
+        library = sys.modules.get(type(value).__module__.partition(".")[0]) if ask is None else ask(value)
         wrap = getattr(library, "from_dlpack", None)
         if callable(wrap) and is_lent(value):
             return lambda array, wrap=wrap: wrap(array)  # type: ignore[misc]

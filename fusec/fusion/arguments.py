@@ -32,6 +32,14 @@ Given = Callable[[Any], Any]
 """From a run of the function to what it is given there."""
 
 
+class TakenError(Exception):
+    """An array among the arguments is of a class that calls functions in its own way."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        super().__init__(call)
+        self.call = call
+
+
 class CallArguments:
     """The arguments of a call. flat: arrays and numbers. objects: with attributes; readable: types of these, as far as
     they are known. function: whose parameters errors name. Raises NotTraceable.
@@ -121,7 +129,9 @@ class CallArguments:
         return self._placed(given, given.dtype, given.shape, given.strides)
 
     def _foreign(self, given: Any) -> Given:
-        """Another library's array."""
+        """Another library's array. Raises TakenError if its class calls functions itself."""
+        if hasattr(type(given), "__fusec_call__"):
+            raise TakenError(type(given).__fusec_call__)
         if is_on_device(given):
             found = self.described(given)
             return self._placed(found, type(given), found.device, found.dtype.numpy, found.shape, found.strides)

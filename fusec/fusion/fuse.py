@@ -24,7 +24,7 @@ from fusec.errors.arguments import OutputTooLarge
 from fusec.errors.fusing import NotTraceable, TooLittleMemory
 from fusec.errors.python import NotAFunction
 from fusec.fusion import pickling
-from fusec.fusion.arguments import CallArguments, pattern_of
+from fusec.fusion.arguments import CallArguments, TakenError, pattern_of
 from fusec.fusion.bound import BoundFused
 from fusec.fusion.functions import operations
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitNumberError
@@ -164,7 +164,10 @@ class Fused(KernelCaller, Traced):
         if recording is not None:
             self._accept(options)
             return recording.called(self._function)(*args, **options)
-        found = self._arguments(args, options)
+        try:
+            found = self._arguments(args, options)
+        except TakenError as taken:
+            return taken.call(self, args, options)
         plan, flat = self._plan(found)
         plan.used = self._time
         try:
