@@ -25,13 +25,13 @@ MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU'
 # --- what is known of them ---
 
 
-def array_of_call(name: str, dtype: DType, ndim: int, written: bool) -> v.Array:
+def array_of_call(name: str, dtype: DType, ndim: int, written: bool) -> v.ArrayParameter:
     """An argument."""
     extents = tuple(query("shape", axis, name) for axis in range(ndim))
-    return v.Array(name, dtype, extents, written=written)
+    return v.ArrayParameter(name, dtype, extents, written=written)
 
 
-def fact_of(array: v.Array, node: s.Attribute) -> v.Value:
+def fact_of(array: v.ArrayParameter, node: s.Attribute) -> v.Value:
     """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
     size = query("size", param=array.name)
     match node.name:
@@ -53,7 +53,7 @@ def fact_of(array: v.Array, node: s.Attribute) -> v.Value:
     raise UnknownMember(v.show(array), node.name, cure).at(node.span)
 
 
-def length_of(array: v.Array) -> v.Scalar:
+def length_of(array: v.ArrayParameter) -> v.Scalar:
     """``len(x)``."""
     return _python_int(array.extents[0])
 
@@ -62,7 +62,7 @@ def _python_int(extent: Expr) -> v.Scalar:
     return v.literal(int(extent.value)) if isinstance(extent, Const) else v.Scalar(PY_INT, extent)
 
 
-def _shape(array: v.Array) -> tuple[int, ...]:
+def _shape(array: v.ArrayParameter) -> tuple[int, ...]:
     """The extents of an array of fixed shape."""
     return tuple(int(each.value) for each in array.extents if isinstance(each, Const))
 
@@ -70,13 +70,13 @@ def _shape(array: v.Array) -> tuple[int, ...]:
 # --- elements ---
 
 
-def item_of(context: FunctionContext, array: v.Array, node: s.Index) -> v.Scalar:
+def item_of(context: FunctionContext, array: v.ArrayParameter, node: s.Index) -> v.Scalar:
     """``x[i, j]``. Raises BadIndex."""
     place = address_of(context, array, node.index, node.span)
     return v.Scalar(array.dtype, v.converted(Load(place, array.dtype), carrier(array.dtype)))
 
 
-def address_of(context: FunctionContext, array: v.Array, node: s.Expression, span: Span) -> Expr:
+def address_of(context: FunctionContext, array: v.ArrayParameter, node: s.Expression, span: Span) -> Expr:
     """The address of an element. node: the index as written."""
     found, count = context.indices(node), len(array.extents)
     if len(found) != count:
@@ -103,13 +103,13 @@ def _counted(value: v.Scalar, node: s.Expression, extent: Expr, span: Span) -> E
 
 def is_array(context: FunctionContext, node: s.Expression) -> bool:
     """Whether an expression stands for an array whose elements may be assigned to."""
-    return isinstance(context.value(node), v.Array)
+    return isinstance(context.value(node), v.ArrayParameter)
 
 
 def store_item(context: FunctionContext, target: s.Index, value: v.Value) -> None:
     """``x[i, j] = value``. Raises BadTarget for an array that is only read."""
     array = context.value(target.value)
-    if not isinstance(array, v.Array):
+    if not isinstance(array, v.ArrayParameter):
         cure = "return the value; a kernel computes one element and writes no array"
         raise BadTarget("an element", cure).at(target.span)
     _check_written(array, target.span)
@@ -126,7 +126,7 @@ def _as_stored(value: v.Scalar, dtype: DType, span: Span) -> Expr:
     return v.rounded(v.adapt(value, dtype, span) if value.literal is not None else cast(value, dtype, span))
 
 
-def _check_written(array: v.Array, span: Span) -> None:
+def _check_written(array: v.ArrayParameter, span: Span) -> None:
     if not array.written:
         cure = f"write to '{array.name}' by that name, so that calls know it is changed"
         raise BadTarget(f"'{array.name}' under another name", cure).at(span)
@@ -155,7 +155,7 @@ def atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) 
         shown = "x, index, expected, value" if count == 4 else "x, index, value"
         raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
     array = context.value(node.args[0])
-    if not isinstance(array, v.Array) or array.space == "local":
+    if not isinstance(array, v.ArrayParameter) or array.space == "local":
         cure = "pass an array of the call first, or a shared one"
         raise BadArgument(f"fusec.{name}", v.show(array), cure).at(node.args[0].span)
     _check_written(array, node.args[0].span)
@@ -176,7 +176,7 @@ def atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) 
     return v.Scalar(dtype, v.converted(Local(old.name, dtype), carrier(dtype)))
 
 
-def declare_array(context: FunctionContext, space: Space, node: s.CallNode) -> v.Array:
+def declare_array(context: FunctionContext, space: Space, node: s.CallNode) -> v.ArrayParameter:
     """``fusec.local(shape, dtype)``, zeros, anew whenever control gets here; ``fusec.shared`` holds anything at first.
 
     Each element has the one, all threads of a block the other.
@@ -188,7 +188,7 @@ def declare_array(context: FunctionContext, space: Space, node: s.CallNode) -> v
         raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
     name = context.fresh(NAMES[space])
     context.emit(DeclareArray(name, dtype, count, space=space, line=context.line))
-    return v.Array(name, dtype, tuple(const(extent, INT64) for extent in shape), space)
+    return v.ArrayParameter(name, dtype, tuple(const(extent, INT64) for extent in shape), space)
 
 
 def _array_given(context: FunctionContext, function: str, node: s.CallNode) -> tuple[DType, tuple[int, ...]]:
@@ -210,7 +210,7 @@ def _array_given(context: FunctionContext, function: str, node: s.CallNode) -> t
     return storage(dtype.kind), tuple(extents)
 
 
-def _local_place(array: v.Array, index: list[Expr], span: Span) -> Expr:
+def _local_place(array: v.ArrayParameter, index: list[Expr], span: Span) -> Expr:
     """The address in a local or shared array, whose elements lie in C order."""
     pointer = Pointer(array.dtype, array.space)
     place: Expr = const(0, INT64)

@@ -74,7 +74,7 @@ def _passed(context: FunctionContext, value: v.Value, name: str, tree: s.Functio
     """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
     if isinstance(value, v.Neighbours) and name not in name_usage.indexed(tree.body):
         return context.element(value, node.span)
-    if isinstance(value, (v.Neighbours, v.Array)):
+    if isinstance(value, (v.Neighbours, v.ArrayParameter)):
         what = f"'{name}', {v.show(value)}, in an inner function of several statements is"
         raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
     return value
@@ -134,7 +134,7 @@ def _arguments(
 def _argument(context: FunctionContext, node: s.Expression) -> v.Value:
     """The value of an argument; of an array its current element."""
     value = context.value(node)
-    if isinstance(value, v.Array):
+    if isinstance(value, v.ArrayParameter):
         what = f"passing {v.show(value)} to a function is"
         raise NotInSubset(what, "pass the elements that it needs").at(node.span)
     if isinstance(value, v.Closure):

@@ -158,7 +158,7 @@ class PythonExpressions:
             if found is not None:
                 return found
         owner = self.context.element(self.value(node.value), node.value.span)
-        if isinstance(owner, v.Array):
+        if isinstance(owner, v.ArrayParameter):
             return arrays.fact_of(owner, node)
         if isinstance(owner, v.Table):
             return sequences.fact_of(owner, node)
@@ -181,7 +181,7 @@ class PythonExpressions:
         if isinstance(owner, v.Neighbours):
             offsets = self.context.neighbourhood.offsets_of(node.index)
             return self.context.neighbourhood.element(owner, offsets, node.index.span)
-        if isinstance(owner, v.Array):
+        if isinstance(owner, v.ArrayParameter):
             return arrays.item_of(self.context, owner, node)
         if not isinstance(owner, (v.Items, v.Table)):
             cure = "a kernel computes one element, so a name stands for one number; fusec.stencil reads neighbours"
@@ -193,7 +193,7 @@ class PythonExpressions:
     def _call(self, node: s.CallNode) -> v.Value:
         if called(node) == "len" and len(node.args) == 1:
             owner = self.value(node.args[0])
-            if isinstance(owner, v.Array) and not owner.is_flat:
+            if isinstance(owner, v.ArrayParameter) and not owner.is_flat:
                 return arrays.length_of(owner)
             found = sequences.sequence_of(owner, node.span)
             if found is not None:

@@ -111,7 +111,7 @@ class FunctionContext(StatementBuilder):
     def number(self, found: v.Value, node: s.Expression) -> v.Scalar:
         """A value that must be a number, found for an expression. Raises NotAValue for anything else."""
         found = self.element(found, node.span)
-        if isinstance(found, (v.Array, v.Table)):
+        if isinstance(found, (v.ArrayParameter, v.Table)):
             raise NotAValue(v.show(found), "index it: a kernel computes with numbers").at(node.span)
         if not isinstance(found, v.Scalar):
             raise NotAValue(v.show(found), _number_from(found)).at(node.span)

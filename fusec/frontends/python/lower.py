@@ -19,7 +19,7 @@ from fusec.frontends.python.parameters import Inferred, Parameters
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.stencil import Reach, StencilLowering
 from fusec.frontends.python.types import storage
-from fusec.frontends.python.values import Array, Neighbours
+from fusec.frontends.python.values import ArrayParameter, Neighbours
 from fusec.ir.loops import ArrayParam, Program
 
 
@@ -49,7 +49,7 @@ def lower(
     names = [param.name for param in lowering.context.tree.params]
     raw: dict[str, ArrayParam] = {}
     for name, array in parameters.arrays.items():
-        if isinstance(array, Array):
+        if isinstance(array, ArrayParameter):
             raw[name] = ArrayParam(name, array.dtype, raw=True, ndim=len(array.extents), written=array.written)
         else:
             ndim = ndims.get(name, 0) or max(1, len(reach.least))  # if no call says: as many as indices have

@@ -11,7 +11,7 @@ from fusec.errors.python import BadParameter
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.kernel_context import Other, value_of
 from fusec.frontends.python.types import BY_NAME, carrier
-from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value, converted
+from fusec.frontends.python.values import ArrayParameter, Neighbours, Scalar, Uses, Value, converted
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt
 from fusec.ir.walk import expressions, operands, statements
@@ -34,7 +34,7 @@ class Parameters:
         self,
         definition: PythonDefinition,
         types: Mapping[str, DType],
-        arrays: Iterable[Array | Neighbours] = (),
+        arrays: Iterable[ArrayParameter | Neighbours] = (),
     ) -> None:
         self.types = types
         self.constants, self.numbers = dict(definition.constants), dict(definition.numbers)

@@ -129,7 +129,7 @@ class Neighbours(KernelValue):
     dtype: DType
 
 
-class Array(KernelValue):
+class ArrayParameter(KernelValue):
     """An array that a kernel indexes: one of the call, or one of fixed shape that an element or a block has itself."""
 
     name: str
@@ -151,8 +151,8 @@ class Absent(KernelValue):
 
 
 Value = (
-    Scalar | Items | Table | Type | Module | Builtin | Method | UserFunction | Closure | Neighbours | Array | Intrinsic
-    | Absent
+    Scalar | Items | Table | Type | Module | Builtin | Method | UserFunction | Closure | Neighbours
+    | ArrayParameter | Intrinsic | Absent
 )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def show(value: Value) -> str:
             return f"the function {name}"
         case Neighbours(dtype=dtype):
             return str(dtype)
-        case Array(dtype=dtype):
+        case ArrayParameter(dtype=dtype):
             return f"an array of {dtype}"
         case Intrinsic(name=name):
             return f"the function fusec.{name}"
