@@ -1,0 +1,354 @@
+"""The lazy array."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+
+from fusec.xp.recording import Recorded, binary, eager, record, unary, valued, wrapped, write
+
+CPU = "cpu"
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+Call = Callable[..., Any]
+
+
+class Array(Recorded):
+    """An array whose elements are computed when someone looks at them.
+
+    Operations give new arrays at once and record what is to be computed; all of it that has come together runs as a few
+    kernels when an element is printed, converted or compared in an `if`. Shapes, dtypes and errors about them are those
+    of NumPy, and come at once. Indices and reshapes are views: a write through one is seen through all others.
+
+    >>> import fusec.xp as xp
+    >>> x = xp.asarray([1.0, 2.0, 3.0])
+    >>> (x * x).sum()
+    Array(14.)
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100.0
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's
+
+    # --- what is known of arrays ---------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self._form.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._form.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._form.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self._form.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self._form.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return prod(self._form.shape) * self._form.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the elements are."""
+        return self._form.device
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Self:
+        """The array on a device. Raises ValueError for devices that there are not."""
+        if device != CPU or stream is not None:
+            raise ValueError(f"there is no device {device!r}: arrays are on 'cpu'")
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, *VERSIONS):
+            raise ValueError(f"there is no version {api_version!r} of the array API: ask for one of {VERSIONS}")
+        return sys.modules["fusec.xp"]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[at] for at in range(len(self)))
+
+    # --- elements ------------------------------------------------------------------------------------------------
+
+    def compute(self) -> Self:
+        """Compute the elements now; the array itself."""
+        valued(self)
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(valued(self), dtype=dtype, copy=copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        return valued(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return valued(self).__dlpack_device__()  # type: ignore[no-any-return]
+
+    def item(self, *index: Any) -> Any:
+        """An element as a Python number."""
+        return valued(self).item(*index)
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers, in nested lists."""
+        return valued(self).tolist()
+
+    def __bool__(self) -> bool:
+        return bool(valued(self))
+
+    def __int__(self) -> int:
+        return int(valued(self))
+
+    def __float__(self) -> float:
+        return float(valued(self))
+
+    def __complex__(self) -> complex:
+        return complex(valued(self))
+
+    def __index__(self) -> int:
+        return operator.index(valued(self))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool((self == item).any())
+
+    def __repr__(self) -> str:
+        return repr(valued(self)).replace("array(", "Array(", 1)
+
+    def __str__(self) -> str:
+        return str(valued(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(valued(self)[()], spec)
+
+    def __copy__(self) -> Array:
+        return record(np.copy, self)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, _: Any) -> Array:
+        return record(np.copy, self)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return wrapped, (valued(self),)
+
+    # --- views and writes ----------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any, /) -> Array:
+        key = _plain(key)
+        if _any(_is_mask, key):
+            return eager(operator.getitem, (self, key), {})  # type: ignore[no-any-return]
+        if _any(_is_array, key):
+            return record(operator.getitem, self, key)  # type: ignore[no-any-return]
+        return self.view(operator.getitem, key)
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        write(operator.setitem, self, _plain(key), np.asarray(value) if isinstance(value, (list, tuple)) else value)
+
+    def view(self, function: Call, *args: Any, **options: Any) -> Array:
+        """What a function makes of the array without a copy."""
+        if self._tape is None:
+            return wrapped(function(valued(self), *args, **options))  # type: ignore[no-any-return]
+        return record(function, self, *args, **options)  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Array:  # noqa: N802 - NumPy's name
+        """The transpose."""
+        return self.view(np.transpose)
+
+    @property
+    def mT(self) -> Array:  # noqa: N802 - NumPy's name
+        """The array with its last two axes exchanged. Raises ValueError for less than two axes."""
+        return self.view(np.matrix_transpose)
+
+    @property
+    def real(self) -> Array:
+        """The real part, a view."""
+        return self.view(np.real)
+
+    @real.setter
+    def real(self, given: Any) -> None:
+        """Store it."""
+        self.real[...] = given
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part, a view."""
+        return self.view(np.imag)
+
+    @imag.setter
+    def imag(self, given: Any) -> None:
+        """Store it."""
+        self.imag[...] = given
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
+        """The elements in another shape, a view if that is possible."""
+        return self.view(np.reshape, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
+
+    def transpose(self, *axes: Any) -> Array:
+        """A view with the axes in another order, or in reverse."""
+        return self.view(np.transpose, (axes[0] if len(axes) == 1 else axes) or None)
+
+    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True) -> Array:
+        """The elements as another type."""
+        if not copy and np.dtype(dtype) == self.dtype and order == "K":
+            return self
+        return record(_as_type, self, np.dtype(dtype), order, casting)  # type: ignore[no-any-return]
+
+    # --- operators -----------------------------------------------------------------------------------------------
+
+    __add__, __radd__ = binary(np.add), binary(np.add, True)
+    __sub__, __rsub__ = binary(np.subtract), binary(np.subtract, True)
+    __mul__, __rmul__ = binary(np.multiply), binary(np.multiply, True)
+    __truediv__, __rtruediv__ = binary(np.divide), binary(np.divide, True)
+    __floordiv__, __rfloordiv__ = binary(np.floor_divide), binary(np.floor_divide, True)
+    __mod__, __rmod__ = binary(np.remainder), binary(np.remainder, True)
+    __pow__, __rpow__ = binary(operator.pow), binary(operator.pow, True)
+    __matmul__, __rmatmul__ = binary(np.matmul), binary(np.matmul, True)
+    __lshift__, __rlshift__ = binary(np.left_shift), binary(np.left_shift, True)
+    __rshift__, __rrshift__ = binary(np.right_shift), binary(np.right_shift, True)
+    __and__, __rand__ = binary(np.bitwise_and), binary(np.bitwise_and, True)
+    __or__, __ror__ = binary(np.bitwise_or), binary(np.bitwise_or, True)
+    __xor__, __rxor__ = binary(np.bitwise_xor), binary(np.bitwise_xor, True)
+    __eq__, __ne__ = binary(np.equal), binary(np.not_equal)
+    __lt__, __le__ = binary(np.less), binary(np.less_equal)
+    __gt__, __ge__ = binary(np.greater), binary(np.greater_equal)
+    __neg__, __pos__ = unary(np.negative), unary(np.positive)
+    __invert__, __abs__ = unary(np.invert), unary(np.absolute)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if not isinstance(ufunc, np.ufunc):  # one of fusec's own functions
+            return eager(function, inputs, options if out is None else {**options, "out": out})
+        if method == "at":
+            return write(function, *inputs)
+        return _called(function, inputs, options, out[0] if isinstance(out, tuple) and len(out) == 1 else out)
+
+    @classmethod
+    def __fusec_call__(cls, function: Any, args: Any, options: Any) -> Any:
+        return eager(function, args, options)  # it may read anything
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        del types
+        if function in WRITES_FIRST and isinstance(args[0], Array):
+            return write(function, *args, **options)
+        others = {name: each for name, each in options.items() if name != "out"}
+        return _called(function, args, others, options.get("out"))
+
+
+Recorded.kind = Array
+
+
+def _called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> Any:
+    """A function of NumPy's, whose result may have a target."""
+    if out is None:
+        return record(function, *args, **options)
+    if not isinstance(out, Array):
+        eager(function, args, {**options, "out": out})
+        return out
+    write(_into, out, function, args, tuple(options.items()))
+    return out
+
+
+def _as_type(x: Any, dtype: Any, order: Any, casting: Any) -> Any:
+    return x.astype(dtype, order, casting)
+
+
+def _into(target: Any, function: Call, args: Any, options: Any) -> None:
+    function(*args, out=target, **dict(options))
+
+
+# --- methods of NumPy's arrays -----------------------------------------------------------------------------------
+
+WRITES_FIRST = (np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+RECORDED = (
+    "all any argmax argmin argpartition argsort choose clip conj conjugate copy cumprod cumsum dot flatten max mean min"
+    " prod repeat round searchsorted std sum take trace var"
+)
+VIEWS = "diagonal ravel squeeze swapaxes"
+WRITES = "fill partition put sort"
+EAGER = "compress nonzero tobytes"
+
+
+def _method(run: Call, name: str, is_view: bool = False) -> Call:
+    call = partial(_of_array, name)
+
+    def method(self: Array, *args: Any, **options: Any) -> Any:
+        if is_view:
+            return self.view(call, *args, **options)
+        return run(call, self, *args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As numpy.ndarray.{name}."
+    return method
+
+
+def _of_array(name: str, array: Any, *args: Any, **options: Any) -> Any:
+    return getattr(array, name)(*args, **options)
+
+
+def _now(function: Call, *args: Any, **options: Any) -> Any:
+    return eager(function, args, options)
+
+
+def _in_place(function: Call) -> Call:
+    def operate(self: Array, other: Any) -> Array:
+        write(function, self, other)
+        return self
+
+    return operate
+
+
+for _run, _names in ((record, RECORDED), (record, VIEWS), (write, WRITES), (_now, EAGER)):
+    for _name in _names.split():
+        setattr(Array, _name, _method(_run, _name, _names is VIEWS))
+for _name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
+    setattr(Array, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
+
+
+# --- keys --------------------------------------------------------------------------------------------------------
+
+
+def _plain(key: Any) -> Any:
+    """A key without lists, and with numbers instead of integer arrays without axes."""
+    if isinstance(key, tuple):
+        return tuple(map(_plain, key))
+    if isinstance(key, Array) and not key.ndim and key.dtype.kind in "iu":
+        return int(key)
+    return np.asarray(key) if isinstance(key, list) else key
+
+
+def _any(law: Callable[[Any], bool], key: Any) -> bool:
+    return any(_any(law, each) for each in key) if isinstance(key, tuple) else law(key)
+
+
+def _is_array(key: Any) -> bool:
+    return isinstance(key, (Array, np.ndarray))
+
+
+def _is_mask(key: Any) -> bool:
+    return isinstance(key, (bool, np.bool_)) or (_is_array(key) and key.dtype == bool)

@@ -1,0 +1,325 @@
+"""Recording operations on lazy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+from weakref import ref
+
+import numpy as np
+
+from fusec.base import locks
+from fusec.xp.forms import Form, form_of
+from fusec.xp.steps import Operation, TapePlace, UnknownConstantError
+from fusec.xp.tape import WRITTEN, MovedError, Tape, readers, writers
+from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
+
+MAX_STEPS = 128  # of a tape; it is evaluated before another one
+NUMBERS = (float, int, bool, complex)
+
+
+class Recorded:
+    """An array on a tape, at a place; or one with a value, which is on none."""
+
+    __slots__ = ("__weakref__", "_at", "_form", "_tape", "_value")
+    _tape: Tape | None
+    _at: int
+    _form: Form
+    _value: Any
+    kind: ClassVar[Any]  # the class of arrays
+
+
+_new: Callable[[type], Any] = Recorded.__new__
+
+
+def wrapped(value: Any) -> Any:
+    """The array with a value."""
+    made = _new(Recorded.kind)
+    made._value = value = np.asarray(value)
+    made._form, made._tape = form_of(value), None
+    return made
+
+
+def valued(array: Any) -> Any:
+    """The value of an array, which is computed now unless it is there."""
+    tape = array._tape
+    while tape is not None:
+        tape.evaluate()
+        tape = array._tape
+    if WRITTEN:
+        for each in writers(array._value):
+            each.evaluate()
+    return array._value
+
+
+def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a function of NumPy's makes of arrays, which is called later: an array, several in a list, or None.
+
+    Raises what the function raises for arrays of these forms.
+    """
+    while True:
+        try:
+            return _recorded(function, args, options)
+        except MovedError:
+            continue
+
+
+# --- any function ------------------------------------------------------------------------------------------------
+
+
+def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    tape = _tape_of(_arrays((args, tuple(options.values()))))
+    try:
+        step = Operation(function, _spec(tape, args), {name: _spec(tape, each) for name, each in options.items()})
+    except UnknownConstantError:
+        return eager(function, args, options)
+    while True:
+        node = tape.node
+        after = tape.after(node, step.key, step, ())
+        if after is EAGER:
+            return eager(function, args, options)
+        made = [_new_at(tape, at, form) for at, form in enumerate(after.forms, after.start) if form is not None]
+        held: list[Any] = [ref(each) for each in made] or [tape]
+        if tape.claim(node, after, held[0]):
+            for at, each in enumerate(held[1:], after.start + 1):
+                tape.slots[at] = each
+            tape.node = after
+            if after.writes:
+                tape.note_writes(after)
+            return None if not made else made[0] if after.alone else made
+
+
+def _new_at(tape: Tape, at: int, form: Form) -> Any:
+    made = _new(Recorded.kind)
+    made._tape, made._at, made._form = tape, at, form
+    return made
+
+
+def _arrays(given: Any) -> Iterator[Any]:
+    """All lazy arrays in some arguments."""
+    if isinstance(given, Recorded):
+        yield given
+    elif type(given) in (tuple, list):
+        for each in given:
+            yield from _arrays(each)
+
+
+def _spec(tape: Tape, given: Any) -> Any:
+    """An argument, with places for arrays."""
+    if isinstance(given, Recorded):
+        return TapePlace(_place(tape, given))
+    if isinstance(given, np.ndarray):
+        value = np.asarray(given)
+        return TapePlace(tape.leaf(value, form_of(value)))
+    if type(given) in (tuple, list):
+        return type(given)(_spec(tape, each) for each in given)
+    return given
+
+
+def _place(tape: Tape, array: Any) -> int:
+    """The place of an array on a tape. Raises MovedError."""
+    there = array._tape
+    if there is None:
+        return tape.leaf(array._value, array._form)
+    if there is not tape:
+        raise MovedError
+    return int(array._at)
+
+
+def _tape_of(arrays: Iterable[Any]) -> Tape:
+    """The tape for an operation on these arrays. Raises MovedError."""
+    found: dict[Tape, None] = {}
+    for each in arrays:
+        tape = each._tape
+        if tape is not None:
+            found[tape] = None
+        elif WRITTEN:
+            found.update(dict.fromkeys(writers(each._value)))
+    if not found:
+        return Tape(TRIE.root, {}, {})
+    most, *others = sorted(found, key=lambda each: each.node.depth, reverse=True)
+    if most.node.depth >= MAX_STEPS:
+        most.evaluate()
+        raise MovedError
+    for each in others:
+        most.absorb(each)
+    return most
+
+
+def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The results of a function for values, which are computed now."""
+    if function in WRITERS:
+        for each in readers(valued(args[0])):
+            each.evaluate()
+    found = function(*_values(args), **{name: _values(each) for name, each in options.items()})
+    return _all_wrapped(found)
+
+
+def _values(given: Any) -> Any:
+    if isinstance(given, Recorded):
+        return valued(given)
+    if type(given) in (tuple, list):
+        return type(given)(map(_values, given))
+    if isinstance(given, dict):
+        return {name: _values(each) for name, each in given.items()}
+    return given
+
+
+def _all_wrapped(found: Any) -> Any:
+    if isinstance(found, (np.ndarray, np.generic)):
+        return wrapped(found)
+    if type(found) in (tuple, list):
+        return type(found)(map(_all_wrapped, found))
+    if isinstance(found, tuple):  # a named one
+        return type(found)(*map(_all_wrapped, found))
+    return {name: _all_wrapped(each) for name, each in found.items()} if isinstance(found, dict) else found
+
+
+# --- writes ------------------------------------------------------------------------------------------------------
+
+
+def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
+    """Record the call of a function that writes its first argument, which comes later."""
+    if target._tape is None and not target._value.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    record(_without_result(function), target, *args, **options)
+
+
+def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without its result."""
+    found = _known.get(function)
+    if found is None:
+
+        def call(target: Any, *args: Any, **options: Any) -> None:
+            function(target, *args, **options)
+
+        with locks.lock:
+            found = _known.setdefault(function, call)
+            WRITERS.add(found)
+    return found
+
+
+_known: dict[Callable[..., Any], Callable[..., Any]] = {}
+WRITERS: set[Callable[..., Any]] = set()
+"""Functions that write their first arguments."""
+
+
+# --- operators, which are recorded most --------------------------------------------------------------------------
+
+
+def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """The operator of two arrays, or of an array and a number, that records a function."""
+
+    def operate(self: Any, other: Any) -> Any:
+        tape, kind, own = self._tape, other.__class__, self.__class__
+        if tape is None:
+            return _begun(function, self, other, swapped)
+        if kind is own:
+            if other._tape is tape:
+                behind = other._at
+            elif other._tape is None and not WRITTEN:
+                behind = tape.places.get(id(other._value))
+            else:
+                behind = None
+        else:
+            behind = kind
+        try:
+            after, start, form = tape.node[(function, behind, self._at) if swapped else (function, self._at, behind)]
+        except KeyError:
+            return operated(function, self, other, swapped)
+        made = _new(own)
+        made._tape, made._at, made._form = tape, start, form
+        weak = ref(made)
+        if tape.slots.setdefault(start, weak) is not weak:
+            return operated(function, self, other, swapped)
+        if kind is not own:
+            tape.slots[start + 1] = other
+        tape.node = after
+        return made
+
+    return operate
+
+
+def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """The operator of one array that records a function."""
+
+    def operate(self: Any) -> Any:
+        tape = self._tape
+        if tape is None:
+            return operated(function, self, None, False)
+        try:
+            after, start, form = tape.node[function, self._at]
+        except KeyError:
+            return operated(function, self, None, False)
+        made = _new(self.__class__)
+        made._tape, made._at, made._form = tape, start, form
+        weak = ref(made)
+        if tape.slots.setdefault(start, weak) is not weak:
+            return operated(function, self, None, False)
+        tape.node = after
+        return made
+
+    return operate
+
+
+def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
+    """The first operation of a tape, on arrays that have values."""
+    kind, own, value = other.__class__, self.__class__, self._value
+    slots, places = {0: value}, {id(value): 0}
+    try:
+        after = TRIE.root[self._form][0]
+        if kind is own:
+            if other._tape is not None:
+                return operated(function, self, other, swapped)
+            beside, behind = other._value, 0
+            if beside is not value:
+                after = after[other._form][0]
+                slots[1], places[id(beside)], behind = beside, 1, 1
+        else:
+            behind = kind
+        after, start, form = after[(function, behind, 0) if swapped else (function, 0, behind)]
+    except KeyError:
+        return operated(function, self, other, swapped)
+    if WRITTEN:
+        return operated(function, self, other, swapped)
+    made = _new(own)
+    slots[start] = ref(made)
+    if kind is not own:
+        slots[start + 1] = other
+    made._tape, made._at, made._form = Tape(after, slots, places), start, form
+    return made
+
+
+def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
+    """The same operation, whatever the operands are."""
+    if isinstance(other, (np.ndarray, np.generic)):
+        other = wrapped(other)
+    while True:
+        try:
+            return _operated(function, self, other, swapped)
+        except MovedError:
+            continue
+
+
+def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
+    kind = type(other)
+    is_number = kind in NUMBERS
+    if not (is_number or other is None or isinstance(other, Recorded)):
+        return NotImplemented
+    arrays = [each for each in (self, other) if isinstance(each, Recorded)]
+    tape = _tape_of(arrays)
+    operands: list[Any] = [_place(tape, each) for each in arrays]
+    operands += [kind] if is_number else []
+    key = (function, *(operands[::-1] if swapped else operands))
+    while True:
+        node = tape.node
+        after = tape.after(node, key, key, (None, other))
+        if after is EAGER or after is NEEDS_NUMBER:
+            args = (self,) if other is None else (other, self) if swapped else (self, other)
+            return eager(function, args, {}) if after is EAGER else record(function, *args)
+        made = _new_at(tape, after.start, after.forms[0])
+        if tape.claim(node, after, ref(made)):
+            if is_number:
+                tape.slots[after.start + 1] = other
+            tape.node = after
+            return made

@@ -1,0 +1,301 @@
+"""What is recorded of lazy arrays: a tape of operations, whose path through a trie finds the plan that runs them.
+
+Note [Tapes]: arrays that depend on each other share a tape. A tape has slots, one for each place: values of leaves, and
+weak references to arrays. Its node stands for all steps so far: forms of leaves, and operations over places. To record
+an operation is to look its step up among the children of the node. Only a step that is not there is traced, which
+finds the form of its result and all errors. Nothing is walked to evaluate a tape: its node knows the plan for the
+places that are still in use.
+
+Note [Claims]: threads record on one tape without a lock. Whoever puts something into the slot of the next place, by
+`dict.setdefault`, which is atomic, takes the step; then it moves the tape to its new node. Others find the slot taken,
+and begin again from the node that they find then. Whoever takes the next place for `FROZEN` has the tape for itself:
+it evaluates it, or moves all of it to another tape.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from fusec.base import locks
+from fusec.base.rounding_mode import default_rounding
+from fusec.errors import FusecError
+from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable, NotTraceable
+from fusec.fusion.arguments import pattern_of
+from fusec.fusion.fused_plan import UNFIT
+from fusec.fusion.trace.trace import NeedsNumberError
+from fusec.xp.forms import Form, form_of
+from fusec.xp.steps import Operation, moved
+from fusec.xp.tracing import TapeRun, UntracedError
+from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
+
+PATIENCE = 1.0  # seconds until a place is free again that a thread took which was interrupted then
+PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
+UNTRACED = (NeedsValues, NoSuchAttribute, NotFusable, NotTraceable)
+FROZEN: Any = object()
+
+
+class MovedError(Exception):
+    """The arrays of a tape have been evaluated, or are on another tape now."""
+
+
+class Tape:
+    """What is recorded of some arrays that depend on each other."""
+
+    run: TapeRun | None = None  # of the steps that were traced last
+    is_closed = False
+    written: tuple[Any, ...] = ()  # arrays with values that it writes
+
+    def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
+        """places: of arrays with values, by identity."""
+        self.node, self.slots, self.places = node, slots, places
+        _known.append(ref(self))
+        if len(_known) > _most[0]:
+            _forget()
+
+    # --- recording -----------------------------------------------------------------------------------------------
+
+    def leaf(self, value: Any, form: Form) -> int:
+        """The place of an array with a value. Raises MovedError."""
+        at = self.places.get(id(value))
+        if at is None:
+            holder = [value]
+            while True:
+                node = self.node
+                after = node.behind(form) or TRIE.keep(form, TapeState(node, form, (form,)))
+                if self.claim(node, after, holder):
+                    break
+            at = self.places[id(value)] = after.start
+            self.slots[at] = value
+            self.node = after
+        return at
+
+    def take(self, key: Any, step: Any, slots: Sequence[Any]) -> Any:
+        """Take a step whose slots will hold this. Raises MovedError, and all that tracing raises."""
+        while True:
+            node = self.node
+            after: Any = self.after(node, key, step, slots)
+            if after is EAGER or after is NEEDS_NUMBER:
+                return after
+            if self.claim(node, after, slots[0]):
+                for at, each in enumerate(slots):
+                    self.slots[after.start + at] = each
+                self.node = after
+                self.note_writes(after)
+                return after
+
+    def claim(self, node: TapeState, after: TapeState, holder: Any) -> bool:
+        """Take the place of a step. Raises MovedError."""
+        if self.slots.setdefault(after.start, holder) is holder:
+            return True
+        limit = time.monotonic() + PATIENCE
+        while self.node is node:
+            if self.slots.get(node.count) is FROZEN:
+                self.wait()
+                raise MovedError
+            time.sleep(0)
+            if time.monotonic() > limit:
+                self.slots.pop(node.count, None)
+                break
+        return False
+
+    def after(self, node: TapeState, key: Any, step: Any, slots: Sequence[Any]) -> Any:
+        """The state behind a step, which is traced if it is new; or what the trie says instead."""
+        found = node.behind(key)
+        if found is not None:
+            return found
+        with locks.lock:
+            run = self._traced_to(node)
+            self.run = None  # unless all goes well
+            written = len(run.trace.written)
+            try:
+                forms, alone = run.take(step, {**self.slots, **dict(enumerate(slots, node.count))}, node.count)
+            except UntracedError:
+                return node.refused.setdefault(key, EAGER)
+            except FusecError as error:
+                if not isinstance(error.error, UNTRACED):
+                    raise
+                return node.refused.setdefault(key, EAGER)
+            except NeedsNumberError:
+                return node.refused.setdefault(key, NEEDS_NUMBER)
+            made = TapeState(node, step, forms, alone)
+            leaves = [*made.leaves()]
+            made.writes = tuple(leaves[each] for each in run.newly_written(written))
+            made = run.at = TRIE.keep(key, made)
+            self.run = run
+            return made
+
+    def note_writes(self, after: TapeState) -> None:
+        """Note what a step writes. What other tapes read of that is evaluated: they have it as it was."""
+        for at in after.writes:
+            value = self.slots[at]
+            self.written += (value,)
+            with locks.lock:
+                if self not in WRITTEN:
+                    WRITTEN.append(self)
+            for each in readers(value):
+                if each is not self:
+                    each.evaluate()
+
+    def _traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
+        """A run that has taken all steps to a state; the tape forgets it."""
+        run, self.run = self.run, None
+        if run is None or pattern is not None or not node.is_behind(run.at):
+            run = TapeRun(TRIE.root, pattern)
+        run.go(node, self.slots)
+        return run
+
+    # --- joining -------------------------------------------------------------------------------------------------
+
+    def absorb(self, other: Tape) -> None:
+        """Take over all that another tape has recorded. Raises MovedError."""
+        with locks.lock:
+            node = other._frozen()
+            if node is None:
+                raise MovedError
+            other.is_closed = True  # it is no reader of what it writes
+            try:
+                self._absorb(other, node)
+            except BaseException:
+                other.is_closed = False
+                del other.slots[node.count]
+                raise
+            other._close()
+
+    def _absorb(self, other: Tape, node: TapeState) -> None:
+        to: list[int] = []
+        arrays = []
+        for each in node.path():
+            if type(each.step) is Form:
+                to.append(self.leaf(other.slots[each.start], each.step))
+                continue
+            held = [other.slots[at] for at in range(each.start, each.count)]
+            step = moved(each.step, to)
+            after = self.take(step.key if type(step) is Operation else step, step, held)
+            to += range(after.start, after.count)
+            arrays += [(after.start + at, one()) for at, one in enumerate(held) if type(one) is ref]
+        for at, array in arrays:
+            if array is not None:
+                array._at = at
+                array._tape = self  # threads read the tape first
+
+    def _frozen(self) -> TapeState | None:
+        """The last state, after which nothing is recorded any more; None if another thread has the tape for itself."""
+        while True:
+            node = self.node
+            holder = self.slots.setdefault(node.count, token := _Token())
+            if holder is token:
+                self.slots[node.count] = FROZEN
+                return node
+            if holder is FROZEN or type(holder) is _Token:
+                return None
+            time.sleep(0)  # until that step is taken
+
+    def _close(self) -> None:
+        """The arrays have gone elsewhere."""
+        self.is_closed, self.run = True, None
+        if self.written:
+            with locks.lock:
+                WRITTEN[:] = [each for each in WRITTEN if each is not self]
+
+    def wait(self) -> None:
+        """Wait until the thread that has the tape for itself is done."""
+        while self.slots.get(self.node.count) is FROZEN and not self.is_closed:
+            time.sleep(PAUSE)
+
+    # --- evaluation ----------------------------------------------------------------------------------------------
+
+    def evaluate(self) -> None:
+        """Compute all arrays of the tape that are in use."""
+        node = self._frozen()
+        if node is None:
+            self.wait()
+            return
+        try:
+            self._evaluate(node)
+        except BaseException:
+            del self.slots[node.count]
+            raise
+
+    def _evaluate(self, node: TapeState) -> None:
+        slots = self.slots
+        used = [(at, array) for at, each in slots.items() if type(each) is ref and (array := each()) is not None]
+        live = tuple([at for at, _ in used])
+        planned = node.plans.get(live) or self._planned(node, live)
+        results = self._results(planned, node, live)
+        if len(live) < 2:
+            results = (results,) * len(live)
+        forms = planned.forms
+        if forms is None:
+            results = [np.asarray(each) for each in results]
+            forms = planned.forms = tuple(map(form_of, results))
+        for (_, array), value, form in zip(used, results, forms, strict=True):
+            array._value = value
+            array._form = form
+            array._tape = None
+        self._close()
+
+    def _results(self, planned: TapePlan, node: TapeState, live: tuple[int, ...]) -> Any:
+        slots, plan = self.slots, planned.plan
+        flat = [slots[at] for at in planned.leaves]
+        try:
+            if plan.quick is not None:
+                return plan.quick(*flat)
+            if plan.entry is not None:
+                return plan.entry(*flat)
+            if not plan.writes or not plan.may_not_fit(flat):
+                return plan.run(flat)
+        except UNFIT:  # before anything is written
+            pass
+        return self._made(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
+
+    def _planned(self, node: TapeState, live: tuple[int, ...]) -> TapePlan:
+        key = (live, *[each.step.key if type(each.step) is Operation else each.step for each in node.path()])
+        found = TRIE.plans.get(key) or TRIE.plans.keep(key, self._made(node, live))
+        node.plans[live] = found
+        return found
+
+    def _made(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
+        with locks.lock, default_rounding():
+            run = self._traced_to(node, pattern)
+            run.live = live
+            return TapePlan(run.plan(), tuple(node.leaves()))
+
+
+class _Token:
+    """What a thread puts into a slot to see whether it was the first."""
+
+
+_known: list[ref[Tape]] = []  # all tapes, and some that are gone
+_most = [64]  # of them until those are forgotten that are gone
+WRITTEN: list[Tape] = []
+"""Tapes that write arrays with values."""
+
+
+def pending() -> list[Tape]:
+    """All tapes that have not been evaluated."""
+    return [found for each in [*_known] if (found := each()) is not None and not found.is_closed]
+
+
+def _forget() -> None:
+    with locks.lock:
+        _known[:] = [each for each in [*_known] if (found := each()) is not None and not found.is_closed]
+        _most[0] = 64 + 2 * len(_known)
+
+
+def writers(value: Any) -> list[Tape]:
+    """The tapes that write the memory of a value."""
+    return [each for each in [*WRITTEN] if any(np.may_share_memory(value, one) for one in each.written)]
+
+
+def readers(value: Any) -> list[Tape]:
+    """The tapes that read or write the memory of a value."""
+    return [
+        each for each in pending()
+        if any(type(one) is np.ndarray and np.may_share_memory(one, value) for one in chain([*each.slots.values()]))
+    ]  # fmt: skip

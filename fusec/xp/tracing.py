@@ -1,0 +1,91 @@
+"""The trace of a tape: what gives new steps their forms, and plans their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.operands import without_memory
+from fusec.base.rounding_mode import default_rounding
+from fusec.fusion.arguments import CallArguments
+from fusec.fusion.fuse import LOADED
+from fusec.fusion.recording import Numbers
+from fusec.fusion.running import TracedRun
+from fusec.fusion.trace import tracer
+from fusec.fusion.trace.trace import recorded_by
+from fusec.fusion.trace.tracer import Tracer
+from fusec.xp.forms import Form, form_of
+from fusec.xp.steps import Operation
+from fusec.xp.trie import TapeState
+
+assert LOADED  # NumPy's functions of traced arrays
+
+
+class UntracedError(Exception):
+    """A step has results that are no arrays."""
+
+
+class TapeRun(TracedRun):
+    """A run of the steps of a tape, which goes on as the tape does. at: the state that it has come to."""
+
+    def __init__(self, root: TapeState, pattern: Any = None) -> None:
+        super().__init__("xp", CallArguments((), {}), frozenset(), Numbers(), pattern)
+        self.tracers: list[Any] = []
+        self.live: Sequence[int] = ()
+        self.at = root
+
+    def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
+        """Take all steps to a state."""
+        for each in node.path()[self.at.depth :]:
+            self.take(each.step, slots, each.start)
+            self.at = each
+
+    def take(self, step: Any, slots: Mapping[int, Any], start: int) -> tuple[tuple[Form | None, ...], bool]:
+        """Take one step; the forms of its results, and whether it has one."""
+        if type(step) is Form:
+            self.tracers.append(self._leaf(slots[start]))
+            return (step,), True
+        with default_rounding(), recorded_by(self.recording):
+            if type(step) is Operation:
+                found = step.run(self.tracers)
+                numbers: list[Any] = []
+            else:
+                numbers = [self._leaf(slots[start + 1]) for each in step[1:] if type(each) is type]
+                found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
+            alone = not isinstance(found, (tuple, list))
+            results = [self._whole(each) for each in ([found] if alone else found)]
+        self.tracers += [*results, *numbers]
+        return (*map(_form, results), *(None for _ in numbers)), alone
+
+    def newly_written(self, before: int) -> list[int]:
+        """The numbers of the leaves that are written, but for those that were written before."""
+        buffers = [each.buffer for each in self.trace.written[before:]]
+        return [each.place for each in buffers if each is not None]
+
+    def _leaf(self, value: Any) -> Any:
+        """An array with a value, or a number."""
+        given = without_memory(value) if isinstance(value, np.ndarray) else value
+        self.found._taken(given)
+        self.flat.append(given)
+        return self.argument(len(self.flat) - 1)
+
+    def _whole(self, given: Any) -> Any:
+        """A result as an array: one without axes is no number."""
+        if isinstance(given, (np.ndarray, np.generic)) and not isinstance(given, Tracer):
+            given = tracer.made(self.trace, tracer._operand(self.trace, given))
+        if isinstance(given, Tracer) and given._is_scalar:
+            return tracer.made(self.trace, given._read())
+        if given is not None and not isinstance(given, Tracer):
+            raise UntracedError
+        return given
+
+    def ran(self) -> tuple[Any, Exception | None]:
+        """The arrays in use."""
+        found = tuple(self.tracers[at] for at in self.live)
+        return (found[0] if len(found) == 1 else found), None
+
+
+def _form(found: Any) -> Form | None:
+    return form_of(found._seen) if isinstance(found, Tracer) else None
