@@ -18,7 +18,7 @@ from fusec.errors.interpreter import explained
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec import graph, random
+    from fusec import graph, random, xp
     from fusec.errors.reductions import FusecAxisError
     from fusec.fusion.evaluate import NumExpr, evaluate, re_evaluate, validate
     from fusec.fusion.fuse import fuse
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fusec.library.median import *  # noqa: F403
     from fusec.library.normalisation import *  # noqa: F403
     from fusec.library.reductions import *  # noqa: F403
+    from fusec.xp.array import Array
 
 __version__ = VERSION
 
@@ -58,6 +59,7 @@ if not os.path.isdir(os.path.join(_folder, "grammar")):  # a bare checkout has g
     globals()["__path__"].append(os.path.dirname(_folder))
 
 __all__ = [
+    "Array",
     "ElementwiseKernel",
     "FusecAxisError",
     "NumExpr",
@@ -90,6 +92,7 @@ __all__ = [
     "thread_index",
     "validate",
     "vectorize",
+    "xp",
 ]
 __all__ += errors_base.__all__
 
@@ -112,6 +115,7 @@ HOMES = {
     "kernels.explain": "explain",
     "kernels.simulate": "simulate",
     "kernels.vectorize": "vectorize",
+    "xp.array": "Array",
 }
 """Which module each public name is imported from, when it is first asked for.
 
@@ -123,7 +127,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that there
 
     def __getattr__(name: str) -> object:
         """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
-        if name in ("graph", "random"):
+        if name in ("graph", "random", "xp"):
             return _module(name)
         for module, names in HOMES.items():
             if name in names.split():

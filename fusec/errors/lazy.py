@@ -1,0 +1,52 @@
+"""Errors of the namespace of lazy arrays (codes F770 to F779)."""
+
+from __future__ import annotations
+
+from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, Named, UserError
+
+
+class NoSuchDevice(UserError, code="F770"):
+    """A device that there is not, for a new array or for a copy of one."""
+
+    message = "there is no device {device!r}"
+    hint = "arrays can be on {known}"
+    device: object
+    known: str
+
+
+class KindsDoNotMix(Named, code="F771", exception=FusecTypeError):
+    """Operands of different kinds while flags(promotion="standard") holds."""
+
+    message = "{name}: {left} and {right} have no common dtype in the standard"
+    hint = "convert one of them with astype, or leave the block of flags(promotion='standard')"
+    left: str
+    right: str
+
+
+class NoSuchFunction(Named, code="F772", exception=FusecAttributeError):
+    """A name that neither the standard has nor NumPy's functions that lazy arrays take."""
+
+    message = "module '{module}' has no attribute '{name}'"
+    module: str
+    cure: str
+
+
+class NoArray(Named, code="F773", exception=FusecTypeError):
+    """Numbers alone where the standard demands an array among the operands."""
+
+    message = "{name} needs an array among its operands"
+    hint = "make one of them an array with asarray"
+
+
+class NotAFlag(Described, code="F774"):
+    """An unknown value of an option of the namespace."""
+
+
+class NotADType(UserError, code="F775", exception=FusecTypeError):
+    """Something that is no dtype of the standard, or one of another kind than the function takes."""
+
+    message = "{given} is not {wanted}"
+    hint = "{cure}"
+    given: str
+    wanted: str
+    cure: str

@@ -1,0 +1,84 @@
+"""Calls of NumPy's functions, recorded: with anything that becomes an array, and with out=."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from fusec.xp.array import Array, _called
+from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.recording import NUMBERS, eager, record, wrapped, write
+
+Operand = Any
+"""A lazy array; also an array of NumPy's, a number or a list, which become one."""
+
+Axis = int | tuple[int, ...] | None
+DType = Any
+"""What NumPy takes for a dtype."""
+
+
+def array_of(given: Operand) -> Array:
+    """Anything as an array."""
+    return given if type(given) is Array else wrapped(np.asarray(given))
+
+
+def operand_of(given: Operand) -> Any:
+    """Anything as an array, but Python's numbers as they are."""
+    return given if type(given) is Array or type(given) in NUMBERS else array_of(given)
+
+
+def call(function: Callable[..., Any], x: Operand, /, *args: Any, **options: Any) -> Array:
+    """What a function of NumPy's makes of an array, later."""
+    x = x if type(x) is Array else array_of(x)
+    if "out" in options:
+        found: Array = into(function, options.pop("out"), (x, *args), options)
+        return found
+    return record(function, x, *args, **options)  # type: ignore[no-any-return]
+
+
+def several(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[Array, ...]:
+    """The arrays that a function of NumPy's makes, later."""
+    return tuple(record(function, *args, **options) or ())
+
+
+def joint(function: Callable[..., Any], *operands: Operand, **options: Any) -> Array:
+    """What a function of NumPy's makes of several operands that have a dtype in common, later."""
+    if ACTIVE:
+        check(function.__name__, operands)
+    return call(function, array_of(operands[0]), *map(operand_of, operands[1:]), **options)
+
+
+def sequence_of(arrays: Iterable[Operand], name: str) -> list[Array]:
+    """A sequence of operands that have a dtype in common."""
+    found = [*map(array_of, arrays)]
+    if ACTIVE:
+        check(name, found)
+    return found
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that are not None and not False, which are NumPy's defaults."""
+    return {name: each for name, each in options.items() if each is not None and each is not False}
+
+
+# --- writes ----------------------------------------------------------------------------------------------------------
+
+
+def into(function: Callable[..., Any], out: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Have a function write into an array, which is returned; None for a new one."""
+    (target,) = out if isinstance(out, tuple) else (out,)
+    return _called(function, args, options, target)
+
+
+def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Record the call of a function of NumPy's that changes its first argument."""
+    if type(target) is not Array:
+        eager(function, (target, *args), options)
+        return
+    write(_changing, target, function, args, tuple(options.items()))
+
+
+def _changing(target: Any, function: Callable[..., Any], args: Any, options: Any) -> None:
+    function(target, *args, **dict(options))

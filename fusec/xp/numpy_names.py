@@ -1,0 +1,139 @@
+"""NumPy's functions beyond the standard, by their names: recorded where they are traced, else computed at once.
+
+What is not in a table here is refused: a function of NumPy's that were called all the same could write into memory that
+arrays share, or give back arrays that are not lazy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fusec.base.diagnostics import did_you_mean
+from fusec.errors.lazy import NoSuchFunction
+from fusec.fusion.trace.tables import FUNCTIONS
+from fusec.xp.array import Array
+from fusec.xp.calls import change, into
+from fusec.xp.recording import eager, record, wrapped
+from fusec.xp.ufuncs import recorded_ufunc
+
+EAGER = frozenset(
+    "apply_along_axis argwhere array2string array_repr array_str bincount compress einsum_path extract"
+    " flatnonzero histogram2d histogramdd histogram_bin_edges intersect1d lstsq linalg.eig linalg.lstsq"
+    " linalg.tensorinv linalg.tensorsolve mask_indices poly polydiv polyfit polymul real_if_close roots save savetxt"
+    " savez savez_compressed setdiff1d setxor1d trim_zeros union1d unique".split()
+)
+"""Their results depend on values: shapes, dtypes or texts."""
+
+MAKING = frozenset(
+    "asanyarray ascontiguousarray asfortranarray bartlett blackman diag_indices frombuffer fromfunction fromiter"
+    " geomspace genfromtxt hamming hanning identity indices kaiser loadtxt logspace require tri tril_indices"
+    " triu_indices".split()
+)  # fmt: skip
+"""They make arrays of numbers; of lazy arrays, those in FUNCTIONS are recorded, others computed at once."""
+
+OF_FORMS = frozenset(
+    "broadcast_shapes can_cast common_type iscomplexobj isrealobj min_scalar_type ndim promote_types shape size".split()
+)
+"""They look at shapes and dtypes alone."""
+
+CHANGING = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
+"""They change their first argument."""
+
+VIEWS = frozenset("diagonal fliplr flipud ravel rollaxis rot90 swapaxes transpose".split())
+"""Functions of one array whose results share its memory."""
+
+PARTS = frozenset("array_split dsplit hsplit split vsplit".split())
+"""Functions of one array whose results, in a list, share its memory."""
+
+PLAIN = frozenset(
+    "bool_ complexfloating dtype errstate euler_gamma floating generic geterr get_printoptions index_exp inexact"
+    " integer intp ndindex number printoptions s_ set_printoptions seterr signedinteger uintp unsignedinteger".split()
+)
+"""What has nothing to do with arrays."""
+
+TABLES = EAGER | MAKING | OF_FORMS | CHANGING | PLAIN
+
+
+def names(prefix: str = "") -> list[str]:
+    """All names that `fallback` finds in a module of NumPy's."""
+    module = np if not prefix else getattr(np, prefix.rstrip("."))
+    known = {each.removeprefix(prefix) for each in (*FUNCTIONS, *TABLES) if each.startswith(prefix)}
+    if not prefix:
+        known |= {name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)} | {"lib"}
+    return sorted(name for name in known if "." not in name and (hasattr(module, name)))
+
+
+def fallback(name: str, module: str, origin: Any, prefix: str, own: Iterable[str]) -> Any:
+    """What a module has of that name beside the standard's functions. Raises NoSuchFunction."""
+    found = _found(name, origin, prefix) if name[:1] != "_" else None
+    if found is None:
+        cure = did_you_mean(name, {*own, *names(prefix)}) if name[:1] != "_" else ""
+        raise NoSuchFunction(name, module, cure).at()
+    return found
+
+
+def _found(name: str, origin: Any, prefix: str) -> Any:
+    full, given = prefix + name, getattr(origin, name, None)
+    if full == "lib":
+        path = "lib.stride_tricks.sliding_window_view"
+        window = np.lib.stride_tricks.sliding_window_view
+        return SimpleNamespace(stride_tricks=SimpleNamespace(sliding_window_view=_recorded(window, path)))
+    if given is None:
+        return None
+    if isinstance(given, np.ufunc):
+        return recorded_ufunc(given)
+    if full in PLAIN or (prefix and isinstance(given, type) and issubclass(given, Exception)):
+        return given
+    return _recorded(given, full) if full in FUNCTIONS or full in TABLES else None
+
+
+def _recorded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of NumPy's that lazy arrays take."""
+    run = _runner(function, name)
+    run.__name__ = run.__qualname__ = function.__name__
+    run.__doc__ = function.__doc__
+    return run
+
+
+def _runner(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    if name in OF_FORMS:
+        return lambda *args, **options: function(*map(_stand_in, args), **options)
+    if name in CHANGING:
+        return lambda target, *args, **options: change(function, target, args, options)
+    if name in VIEWS:
+        return lambda x, *args, **options: _lazy(x).view(function, *args, **options)
+    if name in PARTS:
+        return lambda x, *args, **options: _parts(function, _lazy(x), args, options)
+
+    def run(*args: Any, **options: Any) -> Any:
+        if name in EAGER or not _has_lazy((args, *options.values())):
+            return eager(function, args, options)
+        if "out" in options:
+            return into(function, options.pop("out"), args, options)
+        return record(function, *args, **options)
+
+    return run
+
+
+def _lazy(x: Any) -> Array:
+    return x if type(x) is Array else wrapped(np.asarray(x))
+
+
+def _parts(function: Callable[..., Any], x: Array, args: tuple[Any, ...], options: dict[str, Any]) -> list[Array]:
+    found = eager(function, (x, *args), options) if x._tape is None else record(function, x, *args, **options)
+    return [*found]
+
+
+def _has_lazy(given: Any) -> bool:
+    if isinstance(given, (tuple, list)):
+        return any(map(_has_lazy, given))
+    return type(given) is Array
+
+
+def _stand_in(given: Any) -> Any:
+    """An array of NumPy's with the shape and dtype of a lazy one, and with hardly any memory."""
+    return np.broadcast_to(np.empty((), given.dtype), given.shape) if type(given) is Array else given
