@@ -14,7 +14,7 @@ from fusec.passes import PIPELINES, PassRow
 ROOT = Path(__file__).parents[2]
 FLOORS = (
     {"__main__"},
-    {"cli", "graph"},
+    {"cli", "graph", "xp"},
     {"fusion"},
     {"graphs", "library", "random"},
     {"kernels"},
@@ -46,6 +46,7 @@ LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's
     "fusec.library.cumulative",
     "fusec.library.normalisation",
     "fusec.library.reductions",
+    "fusec.xp.creation",
 }
 SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "records")}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}

@@ -1,0 +1,147 @@
+"""Lazy arrays are NumPy's: whatever is written, viewed, dropped or looked at in between."""
+
+import operator
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import fusec.xp as xp
+from fusec.xp.recording import MAX_STEPS
+from tests.property.array_programs import arrays, drawn_from
+from tests.support.array_programs import ELSEWHERE, FURTHER, STEPS, copies, run
+
+CALM = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+NUMBERS = st.sampled_from([0, 1, -3, 2.5, True])
+KEYS = st.sampled_from(
+    [..., 0, -1, slice(1, None), slice(None, None, -1), slice(None, None, 2), slice(0, 2), None, (slice(None), None)]
+)
+BINARY = st.sampled_from([operator.add, operator.sub, operator.mul, np.maximum, operator.lt])
+
+
+def assert_equal(ours, theirs):
+    """Compare an array with NumPy's."""
+    theirs = np.asarray(theirs)
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=60, **CALM)
+@given(
+    st.lists(drawn_from(STEPS + FURTHER + ELSEWHERE), min_size=1, max_size=10),
+    st.lists(arrays, min_size=1),
+    st.randoms(),
+)
+def test_programs_for_numpy_run_on_lazy_arrays(program, given_arrays, random: Random):
+    theirs = run(program, copies(given_arrays))
+    ours = run(program, [xp.asarray(each, copy=True) for each in copies(given_arrays)])
+    assert len(ours) == len(theirs)
+    places = [*range(len(ours))]
+    random.shuffle(places)  # what is looked at first computes what belongs to it
+    for place in places:
+        assert_equal(ours[place], theirs[place])
+
+
+class Aliases(RuleBasedStateMachine):
+    """Views, writes and reads in any order, on arrays that share memory or depend on each other."""
+
+    @initialize(shape=st.sampled_from([(4,), (3, 4), (4, 1), (2, 0)]), dtype=st.sampled_from(["f8", "i8", "f4"]))
+    def begin(self, shape, dtype):
+        self.theirs = [np.arange(np.prod(shape)).reshape(shape).astype(dtype), np.ones(shape, dtype)]
+        self.ours = [xp.asarray(each, copy=True) for each in self.theirs]
+
+    def pick(self, place):
+        return self.ours[place % len(self.ours)], self.theirs[place % len(self.theirs)]
+
+    def both(self, function, *places):
+        """Apply a function to arrays of both kinds; errors come to both."""
+        picked = [self.pick(place) for place in places]
+        found = []
+        for side in range(2):
+            try:
+                found.append(function(*(each[side] for each in picked)))
+            except (TypeError, ValueError, IndexError) as error:
+                found.append(error)
+        assert isinstance(found[0], Exception) == isinstance(found[1], Exception), found
+        return found
+
+    def add(self, found):
+        if not isinstance(found[0], Exception):
+            self.ours.append(found[0])
+            self.theirs.append(np.asarray(found[1]))
+
+    @rule(op=BINARY, one=st.integers(0, 9), other=st.integers(0, 9))
+    def combine(self, op, one, other):
+        self.add(self.both(op, one, other))
+
+    @rule(op=BINARY, one=st.integers(0, 9), number=NUMBERS)
+    def with_number(self, op, one, number):
+        self.add(self.both(lambda x: op(x, number), one))
+
+    @rule(key=KEYS, one=st.integers(0, 9))
+    def view(self, key, one):
+        self.add(self.both(lambda x: x[key] if x.ndim else x[...], one))
+
+    @rule(one=st.integers(0, 9))
+    def transposed(self, one):
+        self.add(self.both(lambda x: x.T, one))
+
+    @rule(one=st.integers(0, 9))
+    def total(self, one):
+        self.add(self.both(lambda x: x.max(axis=0, keepdims=True) if x.size else x, one))
+
+    @rule(key=KEYS, one=st.integers(0, 9), number=st.sampled_from([0, 5, -2]))
+    def write_number(self, key, one, number):
+        if self.pick(one)[1].ndim:
+            self.both(lambda x: x.__setitem__(key, number), one)
+
+    @rule(key=KEYS, one=st.integers(0, 9), other=st.integers(0, 9))
+    def write(self, key, one, other):
+        if self.pick(one)[1].ndim and np.can_cast(self.pick(other)[1].dtype, self.pick(one)[1].dtype):
+            self.both(lambda x, y: x.__setitem__(key, y), one, other)
+
+    @rule(op=st.sampled_from([operator.iadd, operator.imul]), one=st.integers(0, 9), other=st.integers(0, 9))
+    def in_place(self, op, one, other):
+        (_, theirs), (_, value) = self.pick(one), self.pick(other)
+        if theirs.ndim and np.result_type(theirs, value) == theirs.dtype:
+            self.both(op, one, other)
+
+    @rule(one=st.integers(0, 9))
+    def masked(self, one):
+        if self.pick(one)[1].ndim:
+            self.both(lambda x: x.__setitem__(x > 2, 1), one)
+
+    @rule(one=st.integers(0, 9))
+    def look(self, one):
+        assert_equal(*self.pick(one))
+
+    @rule(one=st.integers(0, 9))
+    def drop(self, one):
+        if len(self.ours) > 1:
+            del self.ours[one % len(self.ours)], self.theirs[one % len(self.theirs)]
+
+    @invariant()
+    def forms_are_known(self):
+        for ours, theirs in zip(getattr(self, "ours", ()), getattr(self, "theirs", ()), strict=True):
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+
+    def teardown(self):
+        for ours, theirs in zip(getattr(self, "ours", ()), getattr(self, "theirs", ()), strict=True):
+            assert_equal(ours, theirs)
+
+
+TestAliases = pytest.mark.filterwarnings("ignore")(Aliases.TestCase)
+TestAliases.settings = settings(max_examples=40, stateful_step_count=20, **CALM)
+
+
+@settings(max_examples=5, **CALM)
+@given(st.integers(1, 3 * MAX_STEPS), st.integers(1, 5))
+def test_chains_of_any_length(steps, size):
+    ours, theirs = xp.asarray(np.arange(size)), np.arange(size)
+    for step in range(steps):
+        ours, theirs = (ours + step, theirs + step) if step % 3 else (ours * 3 % 1001, theirs * 3 % 1001)
+    assert_equal(ours, theirs)

@@ -1,0 +1,243 @@
+"""What lazy arrays do besides their functions: evaluation, sharing, memory, threads, errors."""
+
+import copy
+import gc
+import pickle
+import re
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fusec
+import fusec.xp as xp
+from fusec.xp import tape as tapes
+from fusec.xp.recording import MAX_STEPS
+from fusec.xp.trie import TRIE
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lazy_arrays.md").read_text()
+
+
+def is_pending(array):
+    return array._tape is not None
+
+
+def test_nothing_is_computed_before_someone_looks():
+    x = xp.asarray(np.arange(6.0))
+    y = (x + 1) * 2
+    z = xp.sum(y)
+    assert is_pending(y)
+    assert is_pending(z)
+    assert y.shape == (6,)
+    assert float(z) == 42
+    assert not is_pending(y)  # it is in use, and was computed on the way
+    assert not is_pending(z)
+
+
+def test_what_nobody_uses_any_more_is_no_output(monkeypatch):
+    x = xp.asarray(np.arange(6.0))
+    y = xp.exp(x + 1) * 2 + x
+    lives = []
+    planned = tapes.Tape._planned
+    monkeypatch.setattr(tapes.Tape, "_planned", lambda self, *given: lives.append(given[1]) or planned(self, *given))
+    y.compute()
+    assert [len(each) for each in lives] == [1]
+
+
+def test_a_repeated_graph_is_not_traced_again(monkeypatch):
+    def step(x, number):
+        return xp.max(x * number + 1) - x
+
+    x = xp.asarray(np.arange(7.0))
+    step(x, 2.0).compute()
+    monkeypatch.setattr(tapes.TapeRun, "take", None)
+    assert np.asarray(step(x, 5.0)).tolist() == [31.0 - each for each in range(7)]
+    assert np.asarray(step(xp.asarray(np.ones(7)), 0.5)).tolist() == [0.5] * 7
+
+
+def test_a_number_that_decides_about_the_operation_is_part_of_it():
+    x = xp.asarray([1.0, 2.0, 3.0])
+    assert np.asarray(x**2).tolist() == [1, 4, 9]
+    assert np.asarray(x**3).tolist() == [1, 8, 27]
+    assert np.asarray(x ** (x - 1)).tolist() == [1, 2, 9]
+
+
+def test_an_array_that_numpy_changes_before_it_is_looked_at():
+    own = np.arange(3.0)
+    shared, apart = xp.asarray(own) + 1, xp.asarray(own, copy=True) + 1
+    own[0] = 10
+    assert np.asarray(shared).tolist() == [11, 2, 3]  # as the page says
+    assert np.asarray(apart).tolist() == [1, 2, 3]
+
+
+def test_two_tapes_that_write_are_joined():
+    a, b = xp.asarray(np.arange(4.0)), xp.asarray(np.arange(4.0) + 10)
+    p, q = a * 2, b * 3
+    a[0] = 100
+    b[1] = 200
+    a += p
+    b += q
+    assert np.asarray(a + b).tolist() == [140, 236, 54, 61]
+    assert np.asarray(p + q).tolist() == [30, 35, 40, 45]
+    assert np.asarray(a).tolist() == [100, 3, 6, 9]
+
+
+def test_a_write_through_a_view_that_is_recorded():
+    x = xp.asarray(np.ones(3))
+    other = x * 5
+    view = np.reshape(x, -1)
+    view[[0, -1]] = 0
+    assert np.asarray(x).tolist() == [0, 1, 0]
+    assert np.asarray(other).tolist() == [5, 5, 5]
+
+
+def test_read_only_arrays_are_not_written():
+    own = np.arange(3.0)
+    own.flags.writeable = False
+    x = xp.asarray(own)
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1
+    assert float(xp.sum(x)) == 3
+
+
+def test_errors_come_where_the_operation_is_written():
+    x = xp.asarray(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"broadcast|shape"):
+        x + xp.asarray(np.ones(4))
+    with pytest.raises((ValueError, IndexError)):
+        xp.sum(x, axis=5)
+    with pytest.raises(TypeError):
+        x + "text"
+    assert np.asarray(x + 1).tolist() == [[2, 2, 2], [2, 2, 2]]  # nothing of that is left
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, RuntimeError])
+def test_an_evaluation_that_fails_can_be_repeated(error, monkeypatch):
+    x = xp.asarray(np.arange(3.0))
+    y = x * 2
+    z = y + x
+
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tapes.Tape, "_results", fail)
+        with pytest.raises(error):
+            z.compute()
+    assert is_pending(z)
+    w = z + y
+    assert np.asarray(w).tolist() == [0, 5, 10]
+    assert np.asarray(z).tolist() == [0, 3, 6]
+
+
+def test_memory_goes_with_the_arrays():
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            own = np.zeros(1000)
+            gone = weakref.ref(own)
+            x = xp.asarray(own)
+            y = xp.sqrt(x) + 1
+            z = y * x
+            del own, x, y, z
+            assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_the_trie_is_bounded(monkeypatch):
+    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 20)
+    for size in range(1, 30):
+        x = xp.asarray(np.ones(size))
+        assert float(xp.sum(x + 1)) == 2 * size
+        assert TRIE.nodes <= 20
+
+
+def test_a_long_loop_is_evaluated_on_its_way():
+    x = xp.asarray(np.zeros(3))
+    for _ in range(10 * MAX_STEPS):
+        x = x + 1
+        assert x._tape.node.depth <= MAX_STEPS + 2
+    assert np.asarray(x).tolist() == [10 * MAX_STEPS] * 3
+
+
+def test_threads_record_and_evaluate_shared_arrays():
+    base = xp.asarray(np.arange(50.0)) + 1
+    found = [[] for _ in range(8)]
+
+    def work(mine, seed):
+        for step in range(60):
+            z = base * 2.0 + float(step) - base
+            if (step + seed) % 3 == 0:
+                z.compute()
+            mine.append(z)
+
+    threads = [threading.Thread(target=work, args=(mine, seed)) for seed, mine in enumerate(found)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert not any(each.is_alive() for each in threads)
+    for mine in found:
+        for step, z in enumerate(mine):
+            np.testing.assert_array_equal(np.asarray(z), np.arange(50.0) + 1 + step)
+
+
+def test_a_place_that_an_interrupted_thread_took_is_given_back(monkeypatch):
+    monkeypatch.setattr(tapes, "PATIENCE", 0.05)
+    x = xp.asarray(np.arange(3.0)) + 1
+    tape = x._tape
+    tape.slots[tape.node.count] = object()  # taken, and the tape was never moved
+    assert np.asarray(x * 2).tolist() == [2, 4, 6]
+
+
+def test_numpy_records_too():
+    x = xp.asarray(np.arange(4.0))
+    y = np.sin(x) + np.ones(4) * x
+    assert isinstance(y, xp.Array)
+    assert is_pending(y)
+    assert isinstance(np.concatenate([x, y]), xp.Array)
+    out = np.empty(4)
+    assert np.add(x, 1, out=out) is out
+    assert out.tolist() == [1, 2, 3, 4]
+    target = xp.asarray(np.zeros(4))
+    assert np.add(x, 1, out=target) is target
+    assert np.asarray(target).tolist() == [1, 2, 3, 4]
+    np.copyto(target, 7)
+    assert np.asarray(target).tolist() == [7] * 4
+
+
+def test_functions_of_fusec_take_and_give_lazy_arrays():
+    x = xp.asarray(np.arange(6.0).reshape(2, 3))
+
+    @fusec.fuse
+    def both(a, others):
+        return a.sum(1), {"more": a + others[0]}
+
+    twice = fusec.ElementwiseKernel("float64 x", "float64 y", "y = 2 * x", "twice")
+    totals, rest = both(x + 1, [x])
+    for each in (totals, rest["more"], twice(x), fusec.sum(x, axis=0), fusec.evaluate("x + 1", {"x": x})):
+        assert isinstance(each, xp.Array)
+    assert np.asarray(totals).tolist() == [6, 15]
+    assert np.asarray(twice(x + 1)).tolist() == [[2, 4, 6], [8, 10, 12]]
+
+
+def test_copies_and_pickles_are_values():
+    x = xp.asarray(np.arange(3.0)) * 2
+    for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), xp.asarray(x, copy=True)):
+        made[0] = 9
+        assert np.asarray(made).tolist() == [9, 2, 4]
+    assert np.asarray(x).tolist() == [0, 2, 4]
+
+
+def test_the_examples_of_the_page_print_what_it_says(capsys):
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    names = {}
+    for text, printed in blocks:
+        exec(compile(text, "lazy_arrays.md", "exec"), names)
+        assert capsys.readouterr().out == printed
+    assert f"more than {MAX_STEPS} steps" in PAGE
