@@ -1,0 +1,39 @@
+"""Runs a client's own tests on fusec.xp: ``python -m tests.conformance.array_api.run_client NAME [MODULE ...]``.
+
+Options go to pytest.
+"""
+
+import os
+import subprocess
+import sys
+
+from tests.conformance.array_api.run_suite import ROOT, path_with
+
+PLUGINS = "tests.conformance.array_api"
+CLIENTS: dict[str, tuple[list[str], list[str]]] = {
+    "extra": (["-p", f"{PLUGINS}.extra_plugin", "-k", "fusec"], ["array_api_extra.tests.main"]),
+    "scipy": (
+        ["--noconftest", "-p", "scipy.conftest", "-p", f"{PLUGINS}.scipy_plugin", "-m", "array_api_backends"],
+        [f"scipy.{name}" for name in "special stats fft cluster optimize spatial signal".split()],
+    ),
+    "sklearn": (["-p", f"{PLUGINS}.sklearn_plugin", "-k", "fusec"], ["sklearn"]),
+    "xarray": (["-p", f"{PLUGINS}.xarray_plugin", "-k", "fusec"], ["xarray.tests.test_duck_array_wrapping"]),
+}
+"""By name: options of pytest, and the modules that have the tests."""
+
+
+def main(*args: str) -> int:
+    """The exit status of pytest."""
+    if not args or args[0] not in CLIENTS:
+        print(f"name one of {', '.join(CLIENTS)}", file=sys.stderr)
+        return 2
+    options, modules = CLIENTS[args[0]]
+    wanted = [each for each in args[1:] if each[0] != "-"] or modules
+    options = [*options, *(each for each in args[1:] if each[0] == "-")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, *options]
+    settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": path_with(ROOT)}
+    return subprocess.call([*command, "--pyargs", *wanted], env={**os.environ, **settings})
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

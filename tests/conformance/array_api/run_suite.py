@@ -1,0 +1,42 @@
+"""Runs data-apis/array-api-tests on fusec.xp: ``python -m tests.conformance.array_api.run_suite PATH [options]``.
+
+PATH: a checkout of the suite with its submodule; without it, that of FUSEC_ARRAY_API_TESTS. Options beside --version
+and --examples go to pytest.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EXPECTED = Path(__file__).with_name("expected_failures.txt")
+ROOT = Path(__file__).parents[3]
+
+
+def main(*args: str) -> int:
+    """The exit status of pytest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", nargs="?", default=os.environ.get("FUSEC_ARRAY_API_TESTS"))
+    parser.add_argument("--version", default="2025.12", help="of the standard")
+    parser.add_argument("--examples", type=int, default=20, help="of each test")
+    given, options = parser.parse_known_args(args)
+    if given.path is None or not (Path(given.path) / "array_api_tests").is_dir():
+        print(f"{given.path} is no checkout of data-apis/array-api-tests", file=sys.stderr)
+        return 2
+    command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "-p", "no:cacheprovider", "--disable-deadline"]
+    command += [f"--max-examples={given.examples}", f"--xfails-file={EXPECTED}", *options]
+    settings = {"ARRAY_API_TESTS_MODULE": "fusec.xp", "ARRAY_API_TESTS_VERSION": given.version}
+    with tempfile.TemporaryDirectory() as folder:  # examples of one run are not tried first in another
+        settings |= {"HYPOTHESIS_STORAGE_DIRECTORY": folder, "PYTHONPATH": path_with(ROOT)}
+        return subprocess.call(command, cwd=given.path, env={**os.environ, **settings})
+
+
+def path_with(folder: Path) -> str:
+    """PYTHONPATH with one more folder in front."""
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
