@@ -224,10 +224,13 @@ class Fused(KernelCaller, Traced):
                     self._remember(key, plan)
                 return plan, flat
         kind = found.kind(key)
-        for plan in self._templates.get(kind) or ():
+        known = self._templates.get(kind) or ()
+        for plan in known:
             flat = plan.flat(found)
             made = plan.resized([*map(found.outline, flat)], found.side is None) if flat is not None else None
             if made is not None and flat is not None:
+                if plan is not known[0]:  # the next call tries it first
+                    self._templates[kind] = (plan, *(each for each in known if each is not plan))
                 self._remember(key, made)
                 return made, flat
         with background.stepping_back():

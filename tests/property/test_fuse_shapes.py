@@ -223,7 +223,7 @@ def test_the_third_shape_is_neither_traced_nor_placed_nor_compiled(function, mon
 
     done = []
     fused = fusec.fuse(function)
-    for shape in ((4, 50), (7, 90), (3, 80)):
+    for shape in ((4, 50), (7, 90), (9, 80)):
         fused(np.full(shape, 1.5), np.full(shape, 2.5))
     for owner, name in ((Fused, "_made"), (PlanBuilder, "placed"), (pipeline, "machine_code")):
         whole = getattr(owner, name)
