@@ -28,7 +28,7 @@ def comparisons_of(program: Program, ndim: int) -> tuple[Comparison, ...]:
     body = list(statements(program.body))
     if any(isinstance(stmt, _SINGLE) for stmt in body):
         return ()
-    known = _Known(program, ndim)
+    known = _Facts(program, ndim)
     found: dict[Expr, Comparison] = {}
     for expr in expressions(each for stmt in body for each in operands(stmt)):
         if isinstance(expr, Apply) and expr.op in _ORDERS and expr not in found:
@@ -49,7 +49,7 @@ def all_agree(b: Builder, first: list[Value], last: list[Value]) -> Value:
     return found
 
 
-class _Known:
+class _Facts:
     """What is known of expressions of a program."""
 
     def __init__(self, program: Program, ndim: int) -> None:
