@@ -1,7 +1,7 @@
 """Functions that turn columns, whose elements lie side by side, into rows where the columns do, and back.
 
-Blocks of 16 bytes of each column are turned in registers; columns of two to four elements without gaps are taken apart,
-and put together, by shuffles of whole vectors. The last block ends with the last row and the last column.
+Blocks of four elements of each column are turned in registers; columns of two to four elements without gaps are taken
+apart, and put together, by shuffles of whole vectors. The last block ends with the last row and the last column.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fusec.codegen.llvm.tile import exchanged, exchanges
 from fusec.codegen.llvm.values import Builder, LinearAddress, Value, integer, joined
 
 SIZES = (4, 8)  # bytes of elements that are turned
-_BLOCK = 16  # bytes of a column that are moved at once
+_HIGH = 4  # elements of a column that are moved at once
 _NEAR = 4  # elements from one column to the next up to which whole vectors of rows are loaded
 _SHUFFLED = (2, 3, 4)  # rows of columns that are taken apart by shuffles
 
@@ -46,11 +46,11 @@ class _Turning:
     def __init__(self, b: Builder, nbytes: int, columns: str, rows: str) -> None:
         self.b, self.nbytes, self.kind, self.columns, self.rows = b, nbytes, f"i{8 * nbytes}", columns, rows
         b.lanes = max(b.options.vector_bits, 128) // (8 * nbytes)
-        self.vector = b.vector_type(self.kind)
+        self.vector, self.high = b.vector_type(self.kind), min(_HIGH, b.lanes)
 
     def turn(self) -> None:
         """From columns to rows."""
-        b, high = self.b, _BLOCK // self.nbytes
+        b, high = self.b, self.high
         self._few(lambda column, row: copy_element(b, self.nbytes, self._cell(column, row), self._element(column, row)))
         self._dense(self._apart)
         is_near = b.compare("icmp ult", Value("i64", b.let("sub i64 %stride, 1")), integer(_NEAR * self.nbytes))
@@ -61,7 +61,7 @@ class _Turning:
 
     def turn_back(self) -> None:
         """From rows to columns."""
-        b, high = self.b, _BLOCK // self.nbytes
+        b, high = self.b, self.high
         self._few(lambda column, row: copy_element(b, self.nbytes, self._element(column, row), self._cell(column, row)))
         self._dense(self._together)
         while high > 1:
@@ -147,7 +147,7 @@ class _Turning:
 
     def _load(self, column: str, row: str) -> None:
         """Before it is turned, each vector of a block holds one column of as many as the block has rows."""
-        b, high = self.b, _BLOCK // self.nbytes
+        b, high = self.b, self.high
         at, columns = self._element(column, row), []
         for lane in range(b.lanes):
             at = b.at(at, "%stride") if lane else at
