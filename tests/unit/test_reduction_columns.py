@@ -24,7 +24,7 @@ def test_few_columns_are_walked_with_those_of_other_rows(shape, dtype):
         assert np.array_equal(fusec.sum(given, axis=(0, 2)), np.add.accumulate(parts, 0)[-1])
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c8"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c8", "i1", "i2"])
 @pytest.mark.parametrize("count", [2, 4, 5, 9, 20, 32])
 def test_rows_that_lie_side_by_side_are_added_in_order(count, dtype):
     x = np.random.default_rng(0).integers(-99, 99, (300, count + 2)).astype(dtype) / 7
@@ -96,3 +96,17 @@ def test_chunks_of_few_columns_are_walked_side_by_side(count):
         starts = range(0, parts.shape[-1], 64)
         parts = np.stack([np.add.accumulate(parts[..., at : at + 64], -1)[..., -1] for at in starts], -1)
     assert np.array_equal(found, parts[..., 0])
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i2", "f4", "f8"])
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 31])
+def test_rows_are_stored_side_by_side_again(dtype, count):
+    x = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 50, (200, count + 3)).astype(dtype)
+    distances = fusec.fuse(lambda x: (x != x.max(1, keepdims=True), np.maximum(x, x.min(1, keepdims=True)), x.any(1)))
+    for given in (x[:, :count], x[:, 1 : count + 1], x[:70, :count].copy(), x[::-1, count - 1 :: -1], x[:9, :count]):
+        high, low = given.max(1, keepdims=True), given.min(1, keepdims=True)
+        for found, expected in zip(
+            distances(given), (given != high, np.maximum(given, low), given.any(1)), strict=True
+        ):
+            assert found.dtype == expected.dtype
+            assert np.array_equal(found, expected)

@@ -15,7 +15,7 @@ from fusec.codegen.llvm.packing import copy_element, define, zipped
 from fusec.codegen.llvm.tile import exchanged, exchanges
 from fusec.codegen.llvm.values import Builder, LinearAddress, Value, integer, joined
 
-SIZES = (4, 8)  # bytes of elements that are turned
+SIZES = (1, 2, 4, 8)  # bytes of elements that are turned
 _HIGH = 4  # elements of a column that are moved at once
 _NEAR = 4  # elements from one column to the next up to which whole vectors of rows are loaded
 _SHUFFLED = (2, 3, 4)  # rows of columns that are taken apart by shuffles
