@@ -13,6 +13,7 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Place
 from fusec.fusion.functions.operands import plain_leaf
+from fusec.fusion.functions.products import summed
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import trace_of, traced
 from fusec.fusion.trace import tracer
@@ -90,6 +91,11 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
     rows = [each for each in result if each not in right and size[0][each] > 1]
     columns = [each for each in result if each not in left and size[1][each] > 1]
     if shared and rows and columns and all(size[0][each] == size[1][each] for each in left if each in right):
+        if len(left) == len(right) == len(result) == 2:
+            a, b = arrays[0] if left[1] in shared else arrays[0].T, arrays[1] if right[0] in shared else arrays[1].T
+            found = summed(a, b)
+            if found is not None:
+                return _shaped(found if result[0] in left else found.T, wanted)
         function = Contraction(left, right, result)
         return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=lambda _: wanted, follows=False)(*arrays)
     order = result + "".join(dict.fromkeys(each for each in left + right if each not in result))

@@ -66,7 +66,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def summed(a: Any, b: Any, **options: Any) -> Any:
-    """A product of vectors, or one with few results of long rows, as sums that share a kernel; None for any other."""
+    """A product of vectors, or of long rows with few results, as sums that share a kernel; None for any other."""
     trace = trace_of(a, b)
     a, b = traced(a, trace), traced(b, trace)
     if options or not is_summed(a._seen, b._seen):
@@ -103,16 +103,20 @@ def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def is_summed(a: Array, b: Array) -> bool:
-    """Whether kernels sum a product: of vectors, or with few results, of long rows that lie one behind the other."""
+    """Whether kernels sum a product: of vectors, or of long rows with few results.
+
+    Rows of one matrix alone must lie one behind the other: BLAS reads others faster.
+    """
     a, b = np.asarray(a), np.asarray(b).T
     if np.result_type(a, b).char not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
         return False
     if a.ndim == b.ndim == 1:
         return True
-    rows = [each for each in (a, b) if each.ndim == 2]
-    are_long = all(abs(each.strides[1]) <= abs(each.strides[0]) or len(each) == 1 for each in rows)
-    counts = [len(each) for each in rows]
-    return are_long and a.shape[-1] >= LONG and max(counts) <= MOST and 0 < prod(counts) <= FEW
+    counts = [len(each) for each in (a, b) if each.ndim == 2]
+    if a.shape[-1] < LONG or max(counts) > MOST or not 0 < prod(counts) <= FEW:
+        return False
+    several = [each for each in (a, b) if each.ndim == 2 and len(each) > 1]
+    return len(several) != 1 or abs(several[0].strides[1]) <= abs(several[0].strides[0])
 
 
 def _not_summed(asked: Asked) -> Any:
