@@ -21,7 +21,6 @@ from fusec.fusion.functions.libraries import (
     LibraryFunction,
     Place,
     _called_plainly,
-    _called_with,
     filled,
     parts_of_result,
     resized,
@@ -77,9 +76,7 @@ def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> st
     if not isinstance(function, partial):
         return ""
     called, *rest = function.args
-    args, options = rest if len(rest) == 2 else ((), {})
-    if function.func in (_called_plainly, _called_with):  # all operands come first
-        args = (*map(Place, range(len(numbers))), *args)
+    args, options = (tuple(map(Place, range(len(numbers)))), {}) if function.func is _called_plainly else rest
     if isinstance(called, Contraction):
         args = (called.left, called.right, called.result, *args)
         called = _contracted
