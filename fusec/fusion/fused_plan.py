@@ -22,7 +22,7 @@ from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
 from fusec.fusion.trace.numbers import NumberStep, OtherNumberError
 
-HASTEN_AT = 1  # calls that ran a plan before its kernels become one sequence
+HASTEN_AT, HASTEN_ONE_AT = 1, 8  # calls before kernels become one sequence; before a single one does, which is fast
 FEW_PAIRS = 16  # of arrays that may share memory; more are not compared one by one if all lie one behind the other
 Bound = tuple[int, int, int, frozenset[int]]
 """The slot of an integer, the least and the largest that fits, and the arguments that it is made of, by place."""
@@ -121,18 +121,24 @@ class FusedPlan:
         if not self.calls and not self.is_resized and len(self.kernels) > 1:
             for step in self.kernels:
                 step.begin()
-        if self.calls == HASTEN_AT and self.quick is None and self.kernels and present() is None:
+        if self.calls in (HASTEN_AT, HASTEN_ONE_AT) and self._is_due() and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():
                 from fusec.fusion.schedule.native import native_steps, whole_entry
 
             given = [*frame]
-            self.native = native_steps(self.steps, self.memory, [*given], self.parameters)
+            self.native = native_steps(self.steps, self.memory, given, self.parameters)
             if not self.stores and self.problem is None and self.pattern is None:
                 self.entry = whole_entry(self, given, self.compute if self.numbers else None, self._slowly)
+            if self.entry is None and self.native is not None and len(self.native) == 1:
+                self.native[0].hasten(given)
         self.calls += 1
         return self.steps
+
+    def _is_due(self) -> bool:
+        """Whether kernels become one sequence at this call."""
+        return self.quick is None and (self.calls == HASTEN_AT) == (len(self.steps) > 1) and len(self.kernels) > 0
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from fusec.base import locks
@@ -136,7 +136,12 @@ def emit(name: str, source: str, effort: Effort = "full") -> bytes:
 
 def symbol_of(name: str, source: str, effort: Effort) -> str:
     """The symbol under which an object exports its entry: unique for all that the object depends on."""
-    digest = hashlib.sha256(f"{name}|{target_id()}|{effort}|{source}".encode()).hexdigest()
+    return _symbol(name, target_id(), effort, source)
+
+
+@lru_cache(maxsize=16)  # the texts of entries and sequences come for every new shape
+def _symbol(name: str, target: str, effort: Effort, source: str) -> str:
+    digest = hashlib.sha256(f"{name}|{target}|{effort}|{source}".encode()).hexdigest()
     return f"{name}.{digest[:32]}"
 
 

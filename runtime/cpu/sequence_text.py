@@ -7,6 +7,8 @@ each.
 
 from __future__ import annotations
 
+from functools import cache
+
 from fusec.runtime.cpu.area_text import HEAD, LINE, area_text, filled_in
 
 STEP = ("function", "slots", "positions", "grain")
@@ -90,6 +92,7 @@ out:
 """
 
 
+@cache
 def sequence_text(architecture: str) -> str:
     """The module; its entry is ``void @sequence(pool, ignored, slots, ignored, ignored)``, as that of the pool."""
     values = {

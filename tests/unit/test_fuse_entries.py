@@ -1,4 +1,4 @@
-"""Plans without calls of libraries are one native entry from the third call on, which leaves to Python what it must."""
+"""Plans without calls of libraries are one native entry after some calls, which leaves to Python what it must."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ PROGRAMS = (
 def test_calls_give_what_the_first_one_does(function: Callable[..., Any]) -> None:
     fused: Any = fusec.fuse(function)
     kept = []
-    for seed in range(6):
+    for seed in range(12):
         mine, theirs = arguments(seed, function), arguments(seed, function)
         found, wanted = flat(fused(*mine)), flat(fusec.fuse(function)(*theirs))
         kept.append((found, [each.copy() for each in found]))
@@ -94,7 +94,7 @@ def many_tensors(tensors: Any, step: int) -> None:
 
 def test_many_tensors_are_written_unless_they_share_memory() -> None:
     fused: Any = fusec.fuse(many_tensors)
-    for step in range(1, 6):
+    for step in range(1, 12):
         mine, theirs = ([np.arange(float(n)) for n in range(3, 30)] for _ in range(2))
         fused(mine, step), many_tensors(theirs, step)
         assert all(map(np.array_equal, mine, theirs))
@@ -108,7 +108,7 @@ def test_many_tensors_are_written_unless_they_share_memory() -> None:
 def warmed(function: Callable[..., Any], *args: Any) -> Any:
     """A fused function whose calls with such arguments are an entry."""
     fused = fusec.fuse(function)
-    for _ in range(3):
+    for _ in range(10):
         fused(*args)
     assert entry_of(fused) is not None
     return fused

@@ -46,6 +46,10 @@ class NativeStretch:
             except FusecError as error:
                 raise step.named(error, self.parameters) from error.__cause__
 
+    def hasten(self, frame: Sequence[Any]) -> None:
+        """Let an entry run the kernels, if there is one."""
+        self.sequence = self.sequence.with_entry(frame)
+
     def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
         """An error as it is: the kernel has told its names."""
         del names
@@ -135,7 +139,9 @@ def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[A
         sequence = None
         if isinstance(part[0], KernelStep):
             sequence = SequenceBuilder(part, views, frame, memory, len(parts) == 1).tried()
-        found.append(sequence and sequence.with_entry(frame))
+        if sequence is not None and len(parts) > 1:  # else all of it may have an entry
+            sequence = sequence.with_entry(frame)
+        found.append(sequence)
         for slot in (slot for step in part for slot in step.releases):
             frame[slot] = None
     return found
