@@ -180,8 +180,9 @@ def _composite(
 ) -> Composite:
     store = executables[0].store
     pool = threads.pool(store)
-    write: Callable[[str], str] = {"chain": chain_text, "sequence": sequence_text}[driver]
-    code = jit.compile_text(driver, write(processor().architecture), store, "short")
+    architecture = processor().architecture
+    text = chain_text(architecture) if driver == "chain" else sequence_text(architecture)
+    code = jit.compile_text(driver, text, store, "short")
     head = (0, area.nbytes, len(area.image), len(area.patches) // 3, pool.run_address if pool else 0, size)
     description = Description(array("q", (*head, *area.image, *area.patches)))
     here = Slot("extent", "", 0, INT64)

@@ -123,7 +123,7 @@ def _expanded(trace: Trace, x: Any, items: Sequence[Any]) -> list[Any]:
     return [each if each is None else _as_index(trace, each, next(extents)) for each in found]
 
 
-class _Known(NamedTuple):
+class _KnownPlaces(NamedTuple):
     """The places along an axis that a known mask picks."""
 
     places: Any
@@ -132,7 +132,7 @@ class _Known(NamedTuple):
 
 def _as_index(trace: Trace, each: Any, extent: int) -> Any:
     """Part of an index for an axis. Raises IndexError for a mask of another size."""
-    if not isinstance(each, _Known):
+    if not isinstance(each, _KnownPlaces):
         return each
     if each.extent != extent:
         sizes = f"size of axis is {extent} but size of corresponding boolean axis is {each.extent}"
@@ -148,7 +148,7 @@ def _arrays(trace: Trace, given: Any) -> list[Any]:
         given = given if is_array or given.size else given.astype(np.intp)  # an empty list
     if not isinstance(given, tracer.Tracer):
         if given.dtype.kind == "b":  # what it picks is known
-            return [_Known(each, extent) for each, extent in zip(np.nonzero(given), given.shape, strict=True)]
+            return [_KnownPlaces(each, extent) for each, extent in zip(np.nonzero(given), given.shape, strict=True)]
         if given.dtype.kind not in "iu":
             raise IndexError(NO_INTEGERS)
         given = traced(given, trace)
