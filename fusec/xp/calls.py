@@ -68,8 +68,18 @@ def given(**options: Any) -> dict[str, Any]:
 
 def into(function: Callable[..., Any], out: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Have a function write into an array, which is returned; None for a new one."""
+    if isinstance(out, tuple) and len(out) > 1:
+        return [_stored(found, target) for found, target in zip(record(function, *args, **options), out, strict=True)]
     (target,) = out if isinstance(out, tuple) else (out,)
     return _called(function, args, options, target)
+
+
+def _stored(found: Array, target: Any) -> Any:
+    """A result in the array for it, if there is one."""
+    if target is None:
+        return found
+    target[...] = found
+    return target
 
 
 def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ class IntegerInfo:
 
 def dtype_of(given: Any) -> np.dtype[Any]:
     """The dtype of an array, or the dtype itself. Raises NotADType."""
-    found = getattr(given, "dtype", given)
+    found = given if isinstance(given, type) else getattr(given, "dtype", given)
     try:
         if found is None or isinstance(found, (bool, int, float, complex)):
             raise TypeError

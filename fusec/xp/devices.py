@@ -11,9 +11,18 @@ Device = str
 """The name of a device, such as 'cpu'."""
 
 
-def devices() -> tuple[Device, ...]:
+class DeviceNames(tuple[Device, ...]):
+    """The names of devices, to which libraries written for versions of the standard before 2025.12 add lists."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other] if isinstance(other, list) else tuple(self) + other
+
+
+def devices() -> DeviceNames:
     """All devices that there are."""
-    return (CPU,)
+    return DeviceNames((CPU,))
 
 
 def checked(device: Any) -> Device:

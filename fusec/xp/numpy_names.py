@@ -7,6 +7,7 @@ arrays share, or give back arrays that are not lazy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.errors.lazy import NoSuchFunction
-from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.xp.array import Array
 from fusec.xp.calls import change, into
 from fusec.xp.recording import eager, record, wrapped
@@ -33,7 +33,7 @@ MAKING = frozenset(
     " geomspace genfromtxt hamming hanning identity indices kaiser loadtxt logspace require tri tril_indices"
     " triu_indices".split()
 )  # fmt: skip
-"""They make arrays of numbers; of lazy arrays, those in FUNCTIONS are recorded, others computed at once."""
+"""They make arrays of numbers; of lazy arrays, those that are traced are recorded, others computed at once."""
 
 OF_FORMS = frozenset(
     "broadcast_shapes can_cast common_type iscomplexobj isrealobj min_scalar_type ndim promote_types shape size".split()
@@ -58,10 +58,20 @@ PLAIN = frozenset(
 TABLES = EAGER | MAKING | OF_FORMS | CHANGING | PLAIN
 
 
+@cache
+def _traced() -> frozenset[str]:
+    """The functions that are traced; what traces them is imported when someone asks for the first of them."""
+    from fusec.fusion.fuse import LOADED
+    from fusec.fusion.trace.tables import FUNCTIONS
+
+    assert LOADED
+    return frozenset(FUNCTIONS)
+
+
 def names(prefix: str = "") -> list[str]:
     """All names that `fallback` finds in a module of NumPy's."""
     module = np if not prefix else getattr(np, prefix.rstrip("."))
-    known = {each.removeprefix(prefix) for each in (*FUNCTIONS, *TABLES) if each.startswith(prefix)}
+    known = {each.removeprefix(prefix) for each in (*_traced(), *TABLES) if each.startswith(prefix)}
     if not prefix:
         known |= {name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)} | {"lib"}
     return sorted(name for name in known if "." not in name and (hasattr(module, name)))
@@ -88,7 +98,7 @@ def _found(name: str, origin: Any, prefix: str) -> Any:
         return recorded_ufunc(given)
     if full in PLAIN or (prefix and isinstance(given, type) and issubclass(given, Exception)):
         return given
-    return _recorded(given, full) if full in FUNCTIONS or full in TABLES else None
+    return _recorded(given, full) if full in TABLES or full in _traced() else None
 
 
 def _recorded(function: Callable[..., Any], name: str) -> Callable[..., Any]:

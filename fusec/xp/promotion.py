@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def check(name: str, operands: Iterable[Any]) -> None:
     dtypes = [_dtype(each) for each in operands if type(each) not in _NUMBERS]
     if not dtypes:
         raise NoArray(name).at()
-    for left, right in pairwise(dtypes):
+    for left, right in combinations(dtypes, 2):
         if not promotes(left, right):
             raise KindsDoNotMix(name, str(left), str(right)).at()
     wide = np.result_type(*dtypes)
@@ -87,7 +87,7 @@ def promotes(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
 
 
 def _dtype(given: Any) -> np.dtype[Any]:
-    if isinstance(given, (np.dtype, type)):
+    if isinstance(given, (np.dtype, type, str)):
         return np.dtype(given)
     return given.dtype if hasattr(given, "dtype") else np.asarray(given).dtype
 

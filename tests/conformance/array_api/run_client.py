@@ -1,11 +1,12 @@
 """Runs a client's own tests on fusec.xp: ``python -m tests.conformance.array_api.run_client NAME [MODULE ...]``.
 
-Options go to pytest.
+Options behind the modules go to pytest.
 """
 
 import os
 import subprocess
 import sys
+from itertools import takewhile
 
 from tests.conformance.array_api.run_suite import ROOT, path_with
 
@@ -28,11 +29,11 @@ def main(*args: str) -> int:
         print(f"name one of {', '.join(CLIENTS)}", file=sys.stderr)
         return 2
     options, modules = CLIENTS[args[0]]
-    wanted = [each for each in args[1:] if each[0] != "-"] or modules
-    options = [*options, *(each for each in args[1:] if each[0] == "-")]
+    wanted = [*takewhile(lambda each: each[0] != "-", args[1:])]
+    options = [*options, *args[1 + len(wanted) :]]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, *options]
     settings = {"SCIPY_ARRAY_API": "1", "PYTHONPATH": path_with(ROOT)}
-    return subprocess.call([*command, "--pyargs", *wanted], env={**os.environ, **settings})
+    return subprocess.call([*command, "--pyargs", *(wanted or modules)], env={**os.environ, **settings})
 
 
 if __name__ == "__main__":
