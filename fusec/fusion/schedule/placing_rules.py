@@ -377,18 +377,22 @@ class _PlacingRules:
             self._check_small(shared)
 
     def _check_small(self, steps: Sequence[KernelStep]) -> None:
-        """All steps together move few bytes, so that size keeps none apart."""
-        moved = Counter[int]()
+        """Each step moves few bytes, and all store few, so that size keeps none apart; see `together`."""
+        stored, moved = Counter[int](), []
         for step in steps:
+            own = Counter[int]()
+            for each in step.stored:
+                own[self._stored[each]] += each.buffer.dtype.nbytes
+            stored += own
             for leaf in step.leaves:
                 if leaf.buffer is not None:
-                    moved[self._of_leaf(leaf)] += leaf.buffer.dtype.nbytes
-            for each in step.stored:
-                moved[self._stored[each]] += each.buffer.dtype.nbytes
-        pairs = list(moved.items())
+                    own[self._of_leaf(leaf)] += leaf.buffer.dtype.nbytes
+            moved.append(own)
+        sums = {tuple(each.items()) for each in (stored, *moved)}
 
         def check(known: CallExtents) -> None:
-            if sum([prod(known.shapes[at]) * nbytes for at, nbytes in pairs]) > SMALL:
+            sizes = [prod(shape) for shape in known.shapes]
+            if any(sum([sizes[at] * nbytes for at, nbytes in each]) > SMALL for each in sums):
                 raise OtherShapesError
 
         self._rule(check)
