@@ -198,6 +198,47 @@ def test_axes_of_numbers_are_refused_where_numpy_refuses_them(name, axis):
             np.testing.assert_array_equal(found, expected, strict=True)
 
 
+def test_parts_at_indices_that_arrays_hold_are_no_views():
+    def doubled(x, i):
+        x[i] *= 2
+        x[i, 1:] += x[0, 0]
+        row = x[i]
+        return row + x[i], row.copy()
+
+    def written(x, i):
+        row = x[i]
+        row += 1
+        return row
+
+    def written_in_part(x, i):
+        x[i][1:] = 0
+
+    def read_late(x, i):
+        row = x[i]
+        x[0] = 7
+        return row * 2
+
+    def stored_late(x, i):
+        row = x[i]
+        x[1] = 7
+        x[i] = row
+
+    def base_read_late(x, i):
+        row = x[i]
+        np.negative(row, out=row)
+        return x.sum(), x[i] * 1
+
+    x, y = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)
+    for found, expected in zip(fusec.fuse(doubled)(x, np.int64(1)), doubled(y, np.int64(1)), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(x, y)
+    for function in (written, written_in_part, read_late, stored_late, base_read_late):
+        with pytest.raises(fusec.FusecTypeError, match="the part of an array at an index that an array holds"):
+            fusec.fuse(function)(x, np.int64(1))
+        np.testing.assert_array_equal(x, y)
+        fusec.fuse(lambda x, i, function=function: function(x.copy(), i))(x, np.array([0, 1]))  # which NumPy copies
+
+
 def test_views_that_add_axes_are_arrays_of_a_number():
     def views(x):
         return np.broadcast_to(x[0], ()), np.expand_dims(x.sum(), ()), *np.broadcast_arrays(x.sum(), 3), x.sum().T

@@ -19,7 +19,7 @@ from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elsewhere import position, taken
-from fusec.fusion.trace.indices import NO_INTEGERS
+from fusec.fusion.trace.indices import NO_INTEGERS, is_number
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, constant, here
 from fusec.fusion.trace.trace_values import (
@@ -38,6 +38,15 @@ Shape = tuple[int, ...]
 ZERO = const(0, INT64)
 MANY = 1 << 17  # indices that a kernel looks at faster than NumPy
 UNSIGNED = {each.itemsize: each for each in map(np.dtype, "BHIQ")}
+
+
+def indexed(x: Any, index: Any) -> Any:
+    """x[index] with arrays or lists in the index. Raises NumPy's errors."""
+    items = index if isinstance(index, tuple) else (index,)
+    found = chosen(x, items)
+    if all(map(is_number, items)) and not found._is_scalar:
+        x._trace.parts.add(found._memory, x._memory, index)
+    return found
 
 
 def chosen(x: Any, items: Sequence[Any]) -> Any:
@@ -272,5 +281,5 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return _taken(x, index, joint_phantom(places, frame, x.dtype))
 
 
-METHODS.update({"_chosen": chosen, "take": take})
+METHODS.update({"_chosen": indexed, "take": take})
 FUNCTIONS.update({"take": take, "take_along_axis": take_along_axis})

@@ -83,7 +83,10 @@ def _index(trace: Trace, index: Any) -> Any:
 
 def store(x: Any, index: Any, value: Any) -> None:
     """x[index] = value; of several values for one element, the last one stays."""
+    parts, part = x._trace.parts, value._memory if isinstance(value, tracer.Tracer) else None
+    parts.bring_back(part, x._memory, index)
     changed(operator.setitem, "an assignment to chosen elements", x, _index(x._trace, index), value)
+    parts.bring_back(part, x._memory, index, is_stored=True)
 
 
 def at(ufunc: np.ufunc, x: Any, index: Any, *rest: Any) -> None:

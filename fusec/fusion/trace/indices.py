@@ -44,6 +44,11 @@ def is_chosen(each: Any) -> bool:
     return isinstance(each, (list, np.ndarray, bool, np.bool_))
 
 
+def is_number(each: Any) -> bool:
+    """Whether NumPy makes a view for part of an index: a slice, None, ... or a number, which an array may hold."""
+    return not isinstance(each, (list, np.ndarray, bool, np.bool_))
+
+
 def _bound(given: Any) -> Any:
     """A bound of a slice, whose value is known. Raises NeedsValues, and TypeError for what is no integer."""
     if not _is_traced(given):

@@ -22,6 +22,7 @@ from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
+from fusec.fusion.trace.chosen_parts import ChosenParts
 from fusec.fusion.trace.numbers import Computed, Source
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
@@ -98,6 +99,7 @@ class Trace:
         self._of_constants: dict[int, tuple[Array, Array, Storage]] = {}  # the array, a copy, the memory
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
+        self.parts = ChosenParts()
         self.checked: set[tuple[Input, int]] = set()  # indices, and extents of axes that they are known to be inside of
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes, self.lasting_notes = list[str](), 0  # and how many are about calls of other extents too
@@ -112,7 +114,7 @@ class Trace:
         """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
         found = copy.copy(self)
         found.flat, found._of_constants, found.written = (), {}, []
-        found._unstored = Unstored(found._groups_read)
+        found._unstored, found.parts = Unstored(found._groups_read), ChosenParts()
         return found
 
     # --- memory --------------------------------------------------------------------------------------------------
@@ -231,7 +233,8 @@ class Trace:
         return found
 
     def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
-        """The present contents of a view of some memory."""
+        """The present contents of a view of some memory. Raises NotFusable for parts that may be other than NumPy's."""
+        self.parts.check(memory)
         if memory.value is None:
             assert memory.buffer is not None, "memory without a value is a buffer"
             return self.leaf(memory.buffer, steps, seen)
@@ -342,6 +345,7 @@ class Trace:
         if layouts.has_internal_overlap(layouts.View(0, seen.shape, seen.strides, value.dtype)):
             cure = "write to an array whose elements share no memory, such as a copy"
             raise NotFusable("a write to elements that share memory", cure).at(here())
+        self.parts.write(memory)
         if memory.is_argument and not memory.is_written:
             memory.is_written = True
             self.written.append(memory)
@@ -363,6 +367,7 @@ class Trace:
 
     def finish(self) -> None:
         """Write the final contents of the arguments."""
+        self.parts.check()
         for memory in self.written:
             if memory.value is not None:
                 buffer = memory.buffer

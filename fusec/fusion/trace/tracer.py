@@ -182,7 +182,7 @@ class Tracer:
         if any(map(is_chosen, items)):
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
             self._trace.has_looked = True
-            return METHODS["_chosen"](self, items)
+            return METHODS["_chosen"](self, index)
         index = basic(index)
         if index != (...,):
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
