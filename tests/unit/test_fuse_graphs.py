@@ -160,6 +160,11 @@ def test_calls_of_libraries_keep_names_of_extents_that_their_operands_have(funct
         np.testing.assert_array_equal(made.compile()(wide), fusec.fuse(function)(wide))
 
 
+def test_running_extremes_of_bools_have_a_node() -> None:
+    made = same_as_a_graph(lambda x: (np.maximum.accumulate(x > 0, 0), np.minimum.accumulate(x < 5, axis=1)), X)
+    assert str(made).count("scan") == 2
+
+
 def test_arithmetic_of_pythons_floats_is_part_of_the_graph() -> None:
     def scaled(x: Any, n: float, k: int) -> Any:
         return x * (2 * n - 0.1) / (n / 3 + k * n), x + (-n) * k

@@ -57,6 +57,8 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "chosen by a value": lambda a: a[0, 0][(a > 9).astype(int)],
     "a new axis beside a choice": lambda a: a[0, 0][(a > 9).astype(int), None],
     "taken along an axis": lambda a: np.take_along_axis(a, (a > 9).astype(int), 1),
+    "is in": lambda a: np.isin(a, [1, 2]),
+    "an array of arrays": lambda a: np.array([a, a]),
     "deleted": lambda a: np.delete(a, 0, 1),
     "several deleted": lambda a: np.delete(a, [0, 1], -1),
     "a slice deleted": lambda a: np.delete(a, slice(0, 2), 0),

@@ -56,7 +56,7 @@ def isin(
     trace = trace_of(element, test_elements)
     element, values = traced(element, trace), traced(test_elements, trace)
     found = np.any(element[..., None] == reshaped(values, -1), axis=-1)
-    return array(~found if invert else found)
+    return array(~found if invert else found, order="C")
 
 
 def _of_numbers(name: str) -> Callable[..., Any]:

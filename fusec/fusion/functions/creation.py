@@ -75,7 +75,7 @@ def array(
     if not any(isinstance(each, Tracer) for each in items):
         return np.array(given, dtype, copy=copy, order=order, ndmin=ndmin)
     if not isinstance(given, Tracer):
-        given, copy = _joined(given, items), None
+        given, copy, order = _joined(given, items), None, "C" if order == "K" else order
     elif given._is_scalar:  # an array of the number
         given, copy = tracer.made(given._trace, given._read()), None
     found = given

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.base import dtypes
-from fusec.base.dtypes import FLOAT64, INT64, STORAGE_FLOATS, DType
+from fusec.base.dtypes import BOOL, FLOAT64, INT64, STORAGE_FLOATS, UINT8, DType
 from fusec.base.records import dataclass
 from fusec.errors import FusecError
 from fusec.errors.graphs import GraphBroken, GraphShapes
@@ -480,7 +480,8 @@ def _scan_of(call: t.LibraryCall, args: Sequence[Expr]) -> Expr | None:
         return None
     axis = options.get("axis")
     value = rules.reshaped(value, (-1,)) if axis is None else value
-    return rules.accumulated(ops[0], rules.converted(value, buffer.dtype), 0 if axis is None else axis)
+    value = rules.converted(value, UINT8 if buffer.dtype == BOOL else buffer.dtype)
+    return rules.converted(rules.accumulated(ops[0], value, 0 if axis is None else axis), buffer.dtype)
 
 
 def _stored(value: Expr, dtype: DType) -> Expr:
