@@ -24,6 +24,7 @@ class Array(Recorded):
     Operations give new arrays at once and record what is to be computed; all of it that has come together runs as a few
     kernels when an element is printed, converted or compared in an `if`. Shapes, dtypes and errors about them are those
     of NumPy, and come at once. Indices and reshapes are views: a write through one is seen through all others.
+    Raises what NumPy raises for these shapes and dtypes, when an operation is recorded.
 
     >>> import fusec.xp as xp
     >>> x = xp.asarray([1.0, 2.0, 3.0])

@@ -74,7 +74,7 @@ def test_dir_of_a_module_shows_public_names(module: object) -> None:
     assert set(module.__all__) <= shown(module)
     for name in shown(module):
         of = getattr(getattr(module, name), "__module__", None)
-        assert name in ("graph", "random") or of.startswith("fusec"), name
+        assert name in ("graph", "random", "xp") or of.startswith("fusec"), name
     assert not shown(module) & {"HOMES", "TYPE_CHECKING", "locks", "usual", "np", "log", "base", "errors"}
 
 
