@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 LEAST = 1 << 14  # elements of a part, 0.1 ms and more of work: waking a thread of Python takes 0.05
+_ARE_ALIKE = not hasattr(np, "_get_promotion_state")  # threads: those of NumPy 2.1 promote as NumPy 1 did
 _PARTS = 2  # of a thread; the more, the less the others wait for the last one
 
 
@@ -61,7 +62,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
 def parts_of(a: Any, axis: int, threads: int) -> list[Slab]:
     """Parts that hold whole rows along an axis, of the array and of results that may lack the axis; none for one."""
     count = min(a.size // LEAST, threads * _PARTS)
-    if not -a.ndim <= axis < a.ndim or threads < 2 or count < 2:
+    if not -a.ndim <= axis < a.ndim or threads < 2 or count < 2 or not _ARE_ALIKE:
         return []
     axis %= a.ndim
     before, after = range(axis), range(axis + 1, a.ndim)
