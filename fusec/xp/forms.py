@@ -13,12 +13,14 @@ Shape = tuple[int, ...]
 
 
 class Form:
-    """The dtype, shape and device of arrays. strides: in bytes, None in C order."""
+    """The dtype, shape and device of arrays. strides: in bytes, None in C order; limits: of integers, as a range."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "shape", "strides")
+    __slots__ = ("__weakref__", "device", "dtype", "limits", "shape", "strides")
 
     def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: str) -> None:
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
+        found = np.iinfo(dtype) if dtype.kind in "iu" else None
+        self.limits = None if found is None else range(int(found.min), int(found.max) + 1)
 
     def __repr__(self) -> str:
         return f"<{self.dtype} {self.shape} {self.strides or ''}{self.device}>"

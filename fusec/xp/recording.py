@@ -16,6 +16,10 @@ from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 128  # of a tape; it is evaluated before another one
 NUMBERS = (float, int, bool, complex)
+ALONE: Any = object()
+"""What stands beside the operand of an operator of one array."""
+
+COMPARED = (np.equal, np.not_equal)
 
 
 class Recorded:
@@ -223,6 +227,8 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
                 behind = None
         else:
             behind = kind
+            if kind is int and (limits := self._form.limits) is not None and other not in limits:
+                return operated(function, self, other, swapped)
         try:
             after, start, form = tape.node[(function, behind, self._at) if swapped else (function, self._at, behind)]
         except KeyError:
@@ -246,16 +252,16 @@ def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
     def operate(self: Any) -> Any:
         tape = self._tape
         if tape is None:
-            return operated(function, self, None, False)
+            return operated(function, self, ALONE, False)
         try:
             after, start, form = tape.node[function, self._at]
         except KeyError:
-            return operated(function, self, None, False)
+            return operated(function, self, ALONE, False)
         made = _new(self.__class__)
         made._tape, made._at, made._form = tape, start, form
         weak = ref(made)
         if tape.slots.setdefault(start, weak) is not weak:
-            return operated(function, self, None, False)
+            return operated(function, self, ALONE, False)
         tape.node = after
         return made
 
@@ -277,6 +283,8 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
                 slots[1], places[id(beside)], behind = beside, 1, 1
         else:
             behind = kind
+            if kind is int and (limits := self._form.limits) is not None and other not in limits:
+                return operated(function, self, other, swapped)
         after, start, form = after[(function, behind, 0) if swapped else (function, 0, behind)]
     except KeyError:
         return operated(function, self, other, swapped)
@@ -304,9 +312,13 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
 def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
     kind = type(other)
     is_number = kind in NUMBERS
-    if not (is_number or other is None or isinstance(other, Recorded)):
+    if not (is_number or other is ALONE or isinstance(other, Recorded)):
+        if function in COMPARED:  # NumPy answers for each element
+            return eager(function, (self, np.asarray(other, object)), {"dtype": bool})
         return NotImplemented
     arrays = [each for each in (self, other) if isinstance(each, Recorded)]
+    if kind is int and self._form.limits is not None and other not in self._form.limits:
+        return record(function, *((other, self) if swapped else (self, other)))  # it decides about the result
     tape = _tape_of(arrays)
     operands: list[Any] = [_place(tape, each) for each in arrays]
     operands += [kind] if is_number else []
@@ -315,7 +327,7 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
         node = tape.node
         after = tape.after(node, key, key, (None, other))
         if after is EAGER or after is NEEDS_NUMBER:
-            args = (self,) if other is None else (other, self) if swapped else (self, other)
+            args = (self,) if other is ALONE else (other, self) if swapped else (self, other)
             return eager(function, args, {}) if after is EAGER else record(function, *args)
         made = _new_at(tape, after.start, after.forms[0])
         if tape.claim(node, after, ref(made)):

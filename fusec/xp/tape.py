@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -34,7 +33,7 @@ from fusec.xp.steps import Operation, moved
 from fusec.xp.tracing import TapeRun, UntracedError
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
-PATIENCE = 1.0  # seconds until a place is free again that a thread took which was interrupted then
+PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
 PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
 UNTRACED = (NeedsValues, NoSuchAttribute, NotFusable, NotTraceable)
 FROZEN: Any = object()
@@ -93,15 +92,14 @@ class Tape:
         """Take the place of a step. Raises MovedError."""
         if self.slots.setdefault(after.start, holder) is holder:
             return True
-        limit = time.monotonic() + PATIENCE
-        while self.node is node:
+        for look in range(PATIENCE):
+            if self.node is not node:
+                return False
             if self.slots.get(node.count) is FROZEN:
                 self.wait()
                 raise MovedError
-            time.sleep(0)
-            if time.monotonic() > limit:
-                self.slots.pop(node.count, None)
-                break
+            time.sleep(PAUSE if look > 10 else 0)  # each time the other thread may go on
+        self.slots.pop(node.count, None)
         return False
 
     def after(self, node: TapeState, key: Any, step: Any, slots: Sequence[Any]) -> Any:
@@ -297,5 +295,5 @@ def readers(value: Any) -> list[Tape]:
     """The tapes that read or write the memory of a value."""
     return [
         each for each in pending()
-        if any(type(one) is np.ndarray and np.may_share_memory(one, value) for one in chain([*each.slots.values()]))
+        if any(type(one) is np.ndarray and np.may_share_memory(one, value) for one in [*each.slots.values()])
     ]  # fmt: skip

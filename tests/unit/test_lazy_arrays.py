@@ -93,6 +93,29 @@ def test_a_write_through_a_view_that_is_recorded():
     assert np.asarray(other).tolist() == [5, 5, 5]
 
 
+def test_numbers_that_do_not_fit_are_refused_where_they_stand_also_in_known_steps():
+    x = xp.asarray(np.array([1, 2], "u1"))
+    for known in (x, x + 1):
+        assert np.asarray(known + 5 - 5).tolist() == np.asarray(known).tolist()
+        pending = known + 7
+        with pytest.raises(OverflowError):
+            known + 300
+        with pytest.raises(OverflowError):
+            300 - known
+        assert np.asarray(known < 300).all()
+        assert np.asarray(pending).tolist() == [each + 7 for each in np.asarray(known)]
+
+
+def test_comparisons_with_what_is_no_number():
+    x = xp.asarray([1, 2]) + 1
+    for other in (None, "text"):
+        assert np.asarray(x == other).tolist() == [False, False]
+        assert np.asarray(x != other).tolist() == [True, True]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + None
+    assert np.asarray(-x).tolist() == [-2, -3]
+
+
 def test_read_only_arrays_are_not_written():
     own = np.arange(3.0)
     own.flags.writeable = False
@@ -187,7 +210,7 @@ def test_threads_record_and_evaluate_shared_arrays():
 
 
 def test_a_place_that_an_interrupted_thread_took_is_given_back(monkeypatch):
-    monkeypatch.setattr(tapes, "PATIENCE", 0.05)
+    monkeypatch.setattr(tapes, "PATIENCE", 50)
     x = xp.asarray(np.arange(3.0)) + 1
     tape = x._tape
     tape.slots[tape.node.count] = object()  # taken, and the tape was never moved
