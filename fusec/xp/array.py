@@ -247,7 +247,7 @@ class Array(Recorded):
             return eager(function, inputs, options if out is None else {**options, "out": out})
         if method == "at":
             return write(function, *inputs)
-        return _called(function, inputs, options, out[0] if isinstance(out, tuple) and len(out) == 1 else out)
+        return called(function, inputs, options, out[0] if isinstance(out, tuple) and len(out) == 1 else out)
 
     @classmethod
     def __fusec_call__(cls, function: Any, args: Any, options: Any) -> Any:
@@ -258,13 +258,13 @@ class Array(Recorded):
         if function in WRITES_FIRST and isinstance(args[0], Array):
             return write(function, *args, **options)
         others = {name: each for name, each in options.items() if name != "out"}
-        return _called(function, args, others, options.get("out"))
+        return called(function, args, others, options.get("out"))
 
 
 Recorded.kind = Array
 
 
-def _called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> Any:
+def called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> Any:
     """A function of NumPy's, whose result may have a target."""
     if out is None:
         return record(function, *args, **options)

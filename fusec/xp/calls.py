@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.xp.array import Array, _called
+from fusec.xp.array import Array, called
 from fusec.xp.promotion import ACTIVE, check
 from fusec.xp.recording import NUMBERS, eager, record, wrapped, write
 
@@ -71,7 +71,7 @@ def into(function: Callable[..., Any], out: Any, args: tuple[Any, ...], options:
     if isinstance(out, tuple) and len(out) > 1:
         return [_stored(found, target) for found, target in zip(record(function, *args, **options), out, strict=True)]
     (target,) = out if isinstance(out, tuple) else (out,)
-    return _called(function, args, options, target)
+    return called(function, args, options, target)
 
 
 def _stored(found: Array, target: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.errors.lazy import NoSuchFunction
-from fusec.xp.array import Array
+from fusec.xp.array import WRITES_FIRST, Array
 from fusec.xp.calls import change, into
 from fusec.xp.recording import eager, record, wrapped
 from fusec.xp.ufuncs import recorded_ufunc
@@ -40,7 +40,7 @@ OF_FORMS = frozenset(
 )
 """They look at shapes and dtypes alone."""
 
-CHANGING = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
+CHANGING = frozenset(each.__name__ for each in WRITES_FIRST)
 """They change their first argument."""
 
 VIEWS = frozenset("diagonal fliplr flipud ravel rollaxis rot90 swapaxes transpose".split())
