@@ -17,6 +17,7 @@ from fusec.xp import (
     elementwise,
     fft,
     linalg,
+    looking,
     manipulation,
     numpy_names,
     products,
@@ -29,6 +30,7 @@ from fusec.xp.datatypes import *  # noqa: F403
 from fusec.xp.devices import Device
 from fusec.xp.elementwise import *  # noqa: F403
 from fusec.xp.info import __array_namespace_info__
+from fusec.xp.looking import *  # noqa: F403
 from fusec.xp.manipulation import *  # noqa: F403
 from fusec.xp.products import *  # noqa: F403
 from fusec.xp.promotion import flags
@@ -61,7 +63,7 @@ __all__ = [
     "pi",
 ]
 __all__ += datatypes.NAMES
-for _chapter in (creation, datatypes, elementwise, manipulation, products, searching, statistics):
+for _chapter in (creation, datatypes, elementwise, looking, manipulation, products, searching, statistics):
     __all__ += _chapter.__all__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Any, ClassVar
 from weakref import ref
 
@@ -132,6 +133,34 @@ def _place(tape: Tape, array: Any) -> int:
 
 def _tape_of(arrays: Iterable[Any]) -> Tape:
     """The tape for an operation on these arrays. Raises MovedError."""
+    found = _tapes_of(arrays)
+    if not found:
+        return Tape(TRIE.root, {}, {})
+    if found[0].node.depth >= MAX_STEPS:
+        found[0].evaluate()
+        raise MovedError
+    return _joined(found)
+
+
+def tape_of_all(arrays: Iterable[Any], most: int) -> Tape | None:
+    """The tape of arrays that are pending, with all that they depend on; None if none is.
+
+    most: steps; tapes that would make it longer stay apart.
+    """
+    arrays = [*arrays]
+    while found := _tapes_of(arrays):
+        steps = [*accumulate(each.node.depth for each in found)]
+        try:
+            return _joined(
+                [each for each, all_steps in zip(found, steps, strict=True) if all_steps <= most] or found[:1]
+            )
+        except MovedError:
+            continue
+    return None
+
+
+def _tapes_of(arrays: Iterable[Any]) -> list[Tape]:
+    """The tapes on which arrays are, and those that write them, the longest first."""
     found: dict[Tape, None] = {}
     for each in arrays:
         tape = each._tape
@@ -139,15 +168,14 @@ def _tape_of(arrays: Iterable[Any]) -> Tape:
             found[tape] = None
         elif WRITTEN:
             found.update(dict.fromkeys(writers(each._value)))
-    if not found:
-        return Tape(TRIE.root, {}, {})
-    most, *others = sorted(found, key=lambda each: each.node.depth, reverse=True)
-    if most.node.depth >= MAX_STEPS:
-        most.evaluate()
-        raise MovedError
-    for each in others:
-        most.absorb(each)
-    return most
+    return sorted(found, key=lambda each: each.node.depth, reverse=True)
+
+
+def _joined(tapes: list[Tape]) -> Tape:
+    """One tape of several. Raises MovedError."""
+    for each in tapes[1:]:
+        tapes[0].absorb(each)
+    return tapes[0]
 
 
 def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
