@@ -7,9 +7,11 @@ stands where the number goes. All others are a `Operation`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any
 
-from fusec.fusion.outside.constants import exact
+from fusec.base import locks
+from fusec.base.rounding_mode import default_rounding
 
 
 class TapePlace(int):
@@ -31,8 +33,9 @@ class Operation:
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Raises UnknownConstantError."""
+        exact = _exact()
         self.function, self.args, self.options = function, args, options
-        self.key: Hashable = (function, _key(args), *options, _key(tuple(options.values())))
+        self.key: Hashable = (function, _key(args, exact), *options, _key(tuple(options.values()), exact))
 
     def run(self, found: Sequence[Any]) -> Any:
         """The result for what is at the places."""
@@ -52,13 +55,21 @@ def moved(step: Any, to: Sequence[int]) -> Any:
     return Operation(step.function, placed(step.args, to, TapePlace), options)
 
 
-def _key(given: Any) -> Hashable:
+@cache
+def _exact() -> Callable[[Any], Hashable | None]:
+    """What tells constants apart; it is imported with the tracers, when the first operation is recorded."""
+    with locks.lock, default_rounding():
+        from fusec.fusion.outside.constants import exact
+    return exact
+
+
+def _key(given: Any, exact: Callable[[Any], Hashable | None]) -> Hashable:
     if type(given) is TapePlace:
         return given
     if type(given) in (tuple, list):
-        return type(given), *map(_key, given)
+        return type(given), *(_key(each, exact) for each in given)
     if type(given) is slice:
-        return slice, _key((given.start, given.stop, given.step))
+        return slice, _key((given.start, given.stop, given.step), exact)
     found = exact(given)
     if found is None:
         raise UnknownConstantError(given)

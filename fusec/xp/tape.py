@@ -10,13 +10,15 @@ Note [Claims]: threads record on one tape without a lock. Whoever puts something
 `dict.setdefault`, which is atomic, takes the step; then it moves the tape to its new node. Others find the slot taken,
 and begin again from the node that they find then. Whoever takes the next place for `FROZEN` has the tape for itself:
 it evaluates it, or moves all of it to another tape.
+
+Tracing and plans are imported when the first step is traced, which no program needs that only imports the namespace.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -24,18 +26,15 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError
-from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable, NotTraceable
-from fusec.fusion.arguments import pattern_of
-from fusec.fusion.fused_plan import UNFIT
-from fusec.fusion.trace.trace import NeedsNumberError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.steps import Operation, moved
-from fusec.xp.tracing import TapeRun, UntracedError
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
+
+if TYPE_CHECKING:
+    from fusec.xp.tracing import TapeRun
 
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
 PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
-UNTRACED = (NeedsValues, NoSuchAttribute, NotFusable, NotTraceable)
 FROZEN: Any = object()
 
 
@@ -107,7 +106,11 @@ class Tape:
         found = node.behind(key)
         if found is not None:
             return found
-        with locks.lock:
+        with locks.lock, default_rounding():
+            from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable, NotTraceable
+            from fusec.fusion.trace.trace import NeedsNumberError
+            from fusec.xp.tracing import UntracedError
+
             run = self._traced_to(node)
             self.run = None  # unless all goes well
             written = len(run.trace.written)
@@ -116,7 +119,7 @@ class Tape:
             except UntracedError:
                 return node.refused.setdefault(key, EAGER)
             except FusecError as error:
-                if not isinstance(error.error, UNTRACED):
+                if not isinstance(error.error, (NeedsValues, NoSuchAttribute, NotFusable, NotTraceable)):
                     raise
                 return node.refused.setdefault(key, EAGER)
             except NeedsNumberError:
@@ -142,6 +145,8 @@ class Tape:
 
     def _traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
+        from fusec.xp.tracing import TapeRun
+
         run, self.run = self.run, None
         if run is None or pattern is not None or not node.is_behind(run.at):
             run = TapeRun(TRIE.root, pattern)
@@ -248,8 +253,10 @@ class Tape:
                 return plan.entry(*flat)
             if not plan.writes or not plan.may_not_fit(flat):
                 return plan.run(flat)
-        except UNFIT:  # before anything is written
+        except _unfit():  # before anything is written
             pass
+        from fusec.fusion.arguments import pattern_of
+
         return self._made(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
 
     def _planned(self, node: TapeState, live: tuple[int, ...]) -> TapePlan:
@@ -263,6 +270,12 @@ class Tape:
             run = self._traced_to(node, pattern)
             run.live = live
             return TapePlan(run.plan(), tuple(node.leaves()))
+
+
+def _unfit() -> tuple[type[Exception], ...]:
+    from fusec.fusion.fused_plan import UNFIT
+
+    return UNFIT
 
 
 class _Token:

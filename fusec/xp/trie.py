@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusec.base import locks
 from fusec.base.recent import Recent
-from fusec.fusion.fused_plan import FusedPlan
 from fusec.xp.forms import Form
+
+if TYPE_CHECKING:
+    from fusec.fusion.fused_plan import FusedPlan
 
 MAX_NODES = 1 << 15  # the trie starts again beyond
 MAX_PLANS = 256

@@ -215,7 +215,11 @@ def test_unknown_devices_are_refused_by_name():
         assert "'cpu'" in caught.value.hint
 
 
-def test_importing_the_namespace_imports_no_compiler():
-    program = "import sys, fusec.xp; print(sorted({'llvmlite', 'lark', 'ml_dtypes', 'scipy'} & set(sys.modules)))"
+def test_importing_the_namespace_imports_neither_compiler_nor_tracers():
+    program = "import sys, fusec.xp; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "[]\n"
+    loaded = run.stdout.split()
+    assert {each.split(".")[0] for each in loaded}.isdisjoint({"llvmlite", "lark", "ml_dtypes", "scipy"})
+    folders = {".".join(each.split(".")[:2]) for each in loaded if each.startswith("fusec.")}
+    assert folders == {"fusec.base", "fusec.errors", "fusec.version", "fusec.xp"}
+    assert not {"fusec.xp.extra", "fusec.xp.tracing", "fusec.errors.fusing"} & set(loaded)
