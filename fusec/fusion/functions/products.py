@@ -13,8 +13,9 @@ from fusec.fusion.functions.joining import MOST
 from fusec.fusion.functions.libraries import Asked, LibraryFunction
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import reshaped, stack, trace_of, traced
+from fusec.fusion.trace.conditions import indexed, require, require_extents
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace.trace_values import Array, Indexed
+from fusec.fusion.trace.trace_values import Array
 from fusec.fusion.trace.tracer import Tracer
 
 A_B = ("a", "b")
@@ -71,6 +72,7 @@ def summed(a: Any, b: Any, **options: Any) -> Any:
     a, b = traced(a, trace), traced(b, trace)
     if options or not is_summed(a._seen, b._seen):
         return None
+    require([a, b], is_summed)
     dtype = np.result_type(a._seen, b._seen)
     known: dict[object, Any] = {}
 
@@ -98,8 +100,8 @@ def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
     """What a function makes of a vector, or of each row of a matrix."""
     if x._seen.ndim == 1:
         return function(x)
-    x._trace.has_looked = True
-    return stack([function(x._view(Indexed((at,)))) for at in range(len(x._seen))])
+    require_extents(x, [0])
+    return stack([function(x._view(indexed(x, (at,)))) for at in range(len(x._seen))])
 
 
 def is_summed(a: Array, b: Array) -> bool:

@@ -31,8 +31,8 @@ from fusec.fusion.graphs.graph_libraries import NumpyCalls, is_product, open_sha
 from fusec.fusion.graphs.graph_views import ArrayStep, view_of
 from fusec.fusion.outside import constants
 from fusec.fusion.outside.reads import title_of
-from fusec.fusion.schedule.resizing import ANYWHERE
 from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.conditions import ANYWHERE
 from fusec.fusion.trace.numbers import Computed, ExtentNumber, Source, plain
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.tracer import Tracer
@@ -103,7 +103,7 @@ def _is_open(run: TracedRun) -> bool:
     """Whether a trace depends on no extents."""
     trace = run.trace
     calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
-    if trace.has_looked or not all(is_product(each) or each.again is not None for each in calls):
+    if trace.has_looked or trace.conditions or not all(is_product(each) or each.again is not None for each in calls):
         return False
     exprs = [each.value.expr for each in trace.statements if not isinstance(each, t.LibraryCall)]
     return all(size_of(expr).kinds <= ANYWHERE for expr in exprs)

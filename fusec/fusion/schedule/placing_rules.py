@@ -29,6 +29,7 @@ from fusec.fusion.schedule.placed import (
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.together import SMALL
 from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.conditions import Condition
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, chunk_of
 
@@ -45,6 +46,7 @@ class PlacedStatements:
     reads: Mapping[t.Statement, Sequence[t.Leaf]]
     counts: Mapping[t.Leaf, tuple[Sequence[t.Leaf], tuple[int, ...]]]
     long: Sequence[tuple[t.Total, int]]
+    conditions: Sequence[Condition]
 
 
 def placed_template(
@@ -93,6 +95,8 @@ class _PlacingRules:
                 self._statement(statement, given.reads[statement])
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
+        for condition in given.conditions:
+            self._condition(condition)
         for at, step in enumerate(self.steps):
             if isinstance(step, KernelStep):
                 self._kernel(at, step)
@@ -244,6 +248,15 @@ class _PlacingRules:
             return
         self._stored[statement] = at
         self._buffers[statement.buffer] = self._kept(at, statement.axes) if isinstance(statement, t.Total) else at
+
+    def _condition(self, condition: Condition) -> None:
+        shapes = [self._joined(leaves) for leaves, *_ in condition.parts]
+
+        def check(known: CallExtents) -> None:
+            if not condition.check([known.shapes[at] for at in shapes]):
+                raise OtherShapesError
+
+        self._rule(check)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """A plan for calls of other extents, made of one that was traced: the same kernels over the same slots.
 
-Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent: the function has not looked at
-any, all views are data (`ViewOf`, regular `Indexed`), library calls say what they make of operands of other extents
-(`LibraryCall.again`), and all temporaries are dense in C order. What is equal by
-accident of the traced call's extents must not be taken for equal: calls that share a plan in this way agree in which
-extents are 0, 1 or equal to each other, and every shape is worked out again from those of the arguments.
+Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent, but as its conditions say: all
+views are data (`ViewOf`, `Indexed` that are alike), library calls say what they make of operands of other extents
+(`LibraryCall.again`), and all temporaries are dense in C order. What is equal by accident of the traced call's extents
+must not be taken for equal: calls that share a plan in this way agree in which extents are 0, 1 or equal to each other,
+and every shape is worked out again from those of the arguments.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from fusec.fusion.schedule.placed import OtherShapesError, PlacedTemplate
 from fusec.fusion.schedule.placing_rules import PlacedStatements, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.conditions import ANYWHERE, stepped
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
-from fusec.ir.expr import Apply, Const, Lookup
-from fusec.ir.graph import Input
 from fusec.ir.reductions import ROUNDS
 
 MOST_TRIES = 4
@@ -38,8 +37,6 @@ Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
 Reads = dict[t.Computation, list[t.Leaf]]
 """What each statement reads."""
-
-ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
 
 
 @dataclass(eq=False)
@@ -103,7 +100,11 @@ class PlanTemplate:
             leaf(each): (list(map(leaf, over)), axes) for each in numbers for over, axes in (trace.counts[each.input],)
         }
         long: Any = [(made.statements[total], most) for total, most in self.long]
-        given = PlacedStatements([new[each] for each in trace.statements], reads, counts, long)
+        conditions = [
+            replace(each, parts=[(list(map(leaf, leaves)), *rest) for leaves, *rest in each.parts])
+            for each in trace.conditions
+        ]
+        given = PlacedStatements([new[each] for each in trace.statements], reads, counts, long, conditions)
         return placed_template(given, outlines, steps, slots)
 
     def placed_again(self, outlines: Sequence[Any]) -> tuple[_Resized, list[PlanStep], Slots]:
@@ -143,6 +144,10 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
         return None
     if not all(map(_is_alike, trace.statements)) or not all(map(_is_plain, trace.leaves.values())):
         return None
+    made = {buffer for each in trace.statements for buffer in t.buffers_of(each)}
+    asked = [leaf for each in trace.conditions for leaves, *_ in each.parts for leaf in leaves]
+    if any(each.buffer and each.buffer.kind == "temporary" and each.buffer not in made for each in asked):
+        return None
     known = [None if each is None else without_memory(each) for each in outlines]
     memory = _memory(placed, builder.slots)
     return PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, long, known, memory)
@@ -164,7 +169,7 @@ def _is_alike(statement: t.Statement) -> bool:
 def _is_plain(leaf: t.Leaf) -> bool:
     """Whether a leaf is the same in calls of all extents."""
     return 0 not in leaf.phantom.shape and all(
-        isinstance(step, t.ViewOf) or (isinstance(step, t.Indexed) and step.is_regular) for step in leaf.steps
+        isinstance(step, t.ViewOf) or (isinstance(step, t.Indexed) and step.is_alike) for step in leaf.steps
     )
 
 
@@ -185,6 +190,9 @@ class _Resized:
                 self.calls[statement] = self._call(statement)
             else:
                 self.statements[statement] = self._statement(statement)
+        for condition in self.old.conditions:
+            if not condition.check([self._shape(leaves) for leaves, _, _ in condition.parts]):
+                raise OtherShapesError
         return list(map(self._step, steps))
 
     def _step(self, step: PlanStep) -> PlanStep:
@@ -215,7 +223,7 @@ class _Resized:
                 found = self._number(leaf)
             else:
                 buffer = self.buffer(leaf.buffer)
-                part = _view(buffer.phantom, leaf.steps)
+                part = stepped(buffer.phantom, leaf.steps)
                 _check_alike(part, leaf.phantom)
                 found = replace(leaf, phantom=part, buffer=buffer)
             self.leaves[leaf] = found
@@ -253,7 +261,7 @@ class _Resized:
         value = t.ArrayValue(statement.value.scalar, t.phantom(shape, statement.value.dtype.numpy))
         if isinstance(statement, t.Write):
             buffer = self.buffer(statement.buffer)
-            part = _view(buffer.phantom, statement.steps)
+            part = stepped(buffer.phantom, statement.steps)
             return t.Write(buffer, statement.steps, part, value, statement.version)
         seen, dtype = value.phantom, statement.buffer.dtype.numpy
         if isinstance(statement, t.Total):
@@ -291,9 +299,3 @@ def _check_alike(array: t.Array, other: t.Array) -> None:
     """Raise OtherShapesError unless the extents that are 0 or 1 are the same."""
     if [min(each, 2) for each in array.shape] != [min(each, 2) for each in other.shape]:
         raise OtherShapesError
-
-
-def _view(array: t.Array, steps: Sequence[Any]) -> t.Array:
-    for step in steps:
-        array = step(array)
-    return array

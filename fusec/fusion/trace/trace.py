@@ -23,6 +23,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.chosen_parts import ChosenParts
+from fusec.fusion.trace.conditions import Condition, PartsTaken, require_one_place
 from fusec.fusion.trace.numbers import Computed, Source
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
@@ -105,6 +106,7 @@ class Trace:
         self.notes, self.lasting_notes = list[str](), 0  # and how many are about calls of other extents too
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
         self.has_looked = False  # whether what it does may depend on extents
+        self.conditions, self.reach = list[Condition](), PartsTaken()  # under which it does not
         self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
         self.swapped: Mapping[int, tuple[str, str]] = {}  # by place, arguments in another byte order: names and dtypes
@@ -166,6 +168,8 @@ class Trace:
         if found is None:
             leaf.input = Input(f"v{len(self.leaves)}", buffer.dtype)
             found = self._by_geometry[key] = self.leaves[leaf.input] = leaf
+        else:
+            require_one_place(self, found, leaf)
         return found
 
     def whole(self, leaf: Leaf, shape: layouts.Shape, steps: tuple[Step, ...] = ()) -> Leaf:

@@ -46,22 +46,30 @@ class Indexed:
     """A view by integers, slices, None and ...: a step that is data."""
 
     where: tuple[Any, ...]
+    is_stated: bool = field(default=False, compare=False, repr=False)  # among the conditions of its trace
 
     def __call__(self, array: Array) -> Array:
         """The view."""
         return array[self.where]  # type: ignore[no-any-return]
 
     @property
+    def is_alike(self) -> bool:
+        """Whether it is the same view in calls of other extents."""
+        return self.is_stated or self.is_regular
+
+    @property
     def is_regular(self) -> bool:
         """Whether no two such views of one array are the same view by accident of its extents."""
-        return all(
-            each is None or each is ... or (_is_regular(each) if isinstance(each, slice) else each in INDICES_ANYWHERE)
-            for each in self.where
-        )
+        return all(map(is_regular_part, self.where))
 
 
-def _is_regular(given: slice) -> bool:
-    """Whether a slice leaves out a number of elements at each end, or takes an end, or every n-th one of all."""
+def is_regular_part(given: Any) -> bool:
+    """Whether a slice leaves out a number of elements at each end, or takes an end, or every n-th one of all.
+
+    given: part of an index; integers take an end, others are regular.
+    """
+    if not isinstance(given, slice):
+        return given is None or given is ... or given in INDICES_ANYWHERE
     start, stop, step = given.start, given.stop, given.step
     if step in (None, 1) and (start, stop) in ((None, 1), (0, 1), (-1, None)):
         return True

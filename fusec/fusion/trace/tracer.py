@@ -19,12 +19,12 @@ from fusec.errors import FusecError
 from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
-from fusec.fusion.trace import elementwise, lines
+from fusec.fusion.trace import conditions, elementwise, lines
 from fusec.fusion.trace.indices import basic, has_mask, is_chosen, is_known_mask
 from fusec.fusion.trace.numbers import ExtentInt, ExtentNumber, plain
 from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
-from fusec.fusion.trace.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, laid_out, leaves_of
+from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, ViewOf, laid_out, leaves_of
 
 CURES = {
     "making a NumPy array of it": "use functions that docs/fuse.md lists; np.zeros makes arrays that take it",
@@ -188,10 +188,7 @@ class Tracer:
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
-        step = Indexed(where)
-        if not step.is_regular:  # it may be all of the array, or what another index gives, by accident of its extents
-            self._trace.has_looked = True
-        found = self._view(step, number)
+        found = self._view(conditions.indexed(self, where), number)
         if ... in index:
             found._is_scalar = False
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
