@@ -79,7 +79,8 @@ def signature_of(source: GraphSource) -> Signature:
     graph = source.graph
     outputs = ((name, scalar_type(value)) for name, value in graph.outputs)
     found = typed_signature(source.name, ((each.name, each.type) for each in graph.inputs), outputs)
-    raw = {each.name for each in graph.inputs if each in elsewhere(graph)}
+    taken = elsewhere(graph)
+    raw = {each.name for each in graph.inputs if each in taken}
     inputs = (replace(param, raw=True) if param.name in raw else param for param in found.inputs)
     return replace(found, inputs=tuple(inputs)) if raw else found
 

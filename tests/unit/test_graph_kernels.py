@@ -14,6 +14,7 @@ from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.reductions import OneAxis
+from fusec.library import graph_sources
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, softmax_kernel
 from fusec.passes.expand import expand
@@ -262,3 +263,18 @@ def test_results_that_exceed_the_cache_and_are_not_side_by_side(monkeypatch):
         lambda x: np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
     )
     np.testing.assert_allclose(fused(x[:, ::-1]), expected[:, ::-1], rtol=1e-6)
+
+
+def test_a_graph_is_walked_once_for_its_signature_however_many_inputs_it_has(monkeypatch):
+    walks, elsewhere = [], graph_sources.elsewhere
+    monkeypatch.setattr(graph_sources, "elsewhere", lambda graph: walks.append(graph) or elsewhere(graph))
+    inputs = tuple(Input(f"x{each}", FLOAT32) for each in range(40))
+    for count in (1, 40):
+        value = apply("negative", inputs[0])
+        for each in inputs[1:count]:
+            value = apply("add", value, each)
+        graph = KernelGraph(f"sum_of_{count}", inputs[:count], (("y", value),))
+        source = graph_sources.ElementwiseSource(graph)
+        assert len(graph_sources.signature_of(source).inputs) == count
+        assert walks.pop() is graph
+        assert not walks
