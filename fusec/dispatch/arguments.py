@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fusec.arguments.operands import Array, host_array, is_lent, is_number
 from fusec.arguments.operands import dtype_of as row_of
 from fusec.base import locks
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
 
 LOOKS = 256  # dtypes and shapes of device arrays that are remembered
 
@@ -37,6 +39,23 @@ def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
         made = host_array(x, param, name)
         return (x if is_lent(x) else made), made
     return x, _standing_for(*seen)
+
+
+def in_one_row(given: Any, array: Array) -> Any:
+    """An argument with its elements along one axis, in the same memory; itself if they do not lie in C order.
+
+    given, array: as of `array_of`. Of arrays on devices, those of libraries that kernels know are viewed so.
+    """
+    if given is array:
+        return array.reshape(-1) if array.flags.c_contiguous else array
+    with locks.lock:
+        from fusec.runtime import cuda
+
+    source = cuda.source_of(given)
+    if source is None or array.ndim < 2:
+        return given
+    dense = strides_in_order(array.shape, range(array.ndim), array.dtype.itemsize)
+    return given.ravel() if source.strides(given) == dense else given
 
 
 @lru_cache(LOOKS)

@@ -14,7 +14,7 @@ import numpy as np
 from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import is_number
 from fusec.arguments.scalars import flag
-from fusec.dispatch.arguments import array_of
+from fusec.dispatch.arguments import array_of, in_one_row
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.reductions import UFUNCS
 from fusec.errors.reductions import NoPosition, NotOneAxis, OnlyNan, UnknownOrder, WhereWithoutInitial
@@ -175,12 +175,12 @@ def _place(name: str, x: Arrays, axis: SupportsIndex | None = None, out: Any = N
     if isinstance(one, tuple):
         raise NotOneAxis(name, repr(axis)).at()
     keepdims = flag(keepdims, "keepdims", name)
-    if one is None and given is array and array.flags.c_contiguous and not keepdims:
-        given = array = array.reshape(-1)  # one axis to walk in place of several that positions keep apart
     extent = arguments.extent_of(array, one)
     if extent == 0 and array.size == 0 and (one is None or 0 not in np.delete(array.shape, one)):
         raise NoPosition(name, array.shape).at()
     kernel = dtype_rules.place(name, array.dtype, dtype_of(out, name), short=extent < arguments.SHORT_INDEX)
+    if one is None and not keepdims:
+        given = in_one_row(given, array)  # one axis to walk in place of several that positions keep apart
     found = arguments.run(kernel, (given,), out, one, keepdims)
     if name.startswith("nan") and isinstance(found, (np.ndarray, np.generic)) and np.less(found, 0).any():
         raise OnlyNan(name).at()

@@ -1,9 +1,12 @@
 """Reductions on the GPU: the bits of the CPU, whatever the sizes, axes, types and strides."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import fusec
+from fusec.library import arguments
 from fusec.runtime import cuda
 from tests.gpu.test_same_bits import assert_same_bits, hard_values
 
@@ -198,6 +201,23 @@ def test_built_in_reductions(name):
     x[3, 5] = np.nan if name.startswith("nan") else x[3, 5]
     for axis in (None, 0, 1):
         compare(getattr(fusec, name), x, axis=axis)
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax", "nanargmax"])
+def test_positions_are_found_along_one_axis_of_elements_in_c_order(name):
+    x = np.random.default_rng(0).integers(-5, 5, (7, 30, 5)).astype("f4")
+    device = cuda.from_numpy(x)
+    for found, wanted, axes in (
+        (device, x, 1),
+        (device.T, x.T, 3),
+        (device[:, ::2], x[:, ::2], 3),
+        (device[2], x[2], 1),
+    ):
+        with mock.patch.object(arguments, "run", wraps=arguments.run) as ran:
+            place = getattr(fusec, name)(found)
+        assert int(place.numpy()) == getattr(np, name)(wanted)
+        assert ran.call_args.args[1][0].ndim == axes
+    assert getattr(fusec, name)(device, keepdims=True).shape == (1, 1, 1)
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
