@@ -6,6 +6,7 @@ import pytest
 import fusec
 from fusec.fusion.fuse import Fused
 
+SHAPES = ((4, 6), (5, 9), (1, 7), (7, 1), (6, 6), (2, 12), (0, 3), (3, 5), (12, 2), (8, 20))
 LENGTHS = (5, 40, 7, 8, 6, 9, 41, 4, 12, 30, 13, 14, 3, 1, 60, 2)
 
 
@@ -57,10 +58,13 @@ def check(function, fused, x):
     if after is None:
         return
     np.testing.assert_array_equal(mine, after)
+    if wanted is None:
+        assert found is None
+        return
     wanted, found = (each if isinstance(each, tuple) else (each,) for each in (wanted, found))
     for one, other in zip(found, wanted, strict=True):
         assert np.shape(one) == np.shape(other)
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
 @pytest.mark.parametrize("order", [LENGTHS, LENGTHS[::-1]])
@@ -111,3 +115,50 @@ def test_an_extent_that_becomes_that_of_a_fixed_part_is_seen():
         np.testing.assert_array_equal(fused(x, y), x[:3] + y)
     with pytest.raises(fusec.FusecError, match="F212"):
         fused(np.ones(30), np.ones(4))
+
+
+def flat(x):
+    return x.reshape(-1) * 2, x.ravel() + 1, x.T.ravel()
+
+
+def flat_parts(x):
+    return x[:, 1:].reshape(-1), x[:, :2].ravel() * 2, x.T.reshape(-1) - 1
+
+
+def written_through(x):
+    x.reshape(-1)[1:] += 1
+    x[:, 1:].reshape(-1)[...] = 7
+    x[:, :5].reshape(-1)[...] = 8
+    return x.sum()
+
+
+def in_pairs(x):
+    return x.reshape(-1, 2).sum(axis=1), x.reshape(2, -1) + 1
+
+
+def by_names(x):
+    return np.nanstd(x, axis=0), np.isclose(x, 3.0), np.diff(x, axis=1), np.angle(x), np.isneginf(x)
+
+
+BY_SHAPE = (flat, flat_parts, written_through, in_pairs, by_names)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("order", [SHAPES, SHAPES[::-1]])
+@pytest.mark.parametrize("function", BY_SHAPE, ids=lambda function: function.__name__)
+def test_other_shapes_are_views_and_copies_as_in_numpy(function, order):
+    fused = fusec.fuse(function)
+    for shape in order:
+        check(function, fused, np.arange(float(np.prod(shape))).reshape(shape))
+
+
+def flat_and_used(x):
+    return x.reshape(-1) * 2, x.ravel() + 1, x.T.ravel() * x.ravel()
+
+
+@pytest.mark.parametrize("function", [flat_and_used, in_pairs, by_names], ids=lambda function: function.__name__)
+def test_other_shapes_need_no_other_trace(function, traced):
+    fused = fusec.fuse(function)
+    for shape in ((4, 6), (8, 10), (6, 20)):
+        fused(np.ones(shape))
+    assert len(traced) == 1

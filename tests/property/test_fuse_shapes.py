@@ -204,7 +204,7 @@ def compiled_by(fused, monkeypatch, shapes):
 
 @pytest.mark.parametrize(
     "function",
-    [chain, inner, turned, centred, rows, staged, costly, swapped, in_place, products, spectrum, finished],
+    [chain, inner, turned, centred, rows, staged, costly, swapped, in_place, products, spectrum, finished, flattened],
 )
 def test_a_known_function_is_not_traced_again_for_other_extents(function, monkeypatch):
     fused = fusec.fuse(function)
@@ -275,7 +275,7 @@ def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
         assert len(planned) == count
 
 
-@pytest.mark.parametrize("function", [first_five, last_two, by_size, flattened, branching, ends, head_in_place])
+@pytest.mark.parametrize("function", [first_five, last_two, by_size, branching, ends, head_in_place])
 def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
     assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3
 

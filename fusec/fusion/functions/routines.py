@@ -15,6 +15,7 @@ from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion.functions.joining import MOST, pieces
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.conditions import require
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
@@ -64,20 +65,33 @@ def _as_array(x: Any) -> Any:
 
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     """A view with another shape, or a copy where strides cannot express it. Raises NumPy's errors."""
+    x._trace.has_looked |= order == "A"
     if order == "F" or (order == "A" and x._seen.flags.fnc):
         turned = (shape,) if np.ndim(shape) == 0 else tuple(shape)
         return reshaped(x.T, turned[::-1], "C", copies).T
     if order not in ("C", "A"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
-    example = np.broadcast_to(np.empty(()), x.shape) if x.size else np.empty(x.shape)
+    seen = x._seen
+    example = np.broadcast_to(np.empty(()), seen.shape) if seen.size else np.empty(seen.shape)
     wanted = example.reshape(shape).shape
-    try:
-        np.reshape(x._seen, wanted, copy=False)
-    except ValueError:
-        if not copies:
-            raise
-        x = copied(x, "C")
+    given = tuple(shape) if np.iterable(shape) else (shape,)
+    if -1 in given:
+        wanted = tuple(-1 if each == -1 else extent for each, extent in zip(given, wanted, strict=True))
+    if copies:
+        is_view = _is_view(seen, wanted)
+        require([x], lambda array: _is_view(array, wanted) == is_view)
+        x = x if is_view else copied(x, "C")
     return x._view(ViewOf(np.reshape, (wanted,), (("copy", False),)))
+
+
+def _is_view(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether strides express another shape. Raises NumPy's error for a shape of another size."""
+    np.broadcast_to(np.empty(()), array.shape).reshape(shape)
+    try:
+        np.reshape(array, shape, copy=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -93,13 +107,16 @@ def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 def _ravel(x: Any, order: str = "C") -> Any:
     """A view of an array that is dense in the order; a copy of any other, even where strides would give a view."""
     x = _in_order(traced(x, x._trace), order)
-    return reshaped(x if x._seen.flags.c_contiguous else copied(x, "C"), -1)
+    is_dense = x._seen.flags.c_contiguous
+    require([x], lambda array: array.flags.c_contiguous == is_dense)
+    return reshaped(x if is_dense else copied(x, "C"), -1)
 
 
 def _in_order(x: Any, order: str) -> Any:
     """A view of an array whose C order is some order of the array. Raises NumPy's error."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    x._trace.has_looked |= order in ("A", "K")
     if order == "F" or (order == "A" and x._seen.flags.fnc):
         return x.T
     return np.transpose(x, outermost_first(x._seen)) if order == "K" else x

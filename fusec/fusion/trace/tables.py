@@ -19,7 +19,8 @@ CREATION: dict[Any, Callable[..., Any]] = {}
 ANY_EXTENTS = frozenset(
     "sum prod nansum nanprod max min amax amin nanmax nanmin any all mean nanmean var std ptp count_nonzero where clip"
     " abs astype copy conj conjugate real imag round around nan_to_num transpose permute_dims matrix_transpose swapaxes"
-    " moveaxis rollaxis expand_dims flip fliplr flipud ndim dot inner sort argsort".split()
+    " moveaxis rollaxis expand_dims flip fliplr flipud ndim dot inner sort argsort reshape ravel flatten nanvar nanstd"
+    " angle isclose isposinf isneginf isreal iscomplex polyval unwrap diff".split()
 )
 """Functions and methods that do the same for arrays of all extents but 0 and 1; others look at extents."""
 
