@@ -162,3 +162,49 @@ def test_what_an_expression_is_made_of_is_found_once_for_each_node() -> None:
     assert [depth(each) for each in values] == [*range(2, 5002)]
     assert depth(apply("add", values[-1], values[0])) == 5002
     assert len(found) == len(set(found)) == 5002
+
+
+def of_pairs(x: Any, y: Any, z: Any) -> Any:
+    ratio = y / z
+    return (x[:, None] * x * ratio).sum(-1) + (x * ratio).sum(-1)
+
+
+def scaled(x: Any, y: Any, z: Any) -> Any:
+    return x * np.sqrt(np.abs(y) / z) + x
+
+
+def of_rows(x: Any, y: Any, z: Any) -> Any:
+    return x * (y[:, None] / z[:, None])
+
+
+def stored(function: Callable[..., Any], *args: Any) -> int:
+    return str(fusec.explain(fusec.fuse(function), *args)).count("each element would be divided")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [(of_pairs, "float32"), (of_pairs, "complex128"), (scaled, "float32"), (scaled, "float64")],
+)
+def test_quotients_that_a_larger_walk_repeats_are_computed_once(function: Any, dtype: str, order: Any) -> None:
+    x = np.asarray(np.arange(1, 5 * 70 + 1).reshape(5, 70) / 7, dtype, order=order)
+    y, z = x[1].copy(), x[2].copy()
+    fused = fusec.fuse(function)
+    for count in (5, 4):  # the second call takes the plan of the first
+        some = x[:count]
+        assert stored(function, some, y, z) == 1
+        for _ in range(4):
+            found, wanted = fused(some, y, z), function(some, y, z)
+            if function is scaled:
+                np.testing.assert_array_equal(found, wanted)
+            else:
+                np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == "float32" else 1e-13)
+            y += 1
+
+
+def test_quotients_that_few_elements_or_a_loop_repeat_are_not_stored() -> None:
+    x, y = np.arange(1.0, 211).reshape(3, 70), np.arange(1.0, 71)
+    assert not stored(scaled, x, y, y)  # three times
+    assert not stored(of_rows, x, x[:, 0], x[:, 1])  # once for each row
+    assert not stored(scaled, x, x, x)
+    assert not stored(scaled, x[:0], y, y)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from math import prod
+
+import numpy as np
 
 from fusec.base.dtypes import compute_type
 from fusec.base.records import replace
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.memory.slots import replayed
-from fusec.fusion.schedule.groups import Group
+from fusec.fusion.schedule.groups import Group, Shape, extents_of
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.elsewhere import frames_of
-from fusec.fusion.trace.sizes import is_expensive_op
+from fusec.fusion.trace.sizes import is_expensive_op, size_of
 from fusec.fusion.trace.trace import Trace, common_phantom, widened
 from fusec.ir.expr import Apply, Expr, scalar_type
-from fusec.ir.graph import Input
-from fusec.ir.walk import inner_first
+from fusec.ir.graph import Input, Neighbour, Position, Taken
+from fusec.ir.walk import expressions, inner_first
 
 SEVERAL = -1  # kernels that need a value
+OFTEN = 4  # computations of an element that cost more than to store it, if it takes a division
+SHARED = "several kernels need it, and it is costly to compute"
+REPEATED = f"each element would be divided {OFTEN} times or more"
 
 
 def copy_before(trace: Trace, first: t.Write, leaf: t.Leaf) -> t.Define:
@@ -100,6 +107,50 @@ def shared(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
     return found[::-1]
 
 
+def divided_again(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
+    """The values with divisions that walks over larger arrays, or many kernels, compute often for each element.
+
+    Those within larger ones are left out, and those that stay along the last axis of a walk, whose loop has them once.
+    """
+    extents = dict[Expr, Shape]()
+    elements: Counter[Expr] = Counter()
+    for group in groups:
+        walks = dict[Expr, int]()
+        for statement in group.statements:
+            walk = extents_of(statement)
+            for part in expressions([statement.value.expr], below=_dividing):
+                if isinstance(part, Apply) and part.op != "convert" and _is_stored_well(trace, part):
+                    shape = extents.setdefault(part, _shape_of(trace, part))
+                    count = prod(walk) if _differs_inside(shape, walk) else prod(shape)
+                    walks[part] = max(count, walks.get(part, 0))
+        elements.update(walks)
+    found = [part for part, count in elements.items() if count >= OFTEN * max(prod(extents[part]), 1)]
+    inside = set(inner_first(child for part in found for child in part.children))
+    return [part for part in found if part not in inside]
+
+
+def _dividing(expr: Expr) -> tuple[Expr, ...]:
+    """The operands that have divisions at the position at hand."""
+    return () if isinstance(expr, Taken) else tuple(each for each in expr.children if size_of(each).divides)
+
+
+def _is_stored_well(trace: Trace, part: Apply) -> bool:
+    """Whether a value divides, and is made of what memory holds at the position at hand."""
+    size = size_of(part)
+    is_here = size.divides and size.kinds.isdisjoint((Taken, Position, Neighbour))
+    return is_here and any(trace.leaves[name].buffer is not None for name in size.leaves)
+
+
+def _shape_of(trace: Trace, part: Expr) -> Shape:
+    return np.broadcast_shapes(*(trace.leaves[name].phantom.shape for name in size_of(part).leaves))
+
+
+def _differs_inside(shape: Shape, walk: Shape) -> bool:
+    """Whether values of a shape differ along the last axis of a walk that has more than one element."""
+    last = next((at for at in range(1, 1 + len(walk)) if walk[-at] != 1), 0)
+    return 0 < last <= len(shape) and shape[-last] != 1
+
+
 def _costly(trace: Trace, parts: Iterable[Expr]) -> set[Expr]:
     """Those of some values, given with all their parts, that compute expensive operations on what memory holds."""
     expensive, reading, found = set[Expr](), set[Expr](), set[Expr]()
@@ -118,8 +169,8 @@ def _costly(trace: Trace, parts: Iterable[Expr]) -> set[Expr]:
     return found
 
 
-def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
-    """Have buffers hold parts of several values, inner ones first; the statements that have changed."""
+def store(trace: Trace, parts: Sequence[Expr], reason: str) -> Collection[t.Statement]:
+    """Have buffers hold parts of values, inner ones first; the statements that have changed."""
     known: dict[Expr, Expr] = {}
     first: dict[t.Statement, list[t.Define]] = {}
     users = _users(trace, parts)
@@ -132,9 +183,7 @@ def store(trace: Trace, parts: Sequence[Expr]) -> Collection[t.Statement]:
         known[part] = widened(t.leaves_of(held.expr)[0], compute_type(dtype))
         first.setdefault(users[part], []).append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), shape)))
         trace.lasting_notes += 1
-        trace.notes.append(
-            f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
-        )
+        trace.notes.append(f"a value of shape {shape.shape} is stored: {reason}")
     changed = {each for each in trace.statements if change(each, known)}
     trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
     return changed

@@ -1,7 +1,8 @@
 """Statements to kernels: those that can share a walk over their elements do, in an order that keeps the result.
 
-Expensive values that several kernels would compute get a buffer; so does what is read after the memory that it came
-from has been written. Such repairs go on from the first statement that they change.
+Expensive values that several kernels would compute get a buffer, and so do quotients that larger walks repeat, and what
+is read after the memory that it came from has been written. Such repairs go on from the first statement that they
+change.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection
 
 from fusec.fusion.schedule.groups import LIBRARY_CALL, MAX_ARRAYS, Group, arrays_of, extents_of, squeezed
 from fusec.fusion.schedule.memory_order import MemoryOrder
-from fusec.fusion.schedule.repairs import computed_again, copy_before, shared, store
+from fusec.fusion.schedule.repairs import REPEATED, SHARED, computed_again, copy_before, divided_again, shared, store
 from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write, buffers_of
 
@@ -35,16 +36,20 @@ def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[obje
     """The kernels in order. needed: buffers that are returned. unstaged: (shape, axes) whose rows are walked once."""
     scheduler, repairs = _Scheduler(trace, unstaged), 0
     scheduler.go_on(_alive(trace, needed))
-    while again := computed_again(trace, scheduler.groups):
-        repairs += 1
-        every = shared(trace, scheduler.groups)
-        changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else again[:1])
+    while True:
+        if again := computed_again(trace, scheduler.groups):
+            repairs += 1
+            every = shared(trace, scheduler.groups)
+            changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else again[:1], SHARED)
+        elif often := divided_again(trace, scheduler.groups):
+            changed = store(trace, often, REPEATED)
+        else:
+            return scheduler.groups
         live = _alive(trace, needed)
         pairs = enumerate(zip(scheduler.placed, live, strict=False))
         same = next((at for at, (old, new) in pairs if old is not new or new in changed), len(live))
         scheduler.take_back(same)
         scheduler.go_on(live)
-    return scheduler.groups
 
 
 def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:

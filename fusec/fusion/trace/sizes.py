@@ -12,6 +12,7 @@ from fusec.ir.walk import kept
 CHEAP = frozenset(
     "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
 )  # defined ops that cost no more than a few primitive ones
+DIVISIONS = frozenset("divide sqrt reciprocal quotient modulo".split())  # that processors take several cycles for
 
 
 T = TypeVar("T")
@@ -19,7 +20,8 @@ T = TypeVar("T")
 
 class Size(NamedTuple):
     """depth: of nested operations. leaves: what is read, each once, from left to right. kinds: of all nodes. taken: the
-    inputs of which elements at computed positions are read. is_expensive: see `is_expensive_op`.
+    inputs of which elements at computed positions are read. is_expensive: see `is_expensive_op`. divides: so that it
+    costs more than what memory holds, if not much more.
     """
 
     depth: int
@@ -27,6 +29,7 @@ class Size(NamedTuple):
     kinds: frozenset[type[Expr]]
     taken: frozenset[Expr]
     is_expensive: bool
+    divides: bool
 
 
 def is_expensive_op(op: str) -> bool:
@@ -38,17 +41,18 @@ def is_expensive_op(op: str) -> bool:
 def size_of(expr: Expr, parts: list[Size]) -> Size:
     """The size of an expression."""
     if not parts:
-        return Size(1, (expr,) if isinstance(expr, Input) else (), frozenset([type(expr)]), frozenset(), False)
-    depth, leaves, kinds, taken, is_expensive = parts[0]
+        return Size(1, (expr,) if isinstance(expr, Input) else (), frozenset([type(expr)]), frozenset(), False, False)
+    depth, leaves, kinds, taken, is_expensive, divides = parts[0]
     for part in parts[1:]:
         depth = max(depth, part.depth)
         leaves = leaves if part.leaves == leaves else tuple(dict.fromkeys(leaves + part.leaves))
         kinds, taken = _union(kinds, part.kinds), _union(taken, part.taken)
-        is_expensive = is_expensive or part.is_expensive
+        is_expensive, divides = is_expensive or part.is_expensive, divides or part.divides
     if isinstance(expr, Taken):
         taken = taken | {expr.array}
-    is_expensive = is_expensive or (isinstance(expr, Apply) and is_expensive_op(expr.op))
-    return Size(1 + depth, leaves, _union(kinds, frozenset([type(expr)])), taken, is_expensive)
+    if isinstance(expr, Apply):
+        is_expensive, divides = is_expensive or is_expensive_op(expr.op), divides or expr.op in DIVISIONS
+    return Size(1 + depth, leaves, _union(kinds, frozenset([type(expr)])), taken, is_expensive, divides)
 
 
 def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
