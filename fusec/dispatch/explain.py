@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Kernel
 from fusec.base.records import dataclass
+from fusec.dispatch.drawing import drawn
 from fusec.dispatch.spec import Bound, KernelSpec
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The report of one call: (topic, text) lines in order; `bytes_moved` counts every element read or written once."""
+    """The report of one call: (topic, text) lines in order; `bytes_moved` counts every element read or written once.
+
+    least_bytes: what one kernel for all would move, which reads what is given and writes what is asked for; None if
+    the call has one kernel.
+    """
 
     kernel: str
     lines: tuple[tuple[str, str], ...]
     bytes_moved: int
     path: str = ""  # what answers calls of this kind: a native entry, or Python and the reason
     plan: str = ""  # which plan of how many the kernel has
+    least_bytes: int | None = None
 
     @property
     def kernels(self) -> int:
@@ -38,6 +44,12 @@ class Explanation:
         return "\n".join([self.kernel, *(f"  {topic.ljust(width)}  {text}" for topic, text in self.lines)])
 
     __repr__ = __str__
+
+    def svg(self) -> str:
+        """The same as the text of an SVG picture: a box for each kernel, and why it is not part of the one before."""
+        return drawn(self.kernel, self.lines)
+
+    _repr_svg_ = svg
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 from fusec.xp.array import Array
 from fusec.xp.calls import Operand, array_of
 from fusec.xp.recording import tape_of_all
 
-__all__ = ["compute"]
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
+
+__all__ = ["compute", "explain"]
 MOST_STEPS = 1024  # of one plan: the time to make one grows faster than its steps
 
 
@@ -26,3 +32,25 @@ def compute(*arrays: Operand) -> tuple[Array, ...]:
     while (tape := tape_of_all(found, MOST_STEPS)) is not None:
         tape.evaluate()
     return found
+
+
+def explain(*arrays: Operand) -> Explanation:
+    """Report what `compute` would do with the same arrays, as a printable value; nothing is computed.
+
+    arrays: of any shapes and dtypes. The report is that of fused functions: kernels, calls of libraries, why a kernel
+    is not part of the one before, the bytes that are moved, and the least that one kernel for all would move. What
+    the arrays have in common with others that are in use is part of it, and so are those. Notebooks show a picture,
+    whose text is `svg()`. Raises what making a plan raises.
+
+    >>> x = xp.asarray([1.0, 2.0, 3.0])
+    >>> report = xp.explain(xp.exp(x) * x)
+    >>> report.kernels, report.bytes_moved, report.least_bytes
+    (1, 48, 48)
+    """
+    from fusec.dispatch.explain import Explanation  # the compiler, which takes long to import
+    from fusec.fusion.schedule.report import report
+
+    tape = tape_of_all(map(array_of, arrays), sys.maxsize)
+    if tape is None:
+        return Explanation("xp", (("kernels", "0"), ("note", "all of these arrays have values")), 0, least_bytes=0)
+    return report("xp", tape.plan())

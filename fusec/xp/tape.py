@@ -31,6 +31,7 @@ from fusec.xp.steps import Operation, moved
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
 if TYPE_CHECKING:
+    from fusec.fusion.fused_plan import FusedPlan
     from fusec.xp.tracing import TapeRun
 
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
@@ -226,8 +227,7 @@ class Tape:
             raise
 
     def _evaluate(self, node: TapeState) -> None:
-        slots = self.slots
-        used = [(at, array) for at, each in slots.items() if type(each) is ref and (array := each()) is not None]
+        used = self._used()
         live = tuple([at for at, _ in used])
         planned = node.plans.get(live) or self._planned(node, live)
         results = self._results(planned, node, live)
@@ -242,6 +242,21 @@ class Tape:
             array._form = form
             array._tape = None
         self._close()
+
+    def _used(self) -> list[tuple[int, Any]]:
+        """The arrays that are in use, each behind its place."""
+        return [(at, array) for at, each in self.slots.items() if type(each) is ref and (array := each()) is not None]
+
+    def plan(self) -> FusedPlan:
+        """What would evaluate the tape now."""
+        node, live = self.node, tuple([at for at, _ in self._used()])
+        planned = node.plans.get(live) or self._planned(node, live)
+        flat = [self.slots[at] for at in planned.leaves]
+        if planned.plan.writes and planned.plan.may_not_fit(flat):
+            from fusec.fusion.arguments import pattern_of
+
+            planned = self._made(node, live, pattern_of(flat, planned.plan.writes))
+        return planned.plan
 
     def _results(self, planned: TapePlan, node: TapeState, live: tuple[int, ...]) -> Any:
         slots, plan = self.slots, planned.plan

@@ -1,9 +1,13 @@
 """Evaluating several lazy arrays at once, and looking at what is recorded of them."""
 
+from xml.etree import ElementTree as ET
+
 import numpy as np
 import pytest
 
+import fusec
 import fusec.xp as xp
+from fusec.dispatch.explain import Explanation
 from fusec.xp import tape as tapes
 
 
@@ -50,3 +54,57 @@ def test_very_long_tapes_are_computed_apart(evaluated, monkeypatch):
         pending.append(x)
     assert [float(each[0]) for each in xp.compute(*pending)] == [6, 7, 8, 9]
     assert len(evaluated) == 4
+
+
+def test_explain_reports_kernels_and_bytes_and_computes_nothing(evaluated):
+    x = xp.asarray(np.arange(1000.0))
+    y = xp.exp(x) * x
+    z = (y - xp.mean(y)) / 2
+    report = xp.explain(z)
+    assert not evaluated
+    assert z._tape is not None
+    topics = [topic for topic, _ in report.lines]
+    assert report.kernels >= 2
+    assert report.least_bytes == 8000 + 2 * 8000  # x is read, y and z are in use
+    assert report.bytes_moved > report.least_bytes
+    assert f"{report.least_bytes:,}" in dict(report.lines)["least possible"]
+    assert topics.count("kernel 2") > 1, "why it is not part of the first"
+    z.compute()
+    assert len(evaluated) == 1
+
+
+def test_explain_is_that_of_a_fused_function():
+    def centred(x, y):
+        return (x - x.mean(0)) @ y
+
+    both = np.ones((40, 30)), np.ones((30, 40))
+    report, other = xp.explain(centred(*map(xp.asarray, both))), fusec.fuse(centred).explain(*both)
+    assert report.lines == other.lines
+    assert report.least_bytes == other.least_bytes == 8 * (40 * 30 + 30 * 40 + 40 * 40)
+    assert "library call" in dict(report.lines)
+
+
+def test_explain_of_values_and_of_writes(evaluated):
+    x = xp.asarray(np.zeros(100))
+    assert xp.explain(x, 3).kernels == 0
+    x[:50] = 1
+    report = xp.explain(x)
+    assert (report.kernels, report.bytes_moved, report.least_bytes) == (1, 400, 400)
+    assert not evaluated
+    assert float(x.sum()) == 50
+
+
+def test_a_report_is_drawn_with_a_box_for_each_kernel():
+    x = xp.asarray(np.arange(1000.0))
+    y = xp.exp(-x) * x
+    report = xp.explain((y - xp.mean(y)) / 2, y @ y)
+    root = ET.fromstring(report.svg())
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{space}svg"
+    steps = report.kernels + sum(topic == "library call" for topic, _ in report.lines)
+    assert len(root.findall(f"{space}rect")) == steps
+    assert len(root.findall(f"{space}path")) == steps - 1
+    texts = " ".join("".join(root.itertext()).split())
+    assert "not fused with the kernel before" in texts
+    assert report._repr_svg_() == report.svg()
+    assert ET.fromstring(Explanation("a < b", (("types", "x & y"),), 0).svg())[0].text == "a < b"

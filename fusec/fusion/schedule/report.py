@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 from fusec.base.diagnostics import counted
+from fusec.dispatch.drawing import LIBRARY, REASON
 from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
 from fusec.fusion.memory.calls import CallStep
+from fusec.fusion.memory.results import Returned
 from fusec.fusion.schedule.groups import Group
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace.sizes import is_expensive_op
-from fusec.fusion.trace.trace_values import Write, parts_of
+from fusec.fusion.trace.trace_values import Buffer, Write, geometry, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
 from fusec.kinds.reduction import Phase, has_end
@@ -25,7 +28,7 @@ def report(name: str, plan: Any) -> Explanation:
     for step in plan.steps:
         if isinstance(step, CallStep):
             number += step.call.kernels
-            lines.append((f"kernel {number}" if step.call.kernels else "library call", str(step)))
+            lines.append((f"kernel {number}" if step.call.kernels else LIBRARY, str(step)))
             moved += step.nbytes
             continue
         phases = step.phases()
@@ -35,7 +38,7 @@ def report(name: str, plan: Any) -> Explanation:
         topic = f"kernel {number}"
         lines.append((topic, f"{'at its end, ' if is_end else '' if is_new else 'beside it, '}{_described(step)}"))
         if step.group.reason and number > 1 and is_new:
-            lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
+            lines.append((topic, f"{REASON}: {step.group.reason}"))
         for phase in phases[1:]:
             totals = f"{counted(phase.extent, 'total')} for each of {phase.positions // phase.chunks:,}"
             if phase is phases[-1] and has_end(phases):
@@ -47,9 +50,13 @@ def report(name: str, plan: Any) -> Explanation:
         moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
     lines.insert(0, ("kernels", str(number)))
     lines += [("note", note) for note in plan.notes]
-    lines.append(("bytes moved", f"{moved:,}"))
+    least = min(_least(plan), moved)
+    lines += [
+        ("bytes moved", f"{moved:,}"),
+        ("least possible", f"{least:,}: reads what is given, writes what is asked"),
+    ]
     path = RUNS_ALL if plan.quick is None else NATIVE
-    return Explanation(name, tuple(lines), moved, path)
+    return Explanation(name, tuple(lines), moved, path, least_bytes=least)
 
 
 def _described(step: KernelStep) -> str:
@@ -90,3 +97,31 @@ def _bytes(step: KernelStep) -> int:
         assert param.dtype is not None, "graphs are typed"
         written += each.size * param.dtype.nbytes
     return read + written
+
+
+def _least(plan: Any) -> int:
+    """The bytes of all that is given and read, and of all that the caller gets or has written, each once."""
+    given: dict[Buffer, dict[Any, int]] = {}
+    written: dict[Any, int] = {}
+    returned = set(_slots(plan.result))
+    for step in plan.steps:
+        for leaf in step.leaves:
+            if leaf.buffer is not None and leaf.buffer.kind != "temporary" and not leaf.version:
+                given.setdefault(leaf.buffer, {})[geometry(leaf.phantom)] = leaf.phantom.nbytes
+        if isinstance(step, CallStep):
+            pairs = zip(step.outputs, step.call.buffers, strict=True)
+            written |= {slot: each.phantom.nbytes for slot, each in pairs if slot in returned}
+            continue
+        written |= {each.slot: prod(each.shape) * each.dtype.itemsize for each in step.fresh}
+        changed = [each for each in step.stored if isinstance(each, Write) and each.buffer.kind == "argument"]
+        written |= {(each.buffer, geometry(each.phantom)): each.phantom.nbytes for each in changed}
+    read = sum(min(buffer.phantom.nbytes, sum(parts.values())) for buffer, parts in given.items())
+    return read + sum(written.values())
+
+
+def _slots(result: Any) -> Iterator[int]:
+    """The slots of what is returned."""
+    if isinstance(result, Returned):
+        yield result.slot
+    for each in getattr(result, "parts", ()):
+        yield from _slots(each)
