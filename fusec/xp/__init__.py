@@ -27,8 +27,8 @@ from fusec.xp import (
 from fusec.xp.array import Array
 from fusec.xp.creation import *  # noqa: F403
 from fusec.xp.datatypes import *  # noqa: F403
-from fusec.xp.devices import Device
 from fusec.xp.elementwise import *  # noqa: F403
+from fusec.xp.forms import Device
 from fusec.xp.info import __array_namespace_info__
 from fusec.xp.looking import *  # noqa: F403
 from fusec.xp.manipulation import *  # noqa: F403

@@ -11,9 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from fusec.xp.recording import Recorded, binary, eager, record, unary, valued, wrapped, write
+from fusec.errors.lazy import NoSuchDevice, SilentCopy
+from fusec.xp.forms import CPU, Device
+from fusec.xp.loading import on_device
+from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped, write
 
-CPU = "cpu"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
 
@@ -69,15 +71,19 @@ class Array(Recorded):
         return prod(self._form.shape) * self._form.dtype.itemsize
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         """Where the elements are."""
         return self._form.device
 
-    def to_device(self, device: str, /, *, stream: Any = None) -> Self:
-        """The array on a device. Raises ValueError for devices that there are not."""
-        if device != CPU or stream is not None:
-            raise ValueError(f"there is no device {device!r}: arrays are on 'cpu'")
-        return self
+    def to_device(self, device: Device | str, /, *, stream: Any = None) -> Array:
+        """The array on a device: itself if it is there, else a copy. stream: on which the copy is enqueued, as an
+        object of CuPy or PyTorch, or a handle. Raises NoSuchDevice; also for stream= between arrays in host memory.
+        """
+        if self.device == device == CPU and stream is not None:
+            raise NoSuchDevice(device, "a CUDA device where stream= is given").at()
+        if self.device == device:
+            return self
+        return lazy(on_device().moved(valued(self), self.device, device, stream))  # type: ignore[no-any-return]
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, *VERSIONS):
@@ -102,51 +108,62 @@ class Array(Recorded):
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.device != CPU:
+            raise SilentCopy(self.device).at()
         return np.array(valued(self), dtype=dtype, copy=copy)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        if self.device == CPU:
+            raise AttributeError("arrays in host memory have no __cuda_array_interface__")
+        return valued(self).__cuda_array_interface__  # type: ignore[no-any-return]
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        return valued(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        if self.device == CPU:
+            return valued(self).__dlpack__(stream=stream, **options)
+        return on_device().exported(valued(self), stream, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return valued(self).__dlpack_device__()  # type: ignore[no-any-return]
+        return (1, 0) if self.device == CPU else (2, int(self.device[5:]))
 
     def item(self, *index: Any) -> Any:
         """An element as a Python number."""
-        return valued(self).item(*index)
+        return looked(self).item(*index)
 
     def tolist(self) -> Any:
         """The elements as Python numbers, in nested lists."""
-        return valued(self).tolist()
+        return looked(self).tolist()
 
     def __bool__(self) -> bool:
-        return bool(valued(self))
+        return bool(looked(self))
 
     def __int__(self) -> int:
-        return int(valued(self))
+        return int(looked(self))
 
     def __float__(self) -> float:
-        return float(valued(self))
+        return float(looked(self))
 
     def __complex__(self) -> complex:
-        return complex(valued(self))
+        return complex(looked(self))
 
     def __index__(self) -> int:
-        return operator.index(valued(self))
+        return operator.index(looked(self))
 
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
 
     def __repr__(self) -> str:
-        return repr(valued(self)).replace("array(", "Array(", 1)
+        return repr(looked(self)).replace("array(", "Array(", 1)
 
     def __str__(self) -> str:
-        return str(valued(self))
+        return str(looked(self))
 
     def __format__(self, spec: str) -> str:
-        return format(valued(self)[()], spec)
+        return format(looked(self)[()], spec)
 
     def __copy__(self) -> Array:
         return record(np.copy, self)  # type: ignore[no-any-return]
@@ -155,12 +172,14 @@ class Array(Recorded):
         return record(np.copy, self)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        return wrapped, (valued(self),)
+        if self.device == CPU:
+            return wrapped, (valued(self),)
+        return _restored, (looked(self), str(self.device))
 
     # --- views and writes ----------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any, /) -> Array:
-        key = _plain(key)
+        key = _plain(key, self)
         if _any(_is_mask, key):
             return eager(operator.getitem, (self, key), {})  # type: ignore[no-any-return]
         if _any(_is_array, key):
@@ -168,11 +187,12 @@ class Array(Recorded):
         return self.view(operator.getitem, key)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        write(operator.setitem, self, _plain(key), np.asarray(value) if isinstance(value, (list, tuple)) else value)
+        value = beside(value, self) if isinstance(value, (list, tuple)) else value
+        write(operator.setitem, self, _plain(key, self), value)
 
     def view(self, function: Call, *args: Any, **options: Any) -> Array:
         """What a function makes of the array without a copy."""
-        if self._tape is None:
+        if self._tape is None and self.device == CPU:
             return wrapped(function(valued(self), *args, **options))  # type: ignore[no-any-return]
         return record(function, self, *args, **options)  # type: ignore[no-any-return]
 
@@ -334,13 +354,26 @@ for _name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or x
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def _plain(key: Any) -> Any:
-    """A key without lists, and with numbers instead of integer arrays without axes."""
+def looked(array: Array) -> Any:
+    """The value of an array in host memory, to which it is copied if it is on a device."""
+    found = valued(array)
+    return found if array.device == CPU else found.numpy()
+
+
+def _restored(values: Any, device: str) -> Any:
+    """An array that was pickled on a device."""
+    return wrapped(values).to_device(device)
+
+
+def _plain(key: Any, array: Array) -> Any:
+    """A key of an array without lists, and with numbers instead of integer arrays without axes."""
     if isinstance(key, tuple):
-        return tuple(map(_plain, key))
+        return tuple(_plain(each, array) for each in key)
     if isinstance(key, Array) and not key.ndim and key.dtype.kind in "iu":
         return int(key)
-    return np.asarray(key) if isinstance(key, list) else key
+    if not isinstance(key, list):
+        return key
+    return np.asarray(key) if array.device == CPU else beside(key, array)
 
 
 def _any(law: Callable[[Any], bool], key: Any) -> bool:

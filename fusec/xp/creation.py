@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fusec.errors.lazy import NeedsCopy
 from fusec.xp.array import Array
 from fusec.xp.calls import DType, Operand, array_of, call, several
 from fusec.xp.devices import checked
 from fusec.xp.documentation import documented
-from fusec.xp.recording import eager, record, wrapped
+from fusec.xp.forms import CPU
+from fusec.xp.loading import on_device
+from fusec.xp.recording import eager, lazy, record, wrapped
 
 __all__ = [
     "arange",
@@ -33,26 +36,37 @@ __all__ = [
     "zeros_like",
 ]
 Shape = int | tuple[int, ...]
+LENDING = ("__dlpack_device__", "__cuda_array_interface__")
 
 
 @documented
 def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Anything as an array, which shares memory with an array of NumPy's that has the dtype, unless copy=True.
+    """Anything as an array, which shares memory with an array of another library that has the dtype, unless copy=True.
 
-    obj: an array, a number, nested lists of these, or an object with a buffer, DLPack or NumPy's protocols.
+    obj: an array, a number, nested lists of these, or an object with a buffer, DLPack, __cuda_array_interface__ or
+    NumPy's protocols. device: "cpu" or "cuda:0", for example; None for where the array is.
 
     >>> xp.asarray([[1, 2], [3, 4]], dtype="float32")
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    checked(device)
+    where = None if device is None else checked(device)
+    if is_elsewhere(obj):
+        obj = lazy(on_device().taken(obj, copy if where is None else None))
+        copy = None if copy else copy
     if isinstance(obj, Array):
+        if where is not None and where != obj.device:
+            if copy is False:
+                raise NeedsCopy(f"an array on {obj.device!r} for {where!r}").at()
+            obj, copy = obj.to_device(where), None
         if dtype is not None and np.dtype(dtype) != obj.dtype:
             if copy is False:
-                raise ValueError("a conversion needs a copy, which copy=False forbids")
-            return obj.astype(dtype)
+                raise NeedsCopy("a conversion").at()
+            return obj.astype(dtype)  # type: ignore[no-any-return]
         return call(np.copy, obj) if copy else obj
-    return _plain(np.array(_values(obj), dtype=dtype, copy=copy))
+    if where not in (None, CPU) and copy is False:
+        raise NeedsCopy(f"an array in host memory for {where!r}").at()
+    return _plain(np.array(_values(obj), dtype=dtype, copy=copy)).to_device(where or CPU)
 
 
 @documented
@@ -66,6 +80,13 @@ def array(obj: Any, /, dtype: DType = None, *, copy: bool | None = True, device:
     """
     found = asarray(obj, dtype=dtype, copy=copy, device=device)
     return found if found.ndim >= ndmin else found.reshape((1,) * (ndmin - found.ndim) + found.shape)
+
+
+def is_elsewhere(given: Any) -> bool:
+    """Whether something is another library's array on a device."""
+    if isinstance(given, (Array, np.ndarray)):
+        return False
+    return any(hasattr(type(given), name) for name in LENDING) and bool(on_device().is_there(given))
 
 
 def _values(given: Any) -> Any:
@@ -87,8 +108,25 @@ _LARGEST = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
 
 def made(function: Callable[..., Any], device: Any, *args: Any, **options: Any) -> Array:
     """A new array of NumPy's on a device."""
-    checked(device)
-    return _plain(function(*args, **options))
+    where = checked(device)
+    return _plain(function(*args, **options)).to_device(where)
+
+
+def filled(shape: Shape, value: Any, dtype: DType, device: Any) -> Array:
+    """A new array of one number, which is made on its device."""
+    where = checked(device)
+    if where == CPU:
+        return _plain(np.full(shape, value, dtype))
+    one = _plain(np.full((), value, dtype)).to_device(where)
+    return record(np.broadcast_to, one, shape).copy()  # type: ignore[no-any-return]
+
+
+def zeroed(shape: Shape, dtype: DType, device: Any) -> Array:
+    """A new array of zeros."""
+    where = checked(device)
+    if where == CPU:
+        return _plain(np.zeros(shape, dtype))
+    return lazy(on_device().zeros(shape, _plain(np.zeros((), dtype)).dtype, where))  # type: ignore[no-any-return]
 
 
 @documented
@@ -100,6 +138,8 @@ def from_dlpack(x: object, /, *, device: Any = None, copy: bool | None = None) -
     >>> xp.from_dlpack(np.arange(3))
     Array([0, 1, 2])
     """
+    if isinstance(x, Array) or is_elsewhere(x):
+        return asarray(x, device=device, copy=copy)
     return made(np.from_dlpack, device, x, copy=copy)
 
 
@@ -133,8 +173,8 @@ def linspace(
     if options.get("retstep"):
         return tuple(eager(np.linspace, (start, stop, num), options))
     if isinstance(start, Array) or isinstance(stop, Array):
-        checked(device)
-        return record(np.linspace, start, stop, num, **options)
+        found: Array = record(np.linspace, start, stop, num, **options)
+        return found if device is None else found.to_device(checked(device))
     return made(np.linspace, device, start, stop, num, **options)
 
 
@@ -145,7 +185,7 @@ def empty(shape: Shape, dtype: DType = None, *, device: Any = None) -> Array:
     >>> xp.empty((2, 3)).shape
     (2, 3)
     """
-    return made(np.zeros, device, shape, dtype=dtype)
+    return zeroed(shape, dtype, device)
 
 
 @documented
@@ -156,7 +196,7 @@ def zeros(shape: Shape, dtype: DType = None, *, device: Any = None) -> Array:
     Array([[0., 0., 0.],
            [0., 0., 0.]])
     """
-    return made(np.zeros, device, shape, dtype=dtype)
+    return zeroed(shape, dtype, device)
 
 
 @documented
@@ -166,7 +206,7 @@ def ones(shape: Shape, dtype: DType = None, *, device: Any = None) -> Array:
     >>> xp.ones(3, dtype="int8")
     Array([1, 1, 1], dtype=int8)
     """
-    return made(np.ones, device, shape, dtype=dtype)
+    return filled(shape, 1, np.float64 if dtype is None else dtype, device)
 
 
 @documented
@@ -178,7 +218,9 @@ def full(shape: Shape, fill_value: Any, dtype: DType = None, *, device: Any = No
     >>> xp.full(3, 7)
     Array([7, 7, 7])
     """
-    return made(np.full, device, shape, _values(fill_value), dtype=dtype)
+    if isinstance(fill_value, Array) and device is not None:
+        fill_value = fill_value.to_device(CPU)
+    return filled(shape, _values(fill_value), dtype, device)
 
 
 @documented
@@ -212,7 +254,7 @@ def zeros_like(x: Operand, /, dtype: DType = None, *, device: Any = None) -> Arr
     Array([0, 0])
     """
     x = array_of(x)
-    return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
+    return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device or x.device)
 
 
 @documented
@@ -223,7 +265,7 @@ def ones_like(x: Operand, /, dtype: DType = None, *, device: Any = None) -> Arra
     Array([1, 1])
     """
     x = array_of(x)
-    return ones(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
+    return ones(x.shape, dtype=x.dtype if dtype is None else dtype, device=device or x.device)
 
 
 @documented
@@ -236,7 +278,7 @@ def full_like(x: Operand, /, fill_value: Any, dtype: DType = None, *, device: An
     Array([7, 7])
     """
     x = array_of(x)
-    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device or x.device)
 
 
 @documented

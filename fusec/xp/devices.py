@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fusec.errors.lazy import NoSuchDevice
-from fusec.xp.array import CPU
-
-Device = str
-"""The name of a device, such as 'cpu'."""
+from fusec.xp.forms import CPU, Device
+from fusec.xp.loading import on_device
 
 
 class DeviceNames(tuple[Device, ...]):
@@ -22,14 +20,14 @@ class DeviceNames(tuple[Device, ...]):
 
 def devices() -> DeviceNames:
     """All devices that there are."""
-    return DeviceNames((CPU,))
+    return DeviceNames((CPU, *on_device().names()))
 
 
 def checked(device: Any) -> Device:
     """The device of that name, the usual one for None. Raises NoSuchDevice."""
-    if device is None:
+    if device is None or device == CPU:
         return CPU
     known = devices()
     if device not in known:
         raise NoSuchDevice(device, ", ".join(map(repr, known))).at()
-    return str(device)
+    return Device(device)

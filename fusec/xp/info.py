@@ -8,6 +8,7 @@ import numpy as np
 
 from fusec.xp import devices
 from fusec.xp.datatypes import DTYPES
+from fusec.xp.forms import Device
 
 STANDARD = {name: dtype for name, dtype in DTYPES.items() if name != "float16"}
 DEFAULTS = {
@@ -27,7 +28,7 @@ class Info:
         """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": MAX_AXES}
 
-    def default_device(self) -> devices.Device:
+    def default_device(self) -> Device:
         """Where new arrays are.
 
         >>> xp.__array_namespace_info__().default_device()
@@ -35,7 +36,7 @@ class Info:
         """
         return devices.checked(None)
 
-    def devices(self) -> tuple[devices.Device, ...]:
+    def devices(self) -> tuple[Device, ...]:
         """All devices that there are.
 
         >>> "cpu" in xp.__array_namespace_info__().devices()

@@ -10,7 +10,8 @@ from weakref import ref
 import numpy as np
 
 from fusec.base import locks
-from fusec.xp.forms import Form, form_of
+from fusec.xp.forms import CPU, Form, form_of
+from fusec.xp.loading import mixed, on_device
 from fusec.xp.steps import Operation, TapePlace, UnknownConstantError
 from fusec.xp.tape import WRITTEN, MovedError, Tape, readers, writers
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -38,11 +39,27 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 
 def wrapped(value: Any) -> Any:
-    """The array with a value."""
+    """The array with a value in host memory."""
+    value = np.asarray(value)
+    return with_form(value, form_of(value))
+
+
+def with_form(value: Any, form: Form) -> Any:
+    """The array with a value of a form."""
     made = _new(Recorded.kind)
-    made._value = value = np.asarray(value)
-    made._form, made._tape = form_of(value), None
+    made._value, made._form, made._tape = value, form, None
     return made
+
+
+def lazy(value: Any) -> Any:
+    """The array with a value on a device, or in host memory."""
+    return wrapped(value) if isinstance(value, np.ndarray) else with_form(value, on_device().form_of(value))
+
+
+def beside(value: Any, other: Any) -> Any:
+    """The array with a value from host memory, copied to where another array is."""
+    found = wrapped(value)
+    return found if other._form.device == CPU else lazy(on_device().placed(found._value, other._form.device))
 
 
 def valued(array: Any) -> Any:
@@ -132,7 +149,11 @@ def _place(tape: Tape, array: Any) -> int:
 
 
 def _tape_of(arrays: Iterable[Any]) -> Tape:
-    """The tape for an operation on these arrays. Raises MovedError."""
+    """The tape for an operation on these arrays. Raises MovedError and DevicesDoNotMix."""
+    arrays = [*arrays]
+    for each in arrays[1:]:
+        if each._form.device != arrays[0]._form.device:
+            raise mixed(arrays[0]._form.device, each._form.device)
     found = _tapes_of(arrays)
     if not found:
         return Tape(TRIE.root, {}, {})
@@ -149,6 +170,7 @@ def tape_of_all(arrays: Iterable[Any], most: int) -> Tape | None:
     """
     arrays = [*arrays]
     while found := _tapes_of(arrays):
+        found = [each for each in found if each.node.device == found[0].node.device]
         steps = [*accumulate(each.node.depth for each in found)]
         try:
             return _joined(
@@ -180,11 +202,16 @@ def _joined(tapes: list[Tape]) -> Tape:
 
 def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The results of a function for values, which are computed now."""
+    devices = {each._form.device: None for each in _arrays((args, tuple(options.values())))}
+    if len(devices) > 1:
+        raise mixed(*[*devices][:2])
     if function in WRITERS:
         for each in readers(valued(args[0])):
             each.evaluate()
-    found = function(*_values(args), **{name: _values(each) for name, each in options.items()})
-    return _all_wrapped(found)
+    given, named = _values(args), {name: _values(each) for name, each in options.items()}
+    if devices and CPU not in devices:
+        return _all_wrapped(on_device().call(function, given, named))
+    return _all_wrapped(function(*given, **named))
 
 
 def _values(given: Any) -> Any:
@@ -204,7 +231,9 @@ def _all_wrapped(found: Any) -> Any:
         return type(found)(map(_all_wrapped, found))
     if isinstance(found, tuple):  # a named one
         return type(found)(*map(_all_wrapped, found))
-    return {name: _all_wrapped(each) for name, each in found.items()} if isinstance(found, dict) else found
+    if isinstance(found, dict):
+        return {name: _all_wrapped(each) for name, each in found.items()}
+    return lazy(found) if hasattr(found, "__cuda_array_interface__") else found
 
 
 # --- writes ------------------------------------------------------------------------------------------------------
@@ -212,7 +241,7 @@ def _all_wrapped(found: Any) -> Any:
 
 def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
     """Record the call of a function that writes its first argument, which comes later."""
-    if target._tape is None and not target._value.flags.writeable:
+    if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
     record(_without_result(function), target, *args, **options)
 
@@ -328,7 +357,9 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
 
 def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
     """The same operation, whatever the operands are."""
-    if isinstance(other, (np.ndarray, np.generic)):
+    if isinstance(other, np.generic):
+        other = beside(other, self)
+    elif isinstance(other, np.ndarray):
         other = wrapped(other)
     while True:
         try:

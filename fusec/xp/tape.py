@@ -27,6 +27,7 @@ from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError
 from fusec.xp.forms import Form, form_of
+from fusec.xp.loading import mixed, on_device
 from fusec.xp.steps import Operation, moved
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -60,12 +61,14 @@ class Tape:
     # --- recording -----------------------------------------------------------------------------------------------
 
     def leaf(self, value: Any, form: Form) -> int:
-        """The place of an array with a value. Raises MovedError."""
+        """The place of an array with a value. Raises MovedError, and DevicesDoNotMix."""
         at = self.places.get(id(value))
         if at is None:
             holder = [value]
             while True:
                 node = self.node
+                if node.device not in (None, form.device):
+                    raise mixed(node.device, form.device)
                 after = node.behind(form) or TRIE.keep(form, TapeState(node, form, (form,)))
                 if self.claim(node, after, holder):
                     break
@@ -234,7 +237,9 @@ class Tape:
         if len(live) < 2:
             results = (results,) * len(live)
         forms = planned.forms
-        if forms is None:
+        if node.is_there:
+            forms = tuple(map(on_device().form_of, results))
+        elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
         for (_, array), value, form in zip(used, results, forms, strict=True):
@@ -261,6 +266,8 @@ class Tape:
     def _results(self, planned: TapePlan, node: TapeState, live: tuple[int, ...]) -> Any:
         slots, plan = self.slots, planned.plan
         flat = [slots[at] for at in planned.leaves]
+        if node.is_there:
+            return on_device().results(plan, flat, lambda pattern: self._made(node, live, pattern).plan)
         try:
             if plan.quick is not None:
                 return plan.quick(*flat)
@@ -316,12 +323,19 @@ def _forget() -> None:
 
 def writers(value: Any) -> list[Tape]:
     """The tapes that write the memory of a value."""
-    return [each for each in [*WRITTEN] if any(np.may_share_memory(value, one) for one in each.written)]
+    return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]
 
 
 def readers(value: Any) -> list[Tape]:
     """The tapes that read or write the memory of a value."""
     return [
         each for each in pending()
-        if any(type(one) is np.ndarray and np.may_share_memory(one, value) for one in [*each.slots.values()])
+        if any(type(one) is type(value) and may_share(one, value) for one in [*each.slots.values()])
     ]  # fmt: skip
+
+
+def may_share(one: Any, other: Any) -> bool:
+    """Whether two values may share memory."""
+    if type(one) is np.ndarray is type(other):
+        return np.may_share_memory(one, other)
+    return type(one) is type(other) and on_device().may_share(one, other)

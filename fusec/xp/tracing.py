@@ -11,12 +11,14 @@ from fusec.arguments.operands import without_memory
 from fusec.base.rounding_mode import default_rounding
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.fuse import LOADED
+from fusec.fusion.outside.constants import NUMBERS
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.trace import recorded_by
 from fusec.fusion.trace.tracer import Tracer
-from fusec.xp.forms import Form, form_of
+from fusec.xp.forms import CPU, Device, Form, form_of
+from fusec.xp.loading import on_device
 from fusec.xp.steps import Operation
 from fusec.xp.trie import TapeState
 
@@ -34,7 +36,7 @@ class TapeRun(TracedRun):
         super().__init__("xp", CallArguments((), {}), frozenset(), Numbers(), pattern)
         self.tracers: list[Any] = []
         self.live: Sequence[int] = ()
-        self.at = root
+        self.at, self.device = root, CPU
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
@@ -45,8 +47,10 @@ class TapeRun(TracedRun):
     def take(self, step: Any, slots: Mapping[int, Any], start: int) -> tuple[tuple[Form | None, ...], bool]:
         """Take one step; the forms of its results, and whether it has one."""
         if type(step) is Form:
+            self.device = step.device
             self.tracers.append(self._leaf(slots[start]))
             return (step,), True
+        before = len(self.trace.statements)
         with default_rounding(), recorded_by(self.recording):
             if type(step) is Operation:
                 found = step.run(self.tracers)
@@ -56,8 +60,10 @@ class TapeRun(TracedRun):
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
             results = [self._whole(each) for each in ([found] if alone else found)]
+        if self.device != CPU:
+            on_device().check(self.trace.statements[before:])
         self.tracers += [*results, *numbers]
-        return (*map(_form, results), *(None for _ in numbers)), alone
+        return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), alone
 
     def newly_written(self, before: int) -> list[int]:
         """The numbers of the leaves that are written, but for those that were written before."""
@@ -66,8 +72,12 @@ class TapeRun(TracedRun):
 
     def _leaf(self, value: Any) -> Any:
         """An array with a value, or a number."""
-        given = without_memory(value) if isinstance(value, np.ndarray) else value
-        self.found._taken(given)
+        if isinstance(value, np.ndarray) or type(value) in NUMBERS:
+            given = without_memory(value) if isinstance(value, np.ndarray) else value
+            self.found._taken(given)
+        else:
+            given = on_device().without_memory(self.found, value)
+            self._see_device(value)
         self.flat.append(given)
         return self.argument(len(self.flat) - 1)
 
@@ -87,5 +97,5 @@ class TapeRun(TracedRun):
         return (found[0] if len(found) == 1 else found), None
 
 
-def _form(found: Any) -> Form | None:
-    return form_of(found._seen) if isinstance(found, Tracer) else None
+def _form(found: Any, device: Device) -> Form | None:
+    return form_of(found._seen, device) if isinstance(found, Tracer) else None

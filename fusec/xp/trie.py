@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusec.base import locks
 from fusec.base.recent import Recent
-from fusec.xp.forms import Form
+from fusec.xp.forms import CPU, Form
 
 if TYPE_CHECKING:
     from fusec.fusion.fused_plan import FusedPlan
@@ -28,10 +28,14 @@ class TapeState(dict[Any, Any]):
 
     start: the place of the first result of its step; forms: those of the results; None for a number among them;
     alone: whether the step has one result; writes: the places of arrays with values that it writes as the first one;
-    refused: steps that cannot be taken, by key, and why.
+    refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
+    is_there: whether it is another one than the host's memory.
     """
 
-    __slots__ = ("alone", "count", "depth", "forms", "parent", "plans", "refused", "start", "step", "writes")
+    __slots__ = (
+        "alone", "count", "depth", "device", "forms", "is_there", "parent", "plans", "refused", "start", "step",
+        "writes",
+    )  # fmt: skip
 
     def __init__(self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...], alone: bool = True) -> None:
         super().__init__()
@@ -42,6 +46,8 @@ class TapeState(dict[Any, Any]):
         self.plans: dict[tuple[int, ...], TapePlan] = {}
         self.refused: dict[Any, Any] = {}
         self.writes: tuple[int, ...] = ()
+        self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
+        self.is_there = self.device not in (None, CPU)
 
     def behind(self, key: Any) -> Any:
         """The next state, or why there is none; None if that is not known."""

@@ -26,7 +26,7 @@ from fusec.runtime.cuda.arrays import (
     release,
     same_device,
 )
-from fusec.runtime.cuda.driver import current_ordinal, device, is_current
+from fusec.runtime.cuda.driver import current_ordinal, device, initialise, is_current
 from fusec.runtime.cuda.foreign import (
     allocate,
     deliver,
@@ -87,6 +87,7 @@ __all__ = [
     "grid_size",
     "handle",
     "in_cupy",
+    "initialise",
     "is_current",
     "is_device_array",
     "is_whole",

@@ -94,9 +94,13 @@ def allocate(
 
 def deliver(like: object, array: object) -> object:
     """The array as `like`'s library presents it to the user, after the launch that writes it was enqueued."""
-    if library_of(like) == "jax" and isinstance(array, CudaArray):
+    if not isinstance(array, CudaArray):
+        return array
+    library, given = library_of(like), _given(like)
+    if library == "jax":
         return module("jax").dlpack.from_dlpack(array)
-    return array
+    namespace = getattr(type(given), "__array_namespace__", None)
+    return array if library != "fusec" or namespace is None else namespace(given).from_dlpack(array)
 
 
 def seen_as(array: Any, view: DeviceArray, offset: int) -> object | None:

@@ -1,0 +1,236 @@
+"""Lazy arrays on a device: the bits of those in host memory, for programs of all kinds."""
+
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import fusec
+import fusec.xp as xp
+from fusec.errors import FusecError
+from fusec.runtime import cuda
+
+THERE = "cuda:0"
+DTYPES = ("bool", "int8", "int64", "uint16", "float32", "float64", "complex64")
+
+
+def same(there, here):
+    """Check that an array on the device has the bits of one in host memory."""
+    assert (there.device, here.device) == (THERE, "cpu")
+    assert (there.dtype, there.shape) == (here.dtype, here.shape)
+    found, wanted = (np.asarray(each.to_device("cpu")) for each in (there, here))
+    assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+def both(program, *values):
+    """Check a program of arrays on the device beside the same one in host memory."""
+    found = program(*[xp.asarray(each, device=THERE) for each in values])
+    wanted = program(*map(xp.array, values))
+    for one, other in zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]:
+        same(one, other)
+
+
+def normal(*shape, dtype="float64", seed=0):
+    values = np.random.default_rng(seed).normal(size=shape)
+    with np.errstate(all="ignore"):
+        return (values * 5).astype(dtype)
+
+
+STEPS = (
+    lambda x, y: x + y,
+    lambda x, y: xp.where(x > y, x, y * 2),
+    lambda x, y: xp.abs(x) - y,
+    lambda x, y: x * 3 + (x < y),
+    lambda x, y: xp.sum(x, axis=0) + y,
+    lambda x, y: xp.max(y, axis=-1, keepdims=True) * x,
+    lambda x, y: x.T.T[::-1] + y,
+    lambda x, y: xp.exp(x * 0.01) + y,
+    lambda x, y: x.reshape((-1,)).reshape(x.shape) * y[:1],
+    lambda x, y: xp.sin(x) * xp.mean(y),
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    rng = np.random.default_rng(seed)
+    dtype, shape = ("float32", "float64")[seed % 2], [(3, 4), (1, 1), (5, 1025), (2, 0)][seed % 4]
+    chosen = rng.choice(len(STEPS), 6)
+
+    def program(x, y):
+        for at in chosen:
+            if shape[1] or at != 5:
+                x, y = STEPS[at](x, y), x
+        return x, y
+
+    both(program, normal(*shape, dtype=dtype), normal(*shape, dtype=dtype, seed=1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(dtype):
+    both(lambda x: (x + x, x[1:], x == x[0], xp.sum(x), x.astype("float32") if dtype != "complex64" else x),
+         normal(300, dtype=dtype))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "std", "any", "all", "argmax"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_reductions(name, axis):
+    both(lambda x: getattr(xp, name)(x, axis=axis), normal(7, 130))
+
+
+def test_writes_through_views_are_seen_and_earlier_reads_keep_what_was_there():
+    def program(x):
+        before = x * 2
+        x[1:, ::2] += 10
+        row = x[0]
+        row[...] = 3
+        x[2, :2] = [5.0, 6.0]
+        later = x.T + 1
+        x[x.shape[0] - 1] = x[0]
+        return before, x, row, later, x[:, 1]
+
+    both(program, normal(4, 5))
+    there = xp.zeros(3, device=THERE)
+    part = there[1:].compute()
+    for step in range(3):  # later calls of one plan
+        part += step
+        assert there.tolist() == [0.0, float(sum(range(step + 1))), float(sum(range(step + 1)))]
+
+
+def test_new_arrays_are_where_they_are_asked_for():
+    for make in (
+        lambda device: xp.zeros((2, 3), dtype="int16", device=device),
+        lambda device: xp.ones(4, device=device),
+        lambda device: xp.full((2, 0), 3, device=device),
+        lambda device: xp.full(3, 2.5, dtype="float32", device=device),
+        lambda device: xp.arange(2, 9, 3, device=device),
+        lambda device: xp.linspace(0, 1, 7, device=device),
+        lambda device: xp.eye(3, k=1, device=device),
+        lambda device: xp.empty((2, 2), device=device),
+        lambda device: xp.asarray([[1, 2], [3, 4]], device=device),
+        lambda device: xp.ones_like(xp.zeros(3, device=device)) + xp.full_like(xp.zeros(3, device=device), 2),
+        lambda device: xp.array(4.0, device=device, ndmin=2),
+    ):
+        same(make(xp.Device(THERE)), make("cpu"))
+    assert THERE in xp.__array_namespace_info__().devices()
+
+
+def test_moves_are_copies():
+    here = xp.asarray([1.0, 2.0])
+    there = here.to_device(THERE)
+    assert there.to_device(THERE) is there
+    there += 1
+    back = there.to_device("cpu", stream=None)
+    back[0] = 9
+    assert (here.tolist(), there.tolist(), back.tolist()) == ([1, 2], [2, 3], [9, 3])
+    with pytest.raises(FusecError, match="'cuda:99'"):
+        here.to_device("cuda:99")
+    copied = pickle.loads(pickle.dumps(there))
+    same(copied, there.to_device("cpu"))
+
+
+def test_looks_copy_and_nothing_else_does():
+    x = xp.asarray([1.5, -2.0], device=THERE)
+    assert repr(x * 2) == "Array([ 3., -4.])"
+    assert (float(x[0]), bool(x[1] < 0), x.sum().item(), int(x[1])) == (1.5, True, -0.5, -2)
+    with pytest.raises(TypeError, match="F778"):
+        np.asarray(x)
+    same(np.sin(x), np.sin(x.to_device("cpu")))
+
+
+def test_devices_do_not_mix():
+    x, y = xp.ones(3, device=THERE), xp.ones(3)
+    others = (lambda: x + y, lambda: y * x, lambda: (x * 2) - (y * 2), lambda: xp.where(x > 0, x, y))
+    for mix in (*others, lambda: x + np.ones(3), lambda: x[y.astype(int)], lambda: xp.concat([x, y])):
+        with pytest.raises(ValueError, match="F776") as refusal:
+            mix()
+        assert "'cpu'" in str(refusal.value)
+        assert f"'{THERE}'" in str(refusal.value)
+        assert "test_lazy_arrays.py" in str(refusal.value)
+    x[1] = 5
+    same(x + np.float32(1) + 2, xp.asarray([4.0, 8.0, 4.0]))
+
+
+def test_arrays_of_other_libraries_share_memory():
+    values = np.arange(6.0).reshape(2, 3)
+    own = cuda.from_numpy(values)
+    x = xp.asarray(own)
+    assert x.device == THERE
+    assert x.__dlpack_device__() == (2, 0)
+    assert x.__cuda_array_interface__["data"][0] == own.pointer
+    x[0] = 7
+    assert x.compute() is x
+    np.testing.assert_array_equal(own.numpy(), [[7, 7, 7], [3, 4, 5]])
+    assert xp.from_dlpack(x).__cuda_array_interface__["data"][0] == own.pointer
+    apart = xp.asarray(own, copy=True)
+    apart[...] = 0
+    assert apart.tolist() == [[0] * 3] * 2
+    assert own.numpy()[0, 0] == 7
+    assert not hasattr(xp.ones(3), "__cuda_array_interface__")
+    np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), own.numpy())
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_arrays_of_cupy_and_torch_share_memory(library):
+    module = pytest.importorskip(library)
+    given = module.arange(6, **({"device": "cuda"} if library == "torch" else {})).reshape(2, 3)
+    x = xp.asarray(given)
+    x[0] += 10
+    x.compute()
+    assert x.tolist() == given.tolist() == [[10, 11, 12], [3, 4, 5]]
+    back = module.from_dlpack(x * 2)
+    assert back.tolist() == [[20, 22, 24], [6, 8, 10]]
+
+
+@pytest.mark.hardware
+def test_what_is_not_traced_is_cupys():
+    pytest.importorskip("cupy")
+    x = xp.asarray(np.array([3.0, 1.0, 2.0, 1.0]), device=THERE)
+    assert xp.unique_values(x).tolist() == [1, 2, 3]
+    assert x[x > 1].tolist() == [3, 2]
+    assert xp.nonzero(x > 1)[0].tolist() == [0, 2]
+    assert xp.sort(x).tolist() == [1, 1, 2, 3]
+    matrix = xp.eye(3, device=THERE) * 2
+    np.testing.assert_allclose(np.asarray(xp.linalg.inv(matrix).to_device("cpu")), np.eye(3) / 2)
+    assert xp.unique_values(x).device == THERE
+
+
+def test_what_needs_cupy_is_refused_where_it_stands(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    x = xp.asarray([3.0, 1.0, 2.0], device=THERE)
+    changed = x * 2
+    for refused in (lambda: xp.unique_values(x), lambda: changed[changed > 1], lambda: xp.linalg.inv(x + x[:, None])):
+        with pytest.raises(TypeError, match=r"CuPy, which would compute it there[\s\S]*test_lazy_arrays.py"):
+            refused()
+    assert changed.tolist() == [6, 2, 4]
+
+
+def test_kernels_and_fused_functions_take_them():
+    x = xp.asarray(normal(50), device=THERE)
+    doubled = fusec.ElementwiseKernel("float64 x", "float64 y", "y = 2 * x")
+    same(doubled(x), doubled(x.to_device("cpu")))
+    fused = fusec.fuse(lambda x: x - x.mean())
+    same(fused(x * 2), fused(x.to_device("cpu") * 2))
+
+
+def test_threads_share_arrays():
+    values = normal(1000)
+    x, found, failed = xp.asarray(values, device=THERE), {}, []
+    wanted = [float(xp.sum(xp.asarray(values) * at + 1)) for at in range(8)]
+
+    def work(at):
+        try:
+            for _ in range(5):
+                found[at] = float(xp.sum(x * at + 1))
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not failed
+    assert [found[at] for at in range(8)] == wanted
