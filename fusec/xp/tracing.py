@@ -11,7 +11,6 @@ from fusec.arguments.operands import without_memory
 from fusec.base.rounding_mode import default_rounding
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.fuse import LOADED
-from fusec.fusion.outside.constants import NUMBERS
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
@@ -72,12 +71,12 @@ class TapeRun(TracedRun):
 
     def _leaf(self, value: Any) -> Any:
         """An array with a value, or a number."""
-        if isinstance(value, np.ndarray) or type(value) in NUMBERS:
-            given = without_memory(value) if isinstance(value, np.ndarray) else value
-            self.found._taken(given)
-        else:
+        if hasattr(value, "__cuda_array_interface__"):
             given = on_device().without_memory(self.found, value)
             self._see_device(value)
+        else:
+            given = without_memory(value) if isinstance(value, np.ndarray) else value
+            self.found._taken(given)
         self.flat.append(given)
         return self.argument(len(self.flat) - 1)
 
