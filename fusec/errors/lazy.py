@@ -1,4 +1,4 @@
-"""Errors of the namespace of lazy arrays (codes F770 to F779)."""
+"""Errors of the namespace of lazy arrays (codes F770 to F789)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class NotOnDevice(Named, code="F777", exception=FusecTypeError):
     why: str
 
 
-class SilentCopy(UserError, code="F778", exception=FusecTypeError):
+class SilentCopy(UserError, code="F780", exception=FusecTypeError):
     """An array on a device where one of NumPy's is needed."""
 
     message = "an array on {device!r} is not converted to one of NumPy's without being asked"
@@ -80,7 +80,7 @@ class SilentCopy(UserError, code="F778", exception=FusecTypeError):
     device: str
 
 
-class NeedsCopy(UserError, code="F779"):
+class NeedsCopy(UserError, code="F781"):
     """copy=False for an array that is elsewhere, or that must not be written."""
 
     message = "{what} needs a copy, which copy=False forbids"

@@ -218,6 +218,9 @@ def _unique(x: Operand, **wanted: bool) -> Any:
 # --- sorting -------------------------------------------------------------------------------------------------------
 
 
+ORDER = {False: None, True: "stable"}  # as kind=, which CuPy takes too
+
+
 @documented
 def argsort(
     x: Operand, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, **options: Any
@@ -232,10 +235,10 @@ def argsort(
     if options:
         return call(np.argsort, x, axis=axis, **options)
     if not descending:
-        return call(np.argsort, x, axis=axis, stable=stable)
+        return call(np.argsort, x, axis=axis, kind=ORDER[stable])
     turned = array_of(x) if axis is not None else array_of(x).reshape(-1)
     along = -1 if axis is None else axis
-    found = record(np.argsort, record(np.flip, turned, axis=along), axis=along, stable=stable)
+    found = record(np.argsort, record(np.flip, turned, axis=along), axis=along, kind=ORDER[stable])
     return (turned.shape[along] - 1) - record(np.flip, found, axis=along)  # type: ignore[no-any-return]
 
 
@@ -251,5 +254,5 @@ def sort(
     Array([3, 2, 1])
     """
     x = array_of(x)
-    found = call(np.sort, x, axis=axis, **(options or {"stable": stable and x.dtype.kind in "fc"}))
+    found = call(np.sort, x, axis=axis, **(options or {"kind": ORDER[stable and x.dtype.kind in "fc"]}))
     return record(np.flip, found, axis=-1 if axis is None else axis) if descending else found

@@ -134,7 +134,7 @@ def test_looks_copy_and_nothing_else_does():
     x = xp.asarray([1.5, -2.0], device=THERE)
     assert repr(x * 2) == "Array([ 3., -4.])"
     assert (float(x[0]), bool(x[1] < 0), x.sum().item(), int(x[1])) == (1.5, True, -0.5, -2)
-    with pytest.raises(TypeError, match="F778"):
+    with pytest.raises(TypeError, match="F780"):
         np.asarray(x)
     same(np.sin(x), np.sin(x.to_device("cpu")))
 
