@@ -14,6 +14,42 @@ class NoSuchDevice(UserError, code="F770"):
     known: str
 
 
+class DevicesDoNotMix(UserError, code="F776"):
+    """Arrays on different devices in one operation."""
+
+    message = "arrays on {left!r} and on {right!r} cannot be in one operation"
+    label = "recorded here"
+    hint = "copy one of them: x.to_device({left!r})"
+    left: str
+    right: str
+
+
+class NotOnDevice(Named, code="F777", exception=FusecTypeError):
+    """A function that is not traced, and that CuPy cannot compute, on arrays on a device."""
+
+    message = "{name} cannot be called on arrays on {device!r}: {why}"
+    label = "called here"
+    hint = "copy the arrays to the host, and the result back: {name}(x.to_device('cpu'))"
+    device: str
+    why: str
+
+
+class SilentCopy(UserError, code="F780", exception=FusecTypeError):
+    """An array on a device where one of NumPy's is needed."""
+
+    message = "an array on {device!r} is not converted to one of NumPy's without being asked"
+    hint = "write np.asarray(x.to_device('cpu'))"
+    device: str
+
+
+class NeedsCopy(UserError, code="F781"):
+    """copy=False for an array that is elsewhere, or that must not be written."""
+
+    message = "{what} needs a copy, which copy=False forbids"
+    hint = "leave copy= out"
+    what: str
+
+
 class KindsDoNotMix(Named, code="F771", exception=FusecTypeError):
     """Operands of different kinds while flags(promotion="standard") holds."""
 
@@ -50,39 +86,3 @@ class NotADType(UserError, code="F775", exception=FusecTypeError):
     given: str
     wanted: str
     cure: str
-
-
-class DevicesDoNotMix(UserError, code="F776"):
-    """Arrays on different devices in one operation."""
-
-    message = "arrays on {left!r} and on {right!r} cannot be in one operation"
-    label = "recorded here"
-    hint = "copy one of them: x.to_device({left!r})"
-    left: str
-    right: str
-
-
-class NotOnDevice(Named, code="F777", exception=FusecTypeError):
-    """A function that is not traced, and that CuPy cannot compute, on arrays on a device."""
-
-    message = "{name} cannot be called on arrays on {device!r}: {why}"
-    label = "called here"
-    hint = "copy the arrays to the host, and the result back: {name}(x.to_device('cpu'))"
-    device: str
-    why: str
-
-
-class SilentCopy(UserError, code="F780", exception=FusecTypeError):
-    """An array on a device where one of NumPy's is needed."""
-
-    message = "an array on {device!r} is not converted to one of NumPy's without being asked"
-    hint = "write np.asarray(x.to_device('cpu'))"
-    device: str
-
-
-class NeedsCopy(UserError, code="F781"):
-    """copy=False for an array that is elsewhere, or that must not be written."""
-
-    message = "{what} needs a copy, which copy=False forbids"
-    hint = "leave copy= out"
-    what: str
