@@ -33,9 +33,8 @@ class Operation:
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Raises UnknownConstantError."""
-        exact = _exact()
         self.function, self.args, self.options = function, args, options
-        self.key: Hashable = (function, _key(args, exact), *options, _key(tuple(options.values()), exact))
+        self.key: Hashable = (function, _key(args), *options, _key(tuple(options.values())))
 
     def run(self, found: Sequence[Any]) -> Any:
         """The result for what is at the places."""
@@ -63,14 +62,14 @@ def _exact() -> Callable[[Any], Hashable | None]:
     return exact
 
 
-def _key(given: Any, exact: Callable[[Any], Hashable | None]) -> Hashable:
+def _key(given: Any) -> Hashable:
     if type(given) is TapePlace:
         return given
     if type(given) in (tuple, list):
-        return type(given), *(_key(each, exact) for each in given)
+        return type(given), *map(_key, given)
     if type(given) is slice:
-        return slice, _key((given.start, given.stop, given.step), exact)
-    found = exact(given)
+        return slice, _key((given.start, given.stop, given.step))
+    found = _exact()(given)
     if found is None:
         raise UnknownConstantError(given)
     return found
