@@ -30,6 +30,8 @@ WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(
 MINUS2 = np.float32(-2.0)
 
 __all__ = [
+    "exponential32",
+    "exponential64",
     "integers",
     "normal32",
     "normal32x4",
@@ -177,6 +179,32 @@ def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number
     return radius * cospi(angle), radius * sinpi(angle)
 
 
+def exponential32(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float32 from the exponential distribution of mean 1, from the first word; at most 22.88.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.exponential32(7, np.arange(3)).round(4)
+    array([0.0465, 0.899 , 5.1036], dtype=float32)
+    """
+    word, _, _, _ = philox(key, counter, stream)
+    return np.float32(0.0) - log(_inside32(word))
+
+
+def exponential64(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float64 from the exponential distribution of mean 1, from the first two words; at most 36.74.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.exponential64(7, np.arange(3)).round(4)
+    array([1.3869, 1.5861, 0.0085])
+    """
+    low, high, _, _ = philox(key, counter, stream)
+    return 0.0 - log(1.0 - _unit64(low, high))
+
+
 @checks_range
 def integers(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Number:
     """An int64 from `low` to `high` - 1, at most 2^32 apart; equally likely up to one part in 2^32.
@@ -201,10 +229,19 @@ def _unit64(low: Number, high: Number) -> Number:
     return np.float64(((np.uint64(high) << 32) | np.uint64(low)) >> 11) * STEP64
 
 
+def _word64(key: Number, counter: Number, stream: Number = 0) -> Number:
+    low, high, _, _ = philox(key, counter, stream)
+    return np.uint64(high) << 32 | np.uint64(low)
+
+
+def _inside32(word: Number) -> Number:
+    """A float32 in (0, 1], in steps of 2^-32 where it is small."""
+    return np.float32(word) * WORD32 + HALF32
+
+
 def _box_muller32(first: Number, second: Number) -> tuple[Number, Number]:
-    """Two independent normal numbers of two uniform ones; the first in (0, 1], in steps of 2^-32 where it is small."""
-    inside = np.float32(first) * WORD32 + HALF32
-    radius = np.sqrt(MINUS2 * log(inside))
+    """Two independent normal numbers of two uniform ones."""
+    radius = np.sqrt(MINUS2 * log(_inside32(first)))
     angle = np.float32(second) * TURN32
     return radius * cospi(angle), radius * sinpi(angle)
 

@@ -39,3 +39,14 @@ RANDOM = {
     ),
 }
 """What to use instead of names of numpy.random and jax.random that fusec.random does not have."""
+LAZY_RANDOM = {
+    **dict.fromkeys(
+        ("seed", "default_rng", "Generator", "RandomState", "PRNGKey", "key", "split"),
+        "there is no state: pass a key (the seed) and an offset, where an earlier draw has ended",
+    ),
+    **dict.fromkeys(("randn", "standard_normal", "gauss"), "xp.random.normal(size, key) draws normal numbers"),
+    **dict.fromkeys(("rand", "random", "random_sample", "sample"), "xp.random.uniform(size, key) draws from [0, 1)"),
+    **dict.fromkeys(("randint", "random_integers"), "xp.random.integers(size, key, low, high) draws integers"),
+    **dict.fromkeys(("shuffle", "permuted", "choice"), "xp.random.permutation(x, key) makes a new array"),
+}
+"""The same for xp.random, whose functions make arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, Named, UserError
+from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, FusecValueError, Named, UserError
 
 
 class NoSuchDevice(UserError, code="F770"):
@@ -86,3 +86,21 @@ class NotADType(UserError, code="F775", exception=FusecTypeError):
     given: str
     wanted: str
     cure: str
+
+
+class NotASize(UserError, code="F778", exception=FusecTypeError):
+    """Something that is no shape of random numbers."""
+
+    message = "random numbers of the size {given}"
+    hint = "pass {wanted}"
+    given: str
+    wanted: str
+
+
+class DoesNotFit(Named, code="F779", exception=FusecValueError):
+    """A parameter of random numbers that is missing, or has a shape that does not fit."""
+
+    message = "the {name} of random numbers is {given}"
+    hint = "pass {wanted}"
+    given: str
+    wanted: str

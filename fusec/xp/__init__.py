@@ -38,7 +38,7 @@ from fusec.xp.searching import *  # noqa: F403
 from fusec.xp.statistics import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from fusec.xp import extra
+    from fusec.xp import extra, random
 
 __array_api_version__ = "2025.12"
 e, inf, nan, newaxis, pi = np.e, np.inf, np.nan, None, np.pi
@@ -61,6 +61,7 @@ __all__ = [
     "nan",
     "newaxis",
     "pi",
+    "random",
 ]
 __all__ += datatypes.NAMES
 for _chapter in (creation, datatypes, elementwise, looking, manipulation, products, searching, statistics):
@@ -68,8 +69,8 @@ for _chapter in (creation, datatypes, elementwise, looking, manipulation, produc
 
 
 def __getattr__(name: str) -> Any:
-    if name == "extra":  # which imports kernels that most programs do without
-        return import_module("fusec.xp.extra")
+    if name in ("extra", "random"):  # which import kernels that most programs do without
+        return import_module(f"fusec.xp.{name}")
     return numpy_names.fallback(name, __name__, np, "", __all__)
 
 

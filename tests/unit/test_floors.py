@@ -47,6 +47,7 @@ LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's
     "fusec.library.normalisation",
     "fusec.library.reductions",
     "fusec.xp.creation",
+    "fusec.xp.random",
 }
 SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "records")}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}

@@ -258,8 +258,8 @@ def test_copies_and_pickles_are_values():
 
 
 def test_the_examples_of_the_page_print_what_it_says(capsys):
-    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 3
+    blocks = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 4
     names = {}
     for text, printed in blocks:
         exec(compile(text, "lazy_arrays.md", "exec"), names)

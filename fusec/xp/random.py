@@ -1,0 +1,306 @@
+"""Random arrays: element i has the number of counter offset + i under a key, as kernels draw it with fusec.random.
+
+There is no state. Equal arguments give equal arrays, and another offset goes on where an array has ended:
+`uniform(1000, key)` is `uniform(400, key)` followed by `uniform(600, key, offset=400)`. Arrays of several axes are
+filled in C order. A stream is an independent sequence of the same key.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from fusec import random
+from fusec.errors.alternatives import LAZY_RANDOM
+from fusec.errors.arguments import NotInWord, NotWhole
+from fusec.errors.lazy import DoesNotFit, NoSuchFunction, NotADType, NotASize
+from fusec.fusion.functions.randomness import traced
+from fusec.fusion.graphs.graph_elements import positions
+from fusec.fusion.trace import tracer
+from fusec.language.random_checks import SIGNED, WORD, in_range, whole
+from fusec.xp.array import Array
+from fusec.xp.calls import DType, Operand, array_of
+from fusec.xp.creation import Shape
+from fusec.xp.documentation import documented
+from fusec.xp.linalg import cholesky
+from fusec.xp.products import matmul
+from fusec.xp.recording import record, wrapped
+from fusec.xp.searching import argsort
+
+__all__ = ["exponential", "integers", "multivariate_normal", "normal", "permutation", "uniform"]
+
+Number = Any
+"""A number, or an array that broadcasts against the draws."""
+
+Word = Any
+"""A whole number from 0 to 2^64 - 1: Python's, NumPy's, or a lazy array of integers without axes."""
+
+
+@documented
+def uniform(
+    size: Shape, key: Word, *, low: Number = 0.0, high: Number = 1.0, offset: Word = 0, stream: Word = 0,
+    dtype: DType = None,
+) -> Array:  # fmt: skip
+    """Floats that are equally likely in [low, high): low + (high - low) * fusec.random.uniform64(key, counter).
+
+    low, high: numbers or arrays that broadcast against size; where their sum rounds, high itself may come.
+    dtype: float64, the usual one, or float32, whose numbers are those of uniform32.
+
+    >>> xp.round(xp.random.uniform(3, 7), 4)
+    Array([0.7502, 0.7953, 0.0085])
+    """
+    shape, dtype = _shape(size), _dtype(dtype, "fd")
+    found = _drawn(f"uniform{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape)))
+    if _is(low, 0) and _is(high, 1):
+        return found
+    low, high = _fitting("low", low, shape, dtype), _fitting("high", high, shape, dtype)
+    result: Array = low + (high - low) * found
+    return result
+
+
+@documented
+def normal(
+    size: Shape, key: Word, *, loc: Number = 0.0, scale: Number = 1.0, offset: Word = 0, stream: Word = 0,
+    dtype: DType = None,
+) -> Array:  # fmt: skip
+    """Numbers of a normal distribution: loc + scale * fusec.random.normal64(key, counter).
+
+    loc, scale: the mean and the standard deviation, numbers or arrays that broadcast against size.
+    dtype: float64, the usual one; float32, whose numbers are those of normal32; or complex64 and complex128, where
+    the real and the imaginary part are independent and have half of the variance each.
+
+    >>> xp.round(xp.random.normal(3, 7), 4)
+    Array([1.43  , 1.719 , 0.0757])
+    """
+    shape, dtype = _shape(size), _dtype(dtype, "fdFD")
+    words = _words(key, offset, stream, prod(shape))
+    found: Array
+    if dtype.kind == "c":
+        name = "normal32x4" if dtype == np.complex64 else "normal64x2"
+        found = record(_complex, name, *words, shape)
+    else:
+        found = _drawn(f"normal{dtype.itemsize * 8}", shape, words)
+    if not _is(scale, 1):
+        real_part = np.dtype(dtype.char.lower())
+        found = _fitting("scale", scale, shape, real_part) * found
+    return found if _is(loc, 0) else _fitting("loc", loc, shape, dtype) + found
+
+
+@documented
+def exponential(
+    size: Shape, key: Word, *, scale: Number = 1.0, offset: Word = 0, stream: Word = 0, dtype: DType = None,
+) -> Array:  # fmt: skip
+    """Numbers of an exponential distribution: scale * fusec.random.exponential64(key, counter).
+
+    scale: the mean, a number or an array that broadcasts against size.
+    dtype: float64, the usual one, or float32, whose numbers are those of exponential32.
+
+    >>> xp.round(xp.random.exponential(3, 7), 4)
+    Array([1.3869, 1.5861, 0.0085])
+    """
+    shape, dtype = _shape(size), _dtype(dtype, "fd")
+    found = _drawn(f"exponential{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape)))
+    return found if _is(scale, 1) else _fitting("scale", scale, shape, dtype) * found
+
+
+@documented
+def integers(
+    size: Shape, key: Word, low: Any, high: Any = None, *, offset: Word = 0, stream: Word = 0, dtype: DType = None,
+) -> Array:  # fmt: skip
+    """Integers from low to high - 1: fusec.random.integers(key, counter, low, high).
+
+    low, high: int64 numbers, at most 2^32 apart, or arrays that broadcast against size; without high, from 0 to
+    low - 1. Nothing is rejected: 64 random bits are multiplied by the width, so that the probabilities of two numbers
+    differ by at most one part in 2^32. dtype: int64, the usual one, or another integer dtype that holds the range.
+    Raises FusecValueError for ranges that are empty or wider, and FusecOverflowError for those that do not fit.
+
+    >>> xp.random.integers(4, 7, 0, 6)
+    Array([4, 4, 0, 1])
+    """
+    shape, dtype = _shape(size), _dtype(dtype, "bhilqBHILQ", np.int64)
+    low, high = (0, low) if high is None else (low, high)
+    bounds = [_bound(name, each, shape) for name, each in (("low", low), ("high", high))]
+    if type(low) is not Array and type(high) is not Array:
+        _holds(low, high, dtype)
+    found = _drawn("integers", shape, _words(key, offset, stream, prod(shape)), *bounds)
+    return found.astype(dtype, copy=False)
+
+
+@documented
+def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0) -> Array:
+    """The numbers from 0 to x - 1 in random order, or the rows of an array.
+
+    x: an integer, or an array that has axes. Element i takes the place that 64 random bits of counter offset + i have
+    in order; equal bits keep their order, which has a probability below x^2 / 2^65.
+
+    >>> xp.random.permutation(5, 7)
+    Array([2, 3, 0, 1, 4])
+    """
+    rows = None if isinstance(x, (int, np.integer)) else array_of(x)
+    if rows is not None and not rows.ndim:
+        raise NotASize(repr(x), "a whole number, or an array with axes").at()
+    shape = _shape(x if rows is None else rows.shape[0])
+    if len(shape) != 1:
+        raise NotASize(repr(x), "a whole number, or an array with axes").at()
+    order = argsort(_drawn("_word64", shape, _words(key, offset, stream, shape[0])))
+    return order if rows is None else rows[order]
+
+
+@documented
+def multivariate_normal(
+    size: Shape, key: Word, mean: Operand, cov: Operand = None, *, factor: Operand = None, offset: Word = 0,
+    stream: Word = 0, dtype: DType = None,
+) -> Array:  # fmt: skip
+    """Vectors of a normal distribution: mean + L @ z, where z is standard normal; the shape is that of size and mean.
+
+    mean: a vector of d elements. cov: the covariance, of the shape (d, d); or instead factor: an L, of that shape,
+    with L @ L.mT = cov, such as xp.linalg.cholesky(cov), which many draws then share.
+    offset: of the first vector: each takes d counters. The z are bit for bit those of any other division by offset;
+    the product is BLAS's, which rounds large products differently from small ones.
+    Raises LinAlgError, when it is evaluated, for a cov that is not positive definite.
+
+    >>> xp.random.multivariate_normal(2, 7, [0.0, 10.0], [[1.0, 0.5], [0.5, 1.0]]).shape
+    (2, 2)
+    """
+    shape, dtype, middle = _shape(size), _dtype(dtype, "fd"), array_of(mean)
+    if middle.ndim != 1:
+        raise DoesNotFit("mean", f"of shape {middle.shape}", "a vector").at()
+    if (cov is None) == (factor is None):
+        raise DoesNotFit(
+            "covariance", "given twice" if factor is not None else "missing", "one of cov= and factor="
+        ).at()
+    count = middle.shape[0]
+    matrix = array_of(factor if cov is None else cov)
+    if matrix.shape != (count, count):
+        raise DoesNotFit(
+            "factor" if cov is None else "cov", f"of shape {matrix.shape}", f"the shape {(count, count)}"
+        ).at()
+    if type(offset) is not Array:
+        whole(offset, "offset", WORD)
+        offset = int(offset) * count
+    else:
+        offset = offset * count
+    z = normal((*shape, count), key, offset=offset, stream=stream, dtype=dtype)
+    lower = matrix.astype(dtype, copy=False)
+    lower = cholesky(lower) if factor is None else lower
+    found: Array = middle.astype(dtype, copy=False) + matmul(z, lower.T)
+    return found
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    try:
+        found = tuple(map(operator.index, size if isinstance(size, (tuple, list)) else (size,)))
+    except TypeError:
+        raise NotASize(repr(size), "a whole number or a tuple of them").at() from None
+    if any(each < 0 for each in found):
+        raise NotASize(repr(size), "numbers that are not negative").at()
+    return found
+
+
+def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
+    try:
+        found: np.dtype[Any] = np.dtype(usual if given is None else given)
+    except TypeError:
+        found = np.dtype(object)
+    if found.char not in chars:
+        known = ", ".join(dict.fromkeys(str(np.dtype(each)) for each in chars))
+        raise NotADType(str(given), "a dtype of these random numbers", f"write one of {known}").at()
+    return found
+
+
+def _words(key: Word, offset: Word, stream: Word, count: int) -> tuple[Array, ...]:
+    """The key, the offset and the stream as arrays without axes."""
+    found = tuple(_word(name, each) for name, each in (("key", key), ("offset", offset), ("stream", stream)))
+    if type(offset) is not Array and int(offset) + count > WORD[1] + 1:
+        raise NotInWord("offset", str(offset), 0, WORD[1] + 1 - count).at()
+    return found
+
+
+def _word(name: str, given: Word) -> Array:
+    if type(given) is Array:
+        if given.dtype.kind not in "iu":
+            raise NotWhole(name, f"an array of {given.dtype}").at()
+        found = given
+    else:
+        whole(given, name, WORD)
+        found = wrapped(np.asarray(given, np.uint64))
+    if found.ndim:
+        raise DoesNotFit(name, f"of shape {found.shape}", "a single number").at()
+    return found
+
+
+def _bound(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    if type(given) is Array:
+        if given.dtype.kind not in "iu":
+            raise NotWhole(name, f"an array of {given.dtype}").at()
+    else:
+        whole(given, name, SIGNED)
+    return _fitting(name, np.asarray(given, np.int64) if type(given) is not Array else given, shape, np.dtype("int64"))
+
+
+def _holds(low: Any, high: Any, dtype: np.dtype[Any]) -> None:
+    """Raise BadRange and NotInWord for ranges that are empty, too wide, or that a dtype does not hold."""
+    in_range(low, high)
+    limits = np.iinfo(dtype)
+    if np.size(low) and np.size(high):
+        for name, given, end in (("low", int(np.min(low)), 0), ("high", int(np.max(high)), 1)):
+            if not limits.min + end <= given <= limits.max + end:
+                raise NotInWord(name, str(given), int(limits.min) + end, int(limits.max) + end).at()
+
+
+def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """A parameter as an array, which broadcasts against the draws."""
+    found = array_of(given)
+    try:
+        fits = np.broadcast_shapes(found.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise DoesNotFit(name, f"of shape {found.shape}", f"a shape that broadcasts to {shape}").at()
+    if not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise NotADType(str(found.dtype), f"a dtype of {name}", f"convert it to {dtype}").at()
+    return found.astype(dtype, copy=False)
+
+
+def _is(given: Any, number: int) -> bool:
+    return type(given) in (int, float) and given == number
+
+
+# --- draws -----------------------------------------------------------------------------------------------------------
+
+
+def _drawn(name: str, shape: tuple[int, ...], words: tuple[Array, ...], *bounds: Array) -> Array:
+    return record(_draw, name, *words, shape, *bounds)  # type: ignore[no-any-return]
+
+
+def _draw(name: str, key: Any, offset: Any, stream: Any, shape: tuple[int, ...], *bounds: Any) -> Any:
+    """The numbers of a function of fusec.random for each counter of an array."""
+    function = getattr(random, name)
+    if not isinstance(key, tracer.Tracer):
+        return function(key, np.arange(prod(shape), dtype=np.uint64).reshape(shape) + offset, *bounds, stream)
+    counter: Any = tracer.made(key._trace, positions(0, shape)) if shape else 0
+    for axis in range(1, len(shape)):
+        counter = counter * shape[axis] + tracer.made(key._trace, positions(axis, shape))
+    return traced(function)(key, np.add(counter, offset.astype(np.int64)).astype(np.uint64), *bounds, stream)
+
+
+def _complex(name: str, *given: Any) -> Any:
+    """The first two numbers of a function of fusec.random, as parts with half of the variance."""
+    real, imag = _draw(name, *given)[:2]
+    half = real.dtype.type(sqrt(0.5))
+    return real * half + np.complex64(1j) * (imag * half)
+
+
+def __getattr__(name: str) -> Any:
+    raise NoSuchFunction(name, __name__, LAZY_RANDOM.get(name, "")).at()
+
+
+def __dir__() -> list[str]:
+    """The public names, and Python's own."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
