@@ -15,6 +15,7 @@ from fusec.errors.lazy import NoSuchDevice, SilentCopy
 from fusec.xp.forms import CPU, Device
 from fusec.xp.loading import on_device
 from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped, write
+from fusec.xp.signatures import repeated
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
@@ -178,6 +179,7 @@ class Array(Recorded):
 
     # --- views and writes ----------------------------------------------------------------------------------------
 
+    @repeated
     def __getitem__(self, key: Any, /) -> Array:
         key = _plain(key, self)
         if _any(_is_mask, key):
@@ -197,16 +199,19 @@ class Array(Recorded):
         return record(function, self, *args, **options)  # type: ignore[no-any-return]
 
     @property
+    @repeated
     def T(self) -> Array:  # noqa: N802 - NumPy's name
         """The transpose."""
         return self.view(np.transpose)
 
     @property
+    @repeated
     def mT(self) -> Array:  # noqa: N802 - NumPy's name
         """The array with its last two axes exchanged. Raises ValueError for less than two axes."""
         return self.view(np.matrix_transpose)
 
     @property
+    @repeated
     def real(self) -> Array:
         """The real part, a view."""
         return self.view(np.real)
@@ -217,6 +222,7 @@ class Array(Recorded):
         self.real[...] = given
 
     @property
+    @repeated
     def imag(self) -> Array:
         """The imaginary part, a view."""
         return self.view(np.imag)
@@ -226,14 +232,17 @@ class Array(Recorded):
         """Store it."""
         self.imag[...] = given
 
+    @repeated
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
         """The elements in another shape, a view if that is possible."""
         return self.view(np.reshape, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
 
+    @repeated
     def transpose(self, *axes: Any) -> Array:
         """A view with the axes in another order, or in reverse."""
         return self.view(np.transpose, (axes[0] if len(axes) == 1 else axes) or None)
 
+    @repeated
     def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True) -> Array:
         """The elements as another type."""
         if not copy and np.dtype(dtype) == self.dtype and order == "K":
@@ -282,12 +291,13 @@ class Array(Recorded):
 
 
 Recorded.kind = Array
+_record = repeated(record)
 
 
 def called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> Any:
     """A function of NumPy's, whose result may have a target."""
     if out is None:
-        return record(function, *args, **options)
+        return _record(function, *args, **options)
     if not isinstance(out, Array):
         eager(function, args, {**options, "out": out})
         return out
@@ -325,7 +335,7 @@ def _method(run: Call, name: str, is_view: bool = False) -> Call:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As numpy.ndarray.{name}."
-    return method
+    return repeated(method)
 
 
 def _of_array(name: str, array: Any, *args: Any, **options: Any) -> Any:

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from fusec.xp.signatures import repeated
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 ARGUMENTS = {
@@ -41,11 +43,15 @@ ERRORS = "Raises what NumPy raises for these shapes and dtypes, when it is recor
 
 
 def documented(function: F) -> F:
-    """Complete a docstring, which has a sentence and an example, with the parameters and errors."""
+    """Complete a docstring, which has a sentence and an example, with the parameters and errors.
+
+    The steps of those that take arrays are found again, as Note [Signatures] says.
+    """
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARKEYWORDS)]
     function.__doc__ = composed(function.__doc__ or "", names)
-    return function
+    takes_arrays = code.co_posonlyargcount or code.co_flags & inspect.CO_VARARGS
+    return repeated(function) if takes_arrays else function
 
 
 def composed(text: str, names: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from fusec.errors.lazy import NoSuchFunction
 from fusec.xp.array import WRITES_FIRST, Array
 from fusec.xp.calls import change, into
 from fusec.xp.recording import eager, record, wrapped
+from fusec.xp.signatures import repeated
 from fusec.xp.ufuncs import recorded_ufunc
 
 EAGER = frozenset(
@@ -103,7 +104,7 @@ def _found(name: str, origin: Any, prefix: str) -> Any:
 
 def _recorded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function of NumPy's that lazy arrays take."""
-    run = _runner(function, name)
+    run = repeated(_runner(function, name))
     run.__name__ = run.__qualname__ = function.__name__
     run.__doc__ = function.__doc__
     return run

@@ -19,8 +19,9 @@ from fusec.base import locks
 from fusec.base.contexts import holding
 from fusec.errors.lazy import KindsDoNotMix, NoArray, NotAFlag
 from fusec.xp.array import Array
+from fusec.xp.signatures import CHECKED
 
-ACTIVE: list[None] = []
+ACTIVE = CHECKED
 """One entry for each block that asks for the standard's promotion, in any thread."""
 
 PROMOTIONS = ("numpy", "standard")

@@ -22,6 +22,8 @@ ALONE: Any = object()
 """What stands beside the operand of an operator of one array."""
 
 COMPARED = (np.equal, np.not_equal)
+LOOKS: list[Any] = [None]
+"""Another object after each look at the value of an array."""
 
 
 class Recorded:
@@ -64,6 +66,7 @@ def beside(value: Any, other: Any) -> Any:
 
 def valued(array: Any) -> Any:
     """The value of an array, which is computed now unless it is there."""
+    LOOKS[0] = object()
     tape = array._tape
     while tape is not None:
         tape.evaluate()

@@ -1,0 +1,118 @@
+"""Calls that are recorded again are found by what was passed: equal calls only."""
+
+import numpy as np
+import pytest
+
+import fusec.xp as xp
+from fusec.xp import recording
+
+X = np.arange(1.0, 13).reshape(3, 4)
+CALLS = {
+    "where": lambda x, y, n: xp.where(x > y, x, n),
+    "sum": lambda x, y, n: xp.sum(x, axis=n),
+    "keepdims": lambda x, y, n: x.max(axis=n, keepdims=True),
+    "astype": lambda x, y, n: x.astype(n),
+    "index": lambda x, y, n: x[n],
+    "concat": lambda x, y, n: xp.concat([x, y] if n else [y, x]),
+    "reshape": lambda x, y, n: xp.reshape(x, n),
+    "ufunc": lambda x, y, n: np.copysign(x, n),
+    "function": lambda x, y, n: np.roll(x, n),
+    "transposed": lambda x, y, n: x.T[n],
+}
+ARGUMENTS = {
+    "where": [0.0, -0.0, 0, 1, 1.0, True, np.float32(1), float("nan"), 1j],
+    "sum": [None, 0, 1, (0, 1), -1],
+    "keepdims": [None, 0, 1, (0, 1), [0][0]],
+    "astype": [np.float32, "f4", np.dtype("f8"), bool, ">f8", np.int8],
+    "index": [
+        0, slice(1), slice(0, 1), slice(None, None, -1), None, ..., (0, 1), (slice(0, 1), 1), (slice(0, True), 1),
+        np.int64(1), [0, 2], (..., None), np.array([1, 0]),
+    ],
+    "concat": [0, 1],
+    "reshape": [12, (12,), (4, 3), (3, 4), [2, 6], (-1, 2)],
+    "ufunc": [1.0, -1.0, 0.0, -0.0, 2],
+    "function": [1, 2, True, (1,)],
+    "transposed": [0, 1, slice(1, 3), slice(1, None)],
+}  # fmt: skip
+
+
+def same(found, wanted):
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    assert found.tobytes() == wanted.tobytes() or np.array_equal(found, wanted, equal_nan=True)
+    if wanted.dtype.kind == "f":
+        assert np.array_equal(np.signbit(found), np.signbit(wanted))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_that_are_equal_and_not_the_same_are_told_apart(name):
+    call = CALLS[name]
+    for _ in range(3):
+        for each in ARGUMENTS[name]:
+            x, y = xp.asarray(X) + 0.5, xp.asarray(X[::-1].copy())
+            same(call(x, y + x * 0, each), call(xp.asarray(X + 0.5), xp.asarray(X[::-1].copy()), each))
+            x = xp.asarray(X) + 0.5
+            made = [call(x, x * 2, one) for one in (each, each)]
+            same(made[0], made[1])
+
+
+def test_a_step_that_was_taken_before_runs_no_function_again(monkeypatch):
+    def steps():
+        x = xp.asarray(X) * 2
+        return [xp.sum(x, axis=0), x[1:, None], x.astype(np.float32), xp.concat([x, x]), np.exp2(x), x.reshape(-1), x.T]
+
+    wanted = [np.asarray(each) for each in steps()]
+    monkeypatch.setattr(recording, "_recorded", None)
+    for found, each in zip(steps(), wanted, strict=True):
+        same(found, each)
+
+
+def test_a_call_that_looks_at_elements_is_not_found_again():
+    for at in (0, 2, 1):
+        x, i = xp.asarray(X) + 1, xp.asarray(at)
+        y = x + i  # it is on the tape, as a value
+        same(x[i], X[at] + 1)
+        same(y, X + 1 + at)
+
+
+def test_arrays_with_values_are_told_apart_by_their_places():
+    a, b = xp.asarray(X), xp.asarray(X[::-1].copy())
+    for first, second in ((a, b), (b, a), (a, a)):
+        x = first * 1 + second
+        same(xp.where(x > 0, first, second), first)
+        x = first * 1 + second
+        same(xp.where(x > 100, first, second), second)
+
+
+def test_writes_between_equal_calls_are_seen():
+    for _ in range(3):
+        x = xp.asarray(X) * 1
+        before = xp.sum(x)
+        x[0] = 100.0
+        after = xp.sum(x)
+        x[0, :2] = 0.0
+        assert [float(before), float(after), float(xp.sum(x))] == [78.0, 468.0, 268.0]
+
+
+def test_promotion_is_checked_though_the_call_was_recorded_before():
+    def joined():
+        x = xp.asarray([1, 2]) + 0
+        y = xp.asarray([0.5, 1.5]) + x
+        return xp.concat([x, y])
+
+    same(joined(), [1, 2, 1.5, 3.5])
+    same(joined(), [1, 2, 1.5, 3.5])
+    x = xp.asarray([1, 2]) + 0
+    y = xp.asarray([0.5, 1.5]) + x
+    with xp.flags(promotion="standard"), pytest.raises(TypeError, match="no common dtype"):
+        xp.concat([x, y])
+
+
+def test_errors_of_a_call_come_each_time():
+    for _ in range(3):
+        x = xp.asarray(X) + 1
+        with pytest.raises(IndexError):
+            x[7]
+        with pytest.raises(ValueError, match="axis 5"):
+            xp.sum(x, axis=5)
+        same(x, X + 1)
