@@ -159,13 +159,17 @@ def check(statements: Sequence[Any]) -> None:
             device_calls.check(each)
 
 
+def outlines(flat: Sequence[Any]) -> list[Any]:
+    """Arrays of NumPy's that lie as those on the device, of which nothing may be read, and the numbers."""
+    return [_outline(each) if type(each) is CudaArray else each for each in flat]
+
+
 def results(plan: FusedPlan, flat: Sequence[Any], other: Callable[[Any], FusedPlan]) -> Any:
     """What a plan computes for arrays and numbers. other: the plan for arrays that share memory in some other way."""
     try:
         found = _run(plan, flat)
     except UNFIT:  # before anything is written
-        outlines = [_outline(each) if type(each) is CudaArray else each for each in flat]
-        found = _run(other(pattern_of(outlines, plan.writes)), flat, True)
+        found = _run(other(pattern_of(outlines(flat), plan.writes)), flat, True)
     device = next(each.device for each in flat if type(each) is CudaArray)
     if type(found) is tuple:
         return [_there(each, device) for each in found]
@@ -175,8 +179,8 @@ def results(plan: FusedPlan, flat: Sequence[Any], other: Callable[[Any], FusedPl
 def _run(plan: FusedPlan, flat: Sequence[Any], is_made_for: bool = False) -> Any:
     side = DeviceSide()
     given = [side.described(each) if type(each) is CudaArray else each for each in flat]
-    outlines = [outline(each) if is_described(each) else each for each in given] if plan.writes else []
-    if outlines and not is_made_for and plan.may_not_fit(outlines):
+    seen = [outline(each) if is_described(each) else each for each in given] if plan.writes else []
+    if seen and not is_made_for and plan.may_not_fit(seen):
         raise UnfitArraysError
     return plan.run(given, side)
 

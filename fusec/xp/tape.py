@@ -257,6 +257,8 @@ class Tape:
         node, live = self.node, tuple([at for at, _ in self._used()])
         planned = node.plans.get(live) or self._planned(node, live)
         flat = [self.slots[at] for at in planned.leaves]
+        if node.is_there:
+            flat = on_device().outlines(flat)
         if planned.plan.writes and planned.plan.may_not_fit(flat):
             from fusec.fusion.arguments import pattern_of
 
