@@ -240,7 +240,7 @@ def test_repeated_calls_allocate_what_is_between_their_kernels_at_once():
             logged()
             found = fused(x, y)
             counts = logged("cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuEventRecord")
-            assert counts == [5, 3, 3, 0]  # also of two results
+            assert counts == [4, 3, 3, 0]  # also of two results
     finally:
         gc.enable()
     del found
