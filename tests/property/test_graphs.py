@@ -25,6 +25,8 @@ def interpreted(built, arrays, sizes):
         return tuple(extents.at(each, sizes) for each in given)
 
     def index(starts, steps, counts):
+        if min(shape(counts), default=0) < 0:
+            raise IndexError("a slice of fewer elements than none")  # which arange would take for none
         places = zip(shape(starts), steps, shape(counts), strict=True)
         return np.ix_(*(start + step * np.arange(count) for start, step, count in places))
 
