@@ -35,9 +35,9 @@ class NotOnDevice(Named, code="F777", exception=FusecTypeError):
 
 
 class SilentCopy(UserError, code="F780", exception=FusecTypeError):
-    """An array on a device where one of NumPy's is needed."""
+    """An array on a device where a NumPy array is needed."""
 
-    message = "an array on {device!r} is not converted to one of NumPy's without being asked"
+    message = "an array on {device!r} is not copied to a NumPy array implicitly"
     hint = "write np.asarray(x.to_device('cpu'))"
     device: str
 
@@ -89,9 +89,9 @@ class NotADType(UserError, code="F775", exception=FusecTypeError):
 
 
 class NotASize(UserError, code="F778", exception=FusecTypeError):
-    """Something that is no shape of random numbers."""
+    """A size of random numbers that is not a shape."""
 
-    message = "random numbers of the size {given}"
+    message = "random numbers cannot have the size {given}"
     hint = "pass {wanted}"
     given: str
     wanted: str

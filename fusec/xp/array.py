@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fusec.errors.lazy import NoSuchDevice, SilentCopy
+from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device
 from fusec.xp.loading import on_device
 from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped, write
@@ -77,11 +77,10 @@ class Array(Recorded):
         return self._form.device
 
     def to_device(self, device: Device | str, /, *, stream: Any = None) -> Array:
-        """The array on a device: itself if it is there, else a copy. stream: on which the copy is enqueued, as an
-        object of CuPy or PyTorch, or a handle. Raises NoSuchDevice; also for stream= between arrays in host memory.
+        """The array on a device: itself if it is there, else a copy.
+
+        stream: an object of CuPy or PyTorch, or a handle; the copy is enqueued on it. Raises NoSuchDevice.
         """
-        if self.device == device == CPU and stream is not None:
-            raise NoSuchDevice(device, "a CUDA device where stream= is given").at()
         if self.device == device:
             return self
         return lazy(on_device().moved(valued(self), self.device, device, stream))  # type: ignore[no-any-return]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fusec.xp.array import Array, called
-from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.promotion import check
 from fusec.xp.recording import NUMBERS, eager, record, wrapped, write
+from fusec.xp.signatures import CHECKED
 
 Operand = Any
 """A lazy array; also an array of NumPy's, a number or a list, which become one."""
@@ -45,7 +46,7 @@ def several(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[A
 
 def joint(function: Callable[..., Any], *operands: Operand, **options: Any) -> Array:
     """What a function of NumPy's makes of several operands that have a dtype in common, later."""
-    if ACTIVE:
+    if CHECKED:
         check(function.__name__, operands)
     return call(function, array_of(operands[0]), *map(operand_of, operands[1:]), **options)
 
@@ -53,7 +54,7 @@ def joint(function: Callable[..., Any], *operands: Operand, **options: Any) -> A
 def sequence_of(arrays: Iterable[Operand], name: str) -> list[Array]:
     """A sequence of operands that have a dtype in common."""
     found = [*map(array_of, arrays)]
-    if ACTIVE:
+    if CHECKED:
         check(name, found)
     return found
 

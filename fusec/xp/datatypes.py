@@ -12,7 +12,8 @@ from fusec.xp.array import Array
 from fusec.xp.calls import DType, Operand, array_of
 from fusec.xp.devices import checked
 from fusec.xp.documentation import documented
-from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.promotion import check
+from fusec.xp.signatures import CHECKED
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -140,6 +141,6 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     >>> xp.result_type(xp.float32, xp.asarray([1], dtype="int8"), 2.5)
     dtype('float32')
     """
-    if ACTIVE:
+    if CHECKED:
         check("result_type", arrays_and_dtypes)
     return np.result_type(*(each.dtype if isinstance(each, Array) else each for each in arrays_and_dtypes))

@@ -19,7 +19,7 @@ class DeviceNames(tuple[Device, ...]):
 
 
 def devices() -> DeviceNames:
-    """All devices that there are."""
+    """All devices of this machine."""
     return DeviceNames((CPU, *on_device().names()))
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from fusec.xp.array import Array
 from fusec.xp.calls import Operand, array_of, call, operand_of
 from fusec.xp.documentation import composed, documented
-from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.promotion import check
 from fusec.xp.recording import binary, unary
+from fusec.xp.signatures import CHECKED
 from fusec.xp.ufuncs import give_methods, with_options
 
 __all__ = [
@@ -120,7 +121,7 @@ def _two(name: str, sentence: str, example: str, result: str, function: Any = No
     run, swapped = binary(function), binary(function, True)
 
     def operate(x1: Operand, x2: Operand, /, **options: Any) -> Any:
-        if ACTIVE:
+        if CHECKED:
             check(name, (x1, x2))
         if options:
             return with_options(ufunc, (x1, x2), options)
@@ -267,6 +268,6 @@ def clip(x: Operand, /, min: Operand = None, max: Operand = None, **options: Any
     Array([2, 5, 6])
     """
     bounds = [None if each is None else operand_of(each) for each in (min, max)]
-    if ACTIVE:
+    if CHECKED:
         check("clip", [array_of(x), *(each for each in bounds if each is not None)])
     return call(np.clip, x, *bounds, **options)

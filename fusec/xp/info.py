@@ -37,7 +37,7 @@ class Info:
         return devices.checked(None)
 
     def devices(self) -> tuple[Device, ...]:
-        """All devices that there are.
+        """All devices of this machine.
 
         >>> "cpu" in xp.__array_namespace_info__().devices()
         True

@@ -1,4 +1,4 @@
-"""What is loaded when the first array on a CUDA device comes."""
+"""The module for arrays on CUDA devices, which is imported with the first of them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def name_of(ordinal: int) -> Device:
 
 
 def names() -> tuple[Device, ...]:
-    """The CUDA devices that there are."""
+    """The CUDA devices of this machine."""
     try:
         return tuple(map(name_of, range(cuda.initialise())))
     except FusecError:  # no driver, no device, or no package that asks it

@@ -2,7 +2,7 @@
 
 Note [Standard promotion]: recording looks nothing up but the step, so that a check of kinds would cost as much again.
 While some context asks for the standard's promotion, the operators of `Array` are replaced by ones that check, and
-`ACTIVE` is not empty; functions look at that.
+`CHECKED` is not empty; functions look at that.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from fusec.base.contexts import holding
 from fusec.errors.lazy import KindsDoNotMix, NoArray, NotAFlag
 from fusec.xp.array import Array
 from fusec.xp.signatures import CHECKED
-
-ACTIVE = CHECKED
-"""One entry for each block that asks for the standard's promotion, in any thread."""
 
 PROMOTIONS = ("numpy", "standard")
 _promotion: ContextVar[str] = ContextVar("promotion", default="numpy")
@@ -107,15 +104,15 @@ def _checking(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 
 def _began() -> None:
     with locks.lock:
-        ACTIVE.append(None)
-        if len(ACTIVE) == 1:
+        CHECKED.append(None)
+        if len(CHECKED) == 1:
             for name, plain in _plain.items():
                 setattr(Array, name, _checking(name, plain))
 
 
 def _ended() -> None:
     with locks.lock:
-        ACTIVE.pop()
-        if not ACTIVE:
+        CHECKED.pop()
+        if not CHECKED:
             for name, plain in _plain.items():
                 setattr(Array, name, plain)

@@ -143,8 +143,6 @@ def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0) -> Arr
     if rows is not None and not rows.ndim:
         raise NotASize(repr(x), "a whole number, or an array with axes").at()
     shape = _shape(x if rows is None else rows.shape[0])
-    if len(shape) != 1:
-        raise NotASize(repr(x), "a whole number, or an array with axes").at()
     order = argsort(_drawn("_word64", shape, _words(key, offset, stream, shape[0])))
     return order if rows is None else rows[order]
 

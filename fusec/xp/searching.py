@@ -9,8 +9,9 @@ import numpy as np
 from fusec.xp.array import Array
 from fusec.xp.calls import Axis, Operand, array_of, call, given, operand_of
 from fusec.xp.documentation import documented
-from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.promotion import check
 from fusec.xp.recording import eager, record
+from fusec.xp.signatures import CHECKED
 
 __all__ = [
     "argmax",
@@ -126,7 +127,7 @@ def where(condition: Operand, x1: Operand = None, x2: Operand = None, /) -> Any:
     """
     if x1 is None and x2 is None:
         return nonzero(condition)
-    if ACTIVE:
+    if CHECKED:
         check("where", (x1, x2))
     return call(np.where, condition, operand_of(x1), operand_of(x2))
 
@@ -166,7 +167,7 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False, **options: Any) -
     >>> xp.isin(xp.asarray([1, 2, 3]), xp.asarray([2, 5]))
     Array([False,  True, False])
     """
-    if ACTIVE:
+    if CHECKED:
         check("isin", (x1, x2))
     return call(np.isin, x1, operand_of(x2), **given(invert=invert), **options)
 

@@ -21,7 +21,7 @@ from fusec.xp.tape import WRITTEN
 F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED: list[None] = []
-"""One entry for each block in which functions check their operands, so that no step is found before."""
+"""One entry for each block, in any thread, in which functions check their operands first: no step is found before."""
 
 MAX_ITEMS = 32  # of a list or tuple among the arguments
 PLAIN = frozenset(

@@ -9,7 +9,8 @@ import numpy as np
 from fusec.xp.array import Array
 from fusec.xp.calls import Axis, DType, Operand, array_of, call, given, operand_of
 from fusec.xp.documentation import documented
-from fusec.xp.promotion import ACTIVE, check
+from fusec.xp.promotion import check
+from fusec.xp.signatures import CHECKED
 
 __all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod", "std", "sum", "var"]
 
@@ -149,6 +150,6 @@ def diff(
     Array([3, 5])
     """
     ends = {name: operand_of(each) for name, each in given(prepend=prepend, append=append).items()}
-    if ACTIVE:
+    if CHECKED:
         check("diff", [array_of(x), *ends.values()])
     return call(np.diff, x, n, axis=axis, **ends)

@@ -29,8 +29,7 @@ OTHERS = {
 WORDS = strategies.integers(0, (1 << 63) - 1)
 
 
-@fusec.elementwise
-def every(key, counter, use):
+def every_draw(key, counter, use):
     return (
         random.uniform32(key, counter, use), random.uniform64(key, counter, use),
         random.normal32(key, counter, use), random.normal64(key, counter, use),
@@ -38,13 +37,7 @@ def every(key, counter, use):
     )  # fmt: skip
 
 
-@fusec.fuse
-def fused(key, counter, use):
-    return (
-        random.uniform32(key, counter, use), random.uniform64(key, counter, use),
-        random.normal32(key, counter, use), random.normal64(key, counter, use),
-        random.exponential32(key, counter, use), random.exponential64(key, counter, use),
-    )  # fmt: skip
+every, fused = fusec.elementwise(every_draw), fusec.fuse(every_draw)
 
 
 def same(one, other):
