@@ -48,11 +48,12 @@ def beside(kernels: Sequence[Kernel], title: str) -> Kernel | None:
 
 
 def ended(first: Kernel, last: Kernel, title: str) -> Kernel | None:
-    """A kernel that does another one's work at its end, when all its blocks are done; None if blocks are their own.
+    """A kernel that does another one's work at its end, when all its blocks are done; None if the other one's blocks
+    are its own.
 
     The size of a launch is the number of blocks of the first one.
     """
-    if any(each.block or not each.parts for each in (first, last)):
+    if last.block or first.block % last.group or not all(each.parts for each in (first, last)):
         return None
     text = _Text([first, last], title, False)
     one, other = text.functions

@@ -174,7 +174,7 @@ def _loops(program: Program, layout: Layout) -> str:
     """How the iteration space is walked, and what happens for each element."""
     from fusec.ir.text import print_program
 
-    moves = {Step.ZERO: "stays", Step.UNIT: "next element", Step.ANY: "stride"}
+    moves = {Step.ZERO: "stays", Step.UNIT: "next element", Step.ANY: "stride", Step.DENSE: "next row"}
     axes = "1 axis" if layout.ndim == 1 else f"{layout.ndim} axes, the last innermost"
     walks = [f"#   {name}: {', '.join(moves[step] for step in row)}" for name, row in layout.steps]
     return "\n".join([f"# for every position along {axes} ({layout.key})", *walks, print_program(program)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.locks import fork_safe
+from fusec.base.ops import TABLE
 from fusec.base.records import replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_HOST, target_of
@@ -17,6 +18,8 @@ from fusec.compiler.lowering import lower_reduction
 from fusec.compiler.pipeline import Source
 from fusec.environment import debug
 from fusec.errors.reductions import WhereWithoutIdentity
+from fusec.ir.expr import Apply
+from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.launch import MASK, Request
 from fusec.kinds.reduction import Phase
 
@@ -38,6 +41,17 @@ def lower(definition: Source, request: Request) -> tuple[ReductionIR, Program]:
             raise WhereWithoutIdentity(definition.name).at()
         reduction = _masked(reduction, empty)
     return reduction, empty
+
+
+@lru_cache(maxsize=256)
+def is_costly(definition: Source, request: Request) -> bool:
+    """Whether elements of a reduction take elementary functions, such as log."""
+    reduction, _ = lower(definition, request)
+    values = [stage.accumulator.value for stage in reduction.stages if stage.accumulator is not None]
+    bodies = [*(stage.body for stage in reduction.stages), *(function.body for function in reduction.functions)]
+    roots = [*values, *(root for body in bodies for root in roots_of(body))]
+    ops = {expr.op for expr in expressions(roots) if isinstance(expr, Apply)}
+    return any(TABLE[op].math.partition(".")[0] not in ("", "basic") for op in ops)
 
 
 def _masked(reduction: ReductionIR, empty: Program) -> ReductionIR:
@@ -67,11 +81,14 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     number: of the phases of one role, where several are in one file.
     """
+    from fusec.passes.block_reduction import reduce_in_blocks
     from fusec.passes.group_reduction import reduce_in_groups
     from fusec.passes.serialise import serialise
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
+    if phase.segments > 1:
+        return reduce_in_blocks(named, phase.axis, phase.segments)
     return reduce_in_groups(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
 
 

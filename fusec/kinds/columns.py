@@ -11,38 +11,41 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import LONG
 from fusec.base.kernel_abi import Step
 from fusec.base.records import replace
-from fusec.ir.reductions import SHORT
+from fusec.ir.reductions import ROUNDS, SHORT
 from fusec.kinds.reduction import Phase
 
 FEW = 16  # columns that are less than vectors need
+LINE = 64  # bytes of a row that fills vectors by itself
 
 
-def in_vectors(phase: Phase, inputs: Collection[str]) -> Phase:
-    """A phase whose columns fill vectors. inputs: the arrays that it reads along the reduced axis.
+def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) -> Phase:
+    """A phase whose columns fill vectors. inputs, outputs: the arrays that it reads and writes along the reduced axis.
 
-    Rows of few elements that lie side by side, or are repeated, stay as they are.
+    Rows stay as they are if all are repeated, or have a line or more of elements side by side.
     """
     axis, last = phase.axis, len(phase.extents) - 1
     if phase.is_last or phase.layout.c_order or phase.extents[last] > SHORT:
         return phase
     steps = [row for name, row in phase.layout.steps if name in inputs]
-    if all(row[last] is not Step.ANY for row in steps):
-        return phase
-    if axis < last - 1 and phase.extents[last - 1] >= LONG and phase.extents[axis] <= SHORT:
-        return _in_strips(phase, inputs)
     rows = [strides for name, strides, _ in phase.operands if name in inputs]
+    has_gaps = any(row[last] is Step.ANY for row in steps)
+    is_short = 0 < max((strides[last] for strides in rows), default=0) * phase.extents[last] < LINE
+    most = ROUNDS if outputs else SHORT  # elements that are worth a tile, which are walked over again with outputs
+    is_near = axis < last - 1 and phase.extents[last - 1] >= LONG and phase.extents[axis] <= most
+    if is_near and (has_gaps or is_short):
+        return _in_strips(phase, {*inputs, *outputs})
     is_dense = all(row[axis] is Step.UNIT or not strides[axis] for row, strides in zip(steps, rows, strict=True))
-    if phase.extents[last] < FEW <= phase.chunks and is_dense:
+    if has_gaps and phase.extents[last] < FEW <= phase.chunks and is_dense:
         return _chunked(phase)
     return phase
 
 
-def _in_strips(phase: Phase, inputs: Collection[str]) -> Phase:
-    """The phase with its two last axes walked as one, if results lie so."""
+def _in_strips(phase: Phase, walked: Collection[str]) -> Phase:
+    """The phase with its two last axes walked as one, if totals lie so. walked: the arrays that lie along the axis."""
     steps, inside = [], phase.extents[-1]
     for (name, (*outer, long, short)), (_, strides, _) in zip(phase.layout.steps, phase.operands, strict=True):
         over = layouts.step_over(strides[-2], strides[-1] * inside, long)
-        if name not in inputs and (over, short) != (Step.DENSE, Step.UNIT):
+        if name not in walked and (over, short) != (Step.DENSE, Step.UNIT):
             return phase
         steps.append((name, (*outer, over, short)))
     return replace(phase, layout=replace(phase.layout, steps=tuple(steps), strips=True))

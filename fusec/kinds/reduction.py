@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
@@ -20,6 +21,9 @@ from fusec.kinds.launch import Launch
 
 FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
+FEW_CHUNKS, FEW_COSTLY = 128, 4096  # for which groups of threads are too few, with cheap and with costly elements
+LONG = 2048  # elements of a chunk that are worth sharing by a block
+BLOCK = 512  # threads of such a block
 MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
 
 
@@ -34,6 +38,7 @@ class Phase(Launch):
     axis: int  # which of the extents is reduced
     chunks: int  # that it has
     stored: Shape  # of the arrays that later phases read
+    segments: int = 1  # threads for each lane on targets with many; if more than one, a block shares a chunk
 
     @property
     def is_last(self) -> bool:
@@ -52,7 +57,8 @@ class Phase(Launch):
 
     def code(self, threads: bool) -> str:
         """A text that differs for phases with different code. threads: for targets with many threads."""
-        return f"{self.role}/{self.axis}/{super().code(threads)}"
+        blocks = f"{self.segments}/" if threads and self.segments > 1 else ""
+        return f"{self.role}/{self.axis}/{blocks}{super().code(threads)}"
 
     @property
     def extent(self) -> int:
@@ -66,8 +72,9 @@ class Phase(Launch):
 
     @property
     def threads(self) -> Shape:
-        """The same for targets with many threads, where a group shares each chunk of a last axis."""
-        return (*self.space[:-1], self.chunks * GROUP) if self.is_last else self.space
+        """The same for targets with many threads, where a group or a block shares each chunk of a last axis."""
+        in_groups = self.is_last and self.segments == 1
+        return (*self.space[:-1], self.chunks * GROUP) if in_groups else self.space
 
     @property
     def threads_layout(self) -> Layout:
@@ -118,11 +125,28 @@ class _Walk:
             axis -= 1
 
 
+class RowKind(NamedTuple):
+    """What decides how threads share rows. lanes: of a chunk. is_costly: whether an element takes long."""
+
+    lanes: int
+    is_costly: bool = False
+
+    def segments(self, role: Role, extent: int, chunks: int) -> int:
+        """Threads of each lane of a chunk along the last axis. chunks: of all totals.
+
+        Results of chunks, and few cheap elements of one total, are combined in groups, which may follow at the end of
+        another kernel.
+        """
+        may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
+        is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
+        return BLOCK // self.lanes if is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS) else 1
+
+
 @dataclass(frozen=True)
 class PhaseRules:
     """The properties of a reduction that its phases depend on."""
 
-    lanes: int
+    row: RowKind
     # Name as output, name as input, dtype of the arrays between phases, in C order of the space of the phase that
     # stores them.
     partials: Sequence[tuple[str, str, DType]]
@@ -202,7 +226,7 @@ def _phase(
         walk.take([at for at in range(len(walk.extents)) if at != inner] + [inner])
         axis -= 1
     is_last = axis == len(walk.extents) - 1
-    chunks = -(-walk.extents[axis] // chunk_of(rules.lanes, is_last))
+    chunks = -(-walk.extents[axis] // chunk_of(rules.row.lanes, is_last))
     is_done = chunks == 1 and sum(walk.reduced) == 1
     extents = tuple(walk.extents)
     space = (*extents[:axis], chunks, *extents[axis + 1 :])
@@ -217,7 +241,8 @@ def _phase(
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
-    return Phase(layout, extents, tuple(rows), role, axis, chunks, space), after
+    segments = rules.row.segments(role, extents[axis], prod(space)) if is_last else 1
+    return Phase(layout, extents, tuple(rows), role, axis, chunks, space, segments), after
 
 
 def _columns_together(extents: Shape, axis: int, rows: list[Walked]) -> tuple[Shape, int, list[Walked]]:

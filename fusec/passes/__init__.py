@@ -1,7 +1,8 @@
 """The passes, one module each, and the pipelines: which of them a kind of program goes through, in which order and why.
 
-`run` takes a program, reduction or scan through its pipeline. A row that names its caller stands where that folder runs
-the pass: the caller chooses among several results, or knows the registers of a machine. Nothing else runs a pass.
+`run` takes a program, reduction or scan through its pipeline, `run_few` what is interpreted. A row that names its
+caller stands where that folder runs the pass: the caller chooses among several results, or knows the registers of a
+machine. Nothing else runs a pass.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fusec.ir.reductions import ReductionIR, Role
 if TYPE_CHECKING:
     from fusec.ir import scans
 
-Kind = Literal["elementwise", "block", "reduction", "empty", "scan", "graph"]
+Kind = Literal["elementwise", "block", "reduction", "empty", "scan", "graph", "interpreted"]
 Target = Literal["cpu", "device"]
 Caller = Literal["run", "compiler", "codegen", "dispatch", "library"]
 Native = frozenset[tuple[str, DType]]  # ops, with the dtype of their operands, that a target has instructions for
@@ -139,6 +140,7 @@ PIPELINES: dict[Kind, tuple[PassRow, ...]] = {
             target="cpu", by="codegen", beside=("kept_rows",),
         ),
         PassRow("group_reduction.reduce_in_groups", "last: it copies parts", target="device", by="compiler"),
+        PassRow("block_reduction.reduce_in_blocks", "likewise, where chunks are few", target="device", by="compiler"),
         PassRow("serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
     ),
     "empty": (PassRow("expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
@@ -148,6 +150,7 @@ PIPELINES: dict[Kind, tuple[PassRow, ...]] = {
         *TYPED,
         *PRIMITIVE,
     ),
+    "interpreted": (RESOLVE, EXPAND),
     "graph": (
         PassRow("lower_graph", "without reductions: then as elementwise", by="library"),
         PassRow(
@@ -176,6 +179,12 @@ def run(unit: Program | ReductionIR | scans.Scan, facts: Facts = ANY, check: boo
     else:
         kind = "reduction" if isinstance(unit, ReductionIR) else "scan"
     result: Program | ReductionIR = _through(PIPELINES[kind], facts, check, unit)
+    return result
+
+
+def run_few(program: Program, facts: Facts) -> Program:
+    """What the interpreter needs of the pipeline of elements: the other passes take longer than a call without them."""
+    result: Program = _through(PIPELINES["interpreted"], facts, False, program)
     return result
 
 

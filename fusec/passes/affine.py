@@ -103,11 +103,13 @@ def combined(
 
 
 class Running:
-    """Accumulators of one kind: variables that hold one, its parts each, and how two become one."""
+    """Accumulators of one kind: variables that hold one, its parts each, and how two become one. label: of names that
+    no other such object has, where there are several.
+    """
 
-    def __init__(self, accumulator: Accumulator) -> None:
+    def __init__(self, accumulator: Accumulator, label: str = "") -> None:
         self.accumulator = accumulator
-        self._fresh = fresh_names("_joined")
+        self._fresh = fresh_names(f"_joined{label}")
 
     def variable(self, name: str) -> tuple[Local, ...]:
         """The locals of a variable."""

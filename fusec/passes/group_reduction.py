@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusec.base.dtypes import INT64, DType
+from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, apply, scalar_type
+from fusec.ir.expr import Expr, apply, scalar_type
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
 from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
+from fusec.passes.ahead import arrays_of
 
 CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
@@ -26,45 +27,36 @@ def reduce_in_groups(reduction: ReductionIR, axis: int) -> ir.Program:
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
     `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar parameter.
     """
-    return _Cooperation(reduction, axis).program()
+    return Cooperation(reduction, axis).program()
 
 
 def _times(left: Expr, right: int) -> Expr:
     return apply("multiply", left, int64(right))
 
 
-class _Held:
+class GroupLanes:
     """The lanes of one position: a local array for each part of the accumulator."""
 
     def __init__(self, accumulator: Accumulator, number: int, count: int) -> None:
         self.accumulator, self.count = accumulator, count
-        self.names = [(f"_held{number}_{at}", dtype) for at, (_, dtype) in enumerate(accumulator.parts)]
+        self.arrays = arrays_of(accumulator, f"_held{number}")
+        self.read, self.write = self.arrays.read, self.arrays.write
         self._fresh = fresh_names(f"_joined{number}_")
 
     def declare(self) -> list[ir.Stmt]:
         """The arrays."""
-        return [ir.DeclareArray(name, dtype, self.count) for name, dtype in self.names]
-
-    def read(self, lane: Expr) -> tuple[Expr, ...]:
-        """The parts of a lane."""
-        return tuple(ir.Load(self._place(name, dtype, lane), dtype) for name, dtype in self.names)
-
-    def write(self, lane: Expr, parts: Sequence[Expr]) -> tuple[ir.Stmt, ...]:
-        """Store the parts of a lane."""
-        pairs = zip(self.names, parts, strict=True)
-        return tuple(ir.Store(self._place(name, dtype, lane), part) for (name, dtype), part in pairs)
+        return self.arrays.declare(self.count)
 
     def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The parts of two values combined, and the statements that must come before them."""
         return combined(self.accumulator, left, right, self._fresh)
 
-    def _place(self, name: str, dtype: DType, lane: Expr) -> Expr:
-        pointer = Pointer(dtype, "local")
-        return ir.Offset(ir.LocalArray(name, pointer), lane, pointer)
 
-
-class _Cooperation:
+class Cooperation:
     """One reduction on its way; positions are those of a group unless it says otherwise."""
+
+    block: tuple[int, ...] = ()  # of the program
+    together = ir.GROUP  # positions that share a chunk
 
     def __init__(self, reduction: ReductionIR, axis: int) -> None:
         self.reduction, self.axis = reduction, axis
@@ -75,10 +67,7 @@ class _Cooperation:
     def program(self) -> ir.Program:
         """The whole program."""
         reduction, extent = self.reduction, ir.Local(AXIS, INT64)
-        body: list[ir.Stmt] = [
-            ir.Declare(MEMBER, INT64, rest(self.here, ir.GROUP)),
-            ir.Declare(CHUNK, INT64, over(self.here, ir.GROUP)),
-        ]
+        body = self.positions()
         if reduction.total is None:
             body += [ir.Declare(START, INT64, int64(0)), ir.Declare(COVERED, INT64, extent)]
         else:
@@ -86,13 +75,25 @@ class _Cooperation:
             body.append(ir.Declare(START, INT64, _times(ir.Local(CHUNK, INT64), size)))
             body.append(ir.Declare(COVERED, INT64, least(minus(extent, ir.Local(START, INT64)), size)))
         for number, stage in enumerate(reduction.stages):
-            body += self._stage(stage, number)
-        finish = self._once(reduction.finish)
-        body += [*total_of(reduction), *([ir.If(test("equal", self.member, 0), finish)] if finish else [])]
+            body += self.stage(stage, number)
+        finish = self.once(reduction.finish)
+        body += [*total_of(reduction), *([ir.If(test("equal", self.first, 0), finish)] if finish else [])]
         params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
-        return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+        return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source, self.block)
 
-    def _once(self, body: Body) -> Body:
+    def positions(self) -> list[ir.Stmt]:
+        """Declare the place in the group, and the chunk."""
+        return [
+            ir.Declare(MEMBER, INT64, rest(self.here, ir.GROUP)),
+            ir.Declare(CHUNK, INT64, over(self.here, ir.GROUP)),
+        ]
+
+    @property
+    def first(self) -> Expr:
+        """What is 0 at one of the positions that share a chunk."""
+        return self.member
+
+    def once(self, body: Body) -> Body:
         """What happens once for each chunk, of which `finish` is left to the first position of a group."""
         to_chunk = minus(ir.Local(CHUNK, INT64), self.here)
 
@@ -103,18 +104,19 @@ class _Cooperation:
 
     # --- stages --------------------------------------------------------------------------------------------------
 
-    def _stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
+    def stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
+        """One walk along the axis, and what follows it."""
         if stage.accumulator is None:
             at = ir.Local(f"_at{number}", INT64)
-            body, _ = self._inside(stage.body, f"{number}", at)
-            step = ir.Assign(at.name, plus(at, ir.GROUP))
+            body, _ = self.inside(stage.body, f"{number}", at)
+            step = ir.Assign(at.name, plus(at, self.together))
             walk = ir.While(test("less", at, self.covered), body, (step,))
-            return [ir.Declare(at.name, INT64, self.member), walk, *self._once(stage.then)]
-        held = _Held(stage.accumulator, number, self.each)
-        taken = self._rounds(stage, held, number)
-        return [*held.declare(), *taken, *self._meet(held, number), *self._once(stage.then)]
+            return [ir.Declare(at.name, INT64, self.first), walk, *self.once(stage.then)]
+        held = GroupLanes(stage.accumulator, number, self.each)
+        taken = self.rounds(stage, held, number)
+        return [*held.declare(), *taken, *self._meet(held, number), *self.once(stage.then)]
 
-    def _rounds(self, stage: Stage, held: _Held, number: int) -> tuple[ir.Stmt, ...]:
+    def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
         """The lanes take their elements, one in each round; only the last round may have less than all of them."""
         whole, turn = ir.Local(f"_whole{number}", INT64), ir.Local(f"_round{number}", INT64)
         lane, last = ir.Local(f"_lane{number}", INT64), ir.Local(f"_last{number}", INT64)
@@ -128,12 +130,12 @@ class _Cooperation:
             *counted(last.name, self.each, (place, ir.If(inside, tuple(others)))),
         )
 
-    def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[ir.Stmt, ...]:
+    def _taken(self, stage: Stage, held: GroupLanes, label: str, turn: Expr, lane: Expr) -> tuple[ir.Stmt, ...]:
         """A lane takes its element of a round; the first as it is."""
         assert stage.accumulator is not None, "a stage that accumulates"
         place = ir.Local(f"_place{label}", INT64)
         start = plus(plus(_times(turn, self.reduction.lanes), _times(lane, ir.GROUP)), self.member)
-        body, rewrite = self._inside(stage.body, label, place)
+        body, rewrite = self.inside(stage.body, label, place)
         values = parts_of(rewrite(stage.accumulator.value))
         new = [ir.Declare(f"_new{label}_{at}", scalar_type(value), value) for at, value in enumerate(values)]
         mine = [ir.Local(stmt.name, stmt.type) for stmt in new]
@@ -142,7 +144,7 @@ class _Cooperation:
         taken = ir.If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
         return (ir.Declare(place.name, INT64, start), *body, *new, taken)
 
-    def _meet(self, held: _Held, number: int) -> list[ir.Stmt]:
+    def _meet(self, held: GroupLanes, number: int) -> list[ir.Stmt]:
         """Halves of the lanes, first within a position, then between positions; all get the result of the first."""
         body: list[ir.Stmt] = []
         half = self.each // 2
@@ -156,8 +158,8 @@ class _Cooperation:
             step = ir.If(there, (*joined, *held.write(lane, both)))
             body += counted(name, half, [step]) if half > 1 else [step]
             half //= 2
-        mine = [ir.Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
-        theirs = [ir.Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
+        mine = [ir.Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
+        theirs = [ir.Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
         pairs = zip(mine, held.read(int64(0)), strict=True)
         body += [ir.Declare(local.name, local.type, part) for local, part in pairs]
         body += [ir.Declare(local.name, local.type) for local in theirs]
@@ -173,7 +175,7 @@ class _Cooperation:
             body += [ir.Declare(name, dtype), ir.Shuffle(name, local, 0)]
         return body
 
-    def _inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
+    def inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
         position = plus(ir.Local(START, INT64), place)
         return relocated(body, label, self.axis, position, minus(position, self.here))

@@ -6,12 +6,17 @@ other, so that the lanes of a machine, which lie along the last axis, never meet
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Struct, apply
+from fusec.ir.expr import Apply, Expr, Struct, apply
 from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR, Stage
-from fusec.passes.affine import counted, int64, least, minus, plus, relocated, test, total_of
+from fusec.ir.walk import Body, expressions, roots_of
+from fusec.passes.affine import Running, counted, int64, least, minus, plus, relocated, test, total_of
+from fusec.passes.ahead import Inside, RoundsAhead
 
+AT_ONCE, HELD_BYTES = 8, 240  # elements whose loads are under way together, and of these what fits into registers
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
 
@@ -26,7 +31,7 @@ def serialise(reduction: ReductionIR, axis: int) -> ir.Program:
     covered = least(minus(ir.Local(AXIS, INT64), ir.Local(START, INT64)), ROUNDS)
     body: list[ir.Stmt] = [ir.Declare(START, INT64, start), ir.Declare(COVERED, INT64, covered)]
     for number, stage in enumerate(reduction.stages):
-        body += _stage(stage, number, axis)
+        body += _stage(stage, number, axis, reduction.functions)
     body += [*total_of(reduction), *reduction.finish]
     params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
     return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
@@ -37,23 +42,57 @@ def _chunk(axis: int) -> Expr:
     return ir.Query("", "coordinate", int64(axis), INT64)
 
 
-def _stage(stage: Stage, number: int, axis: int) -> list[ir.Stmt]:
+def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function]) -> list[ir.Stmt]:
     """The loop over the chunk's elements, and what follows it."""
+
+    def inside(body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
+        position = plus(ir.Local(START, INT64), place)
+        return relocated(body, label, axis, position, minus(position, _chunk(axis)))
+
+    if stage.accumulator is not None and _divides(stage.accumulator, functions):
+        return _ahead(stage, stage.accumulator, number, inside)
     step = f"{STEP}{number}"
     here = ir.Local(step, INT64)
-    position = plus(ir.Local(START, INT64), here)
-    inside, rewrite = relocated(stage.body, f"{number}", axis, position, minus(position, _chunk(axis)))
+    body, rewrite = inside(stage.body, f"{number}", here)
     before: list[ir.Stmt] = []
     after: list[ir.Stmt] = []
     if stage.accumulator is not None:
         running = stage.accumulator.name if not isinstance(stage.accumulator.type, Struct) else f"_running{number}"
         before.append(ir.Declare(running, stage.accumulator.type))
-        inside += _accumulate(stage.accumulator, running, rewrite(stage.accumulator.value), here)
+        body += _accumulate(stage.accumulator, running, rewrite(stage.accumulator.value), here)
         if isinstance(stage.accumulator.type, Struct):
             whole = ir.Local(running, stage.accumulator.type)
             for (name, dtype), (field, _) in zip(stage.accumulator.parts, stage.accumulator.type.fields, strict=True):
                 after.append(ir.Declare(name, dtype, ir.Field(whole, field, dtype)))
-    return [*before, *counted(step, ir.Local(COVERED, INT64), inside), *after, *stage.then]
+    return [*before, *counted(step, ir.Local(COVERED, INT64), body), *after, *stage.then]
+
+
+def _divides(accumulator: Accumulator, functions: Sequence[ir.Function]) -> bool:
+    """Whether combining divides, which takes machine code with branches."""
+    found: set[str] = set()
+    for function in functions:  # callees before callers
+        for expr in expressions(roots_of(function.body)):
+            divides = isinstance(expr, Apply) and expr.op in ("divide", "quotient", "modulo")
+            if divides or (isinstance(expr, ir.Call) and expr.function in found):
+                found.add(function.name)
+    return accumulator.combine in found
+
+
+def _ahead(stage: Stage, accumulator: Accumulator, number: int, inside: Inside) -> list[ir.Stmt]:
+    """The same loop by several elements, whose loads do not wait for combinations."""
+    base, covered = ir.Local(f"{STEP}{number}", INT64), ir.Local(COVERED, INT64)
+    rounds = max(2, min(AT_ONCE, HELD_BYTES // sum(dtype.nbytes for _, dtype in accumulator.parts)))
+    ahead = RoundsAhead(stage, number, rounds, lambda turn: plus(base, turn), covered)
+    running = Running(accumulator)
+    body = (*ahead.kept.declare(rounds), *ahead.values(inside), *ahead.joined(base))
+    results = zip(accumulator.parts, running.variable(ahead.running), strict=True)
+    return [
+        *running.declare(ahead.running),
+        ir.Declare(base.name, INT64, int64(0)),
+        ir.While(test("less", base, covered), body, (ir.Assign(base.name, plus(base, rounds)),)),
+        *(ir.Declare(name, dtype, local) for (name, dtype), local in results),
+        *stage.then,
+    ]
 
 
 def _accumulate(accumulator: Accumulator, running: str, value: Expr, here: Expr) -> tuple[ir.Stmt, ...]:

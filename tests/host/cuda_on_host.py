@@ -5,8 +5,10 @@ or warp functions, run as fibers under watch (`BlockPrograms`).
 """
 
 import ctypes
+import hashlib
 import re
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +22,11 @@ from guarded import Guarded, KernelFault, in_child
 from fusec.base.kernel_abi import Kernel
 from fusec.ir.loops import Program
 
-FLAGS = ("-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+HEADER = "cuda_on_host.hpp"
+COMPILED = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-w", f"-I{fibers.HERE}")
+FLAGS = (*COMPILED, "-shared")
 OPTIMISED = ("-O1",)
+OF_BLOCKS = (*COMPILED, *OPTIMISED, "-g1", "-gdwarf-4", "-fno-exceptions", *fibers.SANITIZED)
 SANITIZED = ("-O0", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 ORDERS = (0, 1, 2)  # as cuda_on_host.hpp numbers them
 SHARED_LIMIT = 48 << 10  # bytes a block may have without asking the driver for more
@@ -59,7 +64,7 @@ def _in_cpp(source: str) -> str:
 def translation_unit(kernels: Sequence[Kernel] | Mapping[int, Kernel]) -> str:
     """The kernels as C++, each in a namespace of its own, with an entry ``kernel_N`` for each."""
     numbered = kernels.items() if isinstance(kernels, Mapping) else enumerate(kernels)
-    parts = [f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
+    parts = [f'#include "{HEADER}"']
     for number, kernel in numbered:
         assert kernel.source.count(_ENTRY) == 1, "a source has one kernel"
         text = _in_cpp(kernel.source.replace(_ENTRY, "void"))
@@ -73,7 +78,7 @@ def translation_unit(kernels: Sequence[Kernel] | Mapping[int, Kernel]) -> str:
 
 def block_unit(sources: Sequence[str]) -> str:
     """Texts as C++, each in a namespace of its own, with a ``blocks_NUMBER_NAME`` for every kernel in them."""
-    parts = ["#define HOST_FIBERS", f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
+    parts = ["#define HOST_FIBERS", f'#include "{HEADER}"']
     for number, source in enumerate(sources):
         spans = {found[3]: (found.start(), fibers.end_of_body(source, found.end())) for found in _HEAD.finditer(source)}
         prefix = f"fiber_list_{number}_"
@@ -114,13 +119,29 @@ def _refuse_foreign_calls(compiled: Path, sources: Sequence[str]) -> None:
         raise KernelFault(f"forbidden function: the text calls {name} at {', '.join(places) or 'an unknown place'}")
 
 
-def compile_blocks(sources: Sequence[str], library: Path, runtime: Path, more: str = "") -> None:
+def parsed(folder: Path, flags: Sequence[str]) -> list[str]:
+    """Options with which g++ takes the header of these texts as it has parsed it before, for the same flags.
+
+    A folder that some processes share has it parsed once.
+    """
+    assert GXX is not None, "g++ is missing"
+    out = folder / f"{HEADER}.gch" / hashlib.sha256(" ".join(flags).encode()).hexdigest()[:16]
+    if not out.exists():
+        out.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as made:
+            command = [GXX, *flags, "-x", "c++-header", str(fibers.HERE / HEADER), "-o", f"{made}/parsed"]
+            subprocess.run(command, check=True)
+            Path(made, "parsed").replace(out)
+    return [f"-I{folder}", *flags]
+
+
+def compile_blocks(
+    sources: Sequence[str], library: Path, runtime: Path, more: str = "", flags: Sequence[str] = OF_BLOCKS
+) -> None:
     """Compile block programs, and more text after them; KernelFault for calls of functions that device text has not."""
     assert GXX is not None, "g++ is missing"
     text, compiled = library.with_suffix(".cpp"), library.with_suffix(".o")
     text.write_text(f"{block_unit(sources)}\n{more}\n")
-    flags = [flag for flag in FLAGS if flag != "-shared"]
-    flags += [*OPTIMISED, "-g1", "-gdwarf-4", "-fno-exceptions", *fibers.SANITIZED]
     command = [GXX, *flags, "-c", str(text), "-o", str(compiled)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]

@@ -25,7 +25,7 @@ from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.launch import MANY_THREADS
-from fusec.kinds.reduction import Operand, Phase, PhaseRules, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, phases
 from fusec.kinds.slots import arrange
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
@@ -106,7 +106,7 @@ def reduced(
         operands.append(Operand(param.name, view, strides, is_output=param.written))
     parts = () if reduction.total is None else reduction.total.parts
     partials = [(f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts)]
-    found = phases(shape, axes, operands, PhaseRules(reduction.lanes, partials))
+    found = phases(shape, axes, operands, PhaseRules(RowKind(reduction.lanes), partials))
     ready = [run_on_reduction(in_role(reduction, phase.role), passes.run) for phase in found]
     memory: dict[str, np.ndarray] = {**arrays, **outputs}
     for phase, part in zip(found, ready, strict=True):
@@ -181,10 +181,16 @@ class Texts:
                 rest = [(s, v) for s, v in zip(kernel.slots, values, strict=True) if s.kind != "pointer"]
                 names = [v for s, v in zip(kernel.slots, values, strict=True) if s.kind == "pointer"]
                 values = [*names, packed([s for s, _ in rest], [v for _, v in rest])]  # type: ignore[list-item]
-            blocks = -(-prod(run.phases[at].threads) // 64)
+            blocks, threads = blocks_of(kernel, run.phases[at])
             many = blocks if grid is None else min(grid, blocks)
-            made.append(Launch(kernel.name, many, 64, values, 0, self.unit[kernel.source]))
+            made.append(Launch(kernel.name, many, threads, values, 0, self.unit[kernel.source]))
         return made
+
+
+def blocks_of(kernel: Kernel, phase: Phase) -> tuple[int, int]:
+    """How many blocks of how many threads a launch has."""
+    size, threads = prod(phase.threads), kernel.block or 64
+    return size if kernel.block else -(-size // threads), threads
 
 
 def assert_bits(run: Reduced, found: Mapping[str, np.ndarray]) -> None:
@@ -210,8 +216,8 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
         held = memory_of(module, entry, [memory[name] for name in names])
         address = dict(zip(names, held.buffers, strict=True))
         given = [address[v].address.to_bytes(8, "little") if isinstance(v, str) else v for v in values]
-        blocks = min(2, -(-prod(run_.phases[at].threads) // 64))
-        run(module, entry, blocks, 64, given, held, 0, order)  # type: ignore[arg-type]
+        blocks, threads = blocks_of(kernel, run_.phases[at])
+        run(module, entry, min(2, blocks), threads, given, held, 0, order)  # type: ignore[arg-type]
         memory |= {name: address[name].array for name in names}
     return memory
 

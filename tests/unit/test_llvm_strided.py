@@ -1,6 +1,7 @@
 """Elements a run-time stride apart, read by whole vectors: the right ones, and no byte outside of the array."""
 
 import mmap
+import re
 import sys
 
 import numpy as np
@@ -31,7 +32,7 @@ def at_end_of_page(array):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="protects a page by Linux's mprotect")
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("step", [-3, -2, -1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5, 9])
 def test_nothing_is_read_beyond_the_last_element(dtype, step):
     for n in (64, 128, 192, 200):
         array = np.arange(n * abs(step)).astype(dtype)[::step][:n]
@@ -43,7 +44,7 @@ def test_nothing_is_read_beyond_the_last_element(dtype, step):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "uint64", "complex128"])
-@pytest.mark.parametrize("step", [-4, -1, 2, 3, 4, 7])
+@pytest.mark.parametrize("step", [-7, -4, -3, -2, -1, 2, 3, 4, 7])
 def test_strided_elements_are_the_right_ones(dtype, step):
     whole = np.random.default_rng(0).integers(0, 100, 3000).astype(dtype)
     for n in (1, 15, 63, 64, 65, 129, 300):
@@ -81,3 +82,16 @@ def test_arrays_that_are_joined_have_any_strides(dtype, columns):
         for other in parts[:4]:
             if one.shape == other.shape:
                 assert np.array_equal(roll(one, other), np.roll(one, 1, 0) + np.roll(other, -1, 1))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_addresses_of_small_elements_fit_registers(dtype):
+    """Their indices come from memory; positions would be found again by one address."""
+    table, indices = np.arange(256).astype(dtype), np.arange(255, -1, -1).astype("uint8")
+
+    def lanes(body):
+        kernel = fusec.ElementwiseKernel("raw T t, uint8 x", "T z", body, "look_up")
+        assert np.array_equal(kernel(table, indices), table[indices if "t[x]" in body else slice(None)])
+        return int(re.search(r"(\d+) lanes", str(fusec.explain(kernel, table, indices)))[1])
+
+    assert (lanes("z = t[x]") < lanes("z = t[i]")) == (table.itemsize < 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 import numpy as np
@@ -11,7 +12,7 @@ import fusec
 from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
 from fusec.kinds.columns import in_vectors
-from fusec.kinds.reduction import Operand, PhaseRules, phases
+from fusec.kinds.reduction import Operand, PhaseRules, RowKind, phases
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -35,7 +36,7 @@ def test_rows_that_lie_side_by_side_are_added_in_order(count, dtype):
 
 
 def test_columns_before_and_after_the_reduced_axis_are_one_axis():
-    rules = PhaseRules(64, [("stored", "given", FLOAT64)])
+    rules = PhaseRules(RowKind(64), [("stored", "given", FLOAT64)])
 
     def extents(shape, axes):
         row = tuple(8 * prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -76,14 +77,59 @@ def test_two_axes_of_columns_are_walked_as_one(dtype, counts):
 def test_few_columns_that_do_not_lie_so_are_walked_with_others():
     def walked(shape, axis, **rows):
         operands = [Operand(name, View(0, shape, row, FLOAT64), row, name == "z") for name, row in rows.items()]
-        (phase, *_) = phases(shape, (axis,), operands, PhaseRules(64, [("stored", "given", FLOAT64)]))
-        layout = in_vectors(phase, {"x", "y"}).layout
+        (phase, *_) = phases(shape, (axis,), operands, PhaseRules(RowKind(64), [("stored", "given", FLOAT64)]))
+        layout = in_vectors(phase, {"x", "y"}, {"w"}).layout
         return layout.strips, layout.chunked
 
     assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(32, 8, 0)) == (True, False)
     assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(8, 800, 0)) == (False, False)
     assert walked((3, 3, 5000), 2, x=(40000, 0, 8), y=(0, 40000, 8), z=(24, 8, 0)) == (False, True)
     assert walked((5000, 3), 0, x=(24, 8), y=(0, 8), z=(0, 8)) == (False, False)
+
+
+def test_rows_shorter_than_a_line_are_walked_with_others():
+    def walked(columns, **rows):
+        shape = (100, 4, columns)
+        operands = [Operand(name, View(0, shape, row, FLOAT64), row, name == "z") for name, row in rows.items()]
+        (phase, *_) = phases(shape, (1,), operands, PhaseRules(RowKind(64), [("stored", "given", FLOAT64)]))
+        return in_vectors(phase, {"x"}, {"w"}).layout.strips
+
+    assert walked(7, x=(224, 56, 8), z=(56, 0, 8))
+    assert walked(7, x=(224, 56, 8), w=(280, 56, 8), z=(56, 0, 8))
+    assert not walked(8, x=(256, 64, 8), z=(64, 0, 8))
+    assert not walked(7, x=(224, 56, 0), z=(56, 0, 8))
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "f8", "c16"])
+@pytest.mark.parametrize("shape", [(100, 2, 3), (70, 5, 7), (33, 32, 2), (4, 40, 3, 5), (40, 33, 3)], ids=str)
+def test_short_rows_are_reduced_and_stored_again(dtype, shape):
+    x = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 20, (*shape[:-1], shape[-1] + 1)).astype(dtype)
+    fused = fusec.fuse(lambda x: (x == x.max(-2, keepdims=True), np.maximum(x, x.min(-2, keepdims=True)), x.sum(-2)))
+    for given in (x[..., 1:], x[..., :-1].copy(), x[::-1, ..., :0:-1], x[:, ::2, ..., 1:]):
+        high, low = given.max(-2, keepdims=True), given.min(-2, keepdims=True)
+        expected = given == high, np.maximum(given, low), given.sum(-2)
+        for found, wanted in zip(fused(given), expected, strict=True):
+            assert found.dtype == wanted.dtype
+            assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(50, 2, 3, 2), (40, 3, 5, 4), (7, 9, 40, 3)], ids=str)
+def test_windows_are_pooled(dtype, shape):
+    x = np.random.default_rng(0).integers(0, 99, (shape[0] + 3, *shape[1:])).astype(dtype)
+    pool = fusec.fuse(lambda x: (x.max(axis=(1, 3)), x.sum(axis=(1, 3))))
+    for given in (x, x[3:], x[::-1, :, ::-1]):
+        for found, wanted in zip(pool(given), (given.max(axis=(1, 3)), given.sum(axis=(1, 3))), strict=True):
+            assert np.array_equal(found, wanted)
+
+
+def test_results_along_the_axis_leave_what_lies_between_them():
+    kernel = fusec.fuse(lambda x, out: np.subtract(x, x.max(1, keepdims=True), out=out))
+    x, out = np.random.default_rng(0).normal(size=(100_000, 4, 3)), np.zeros((100_000, 4, 5))
+    kernel(x, out[..., 1:4])
+    assert np.array_equal(out[..., 1:4], x - x.max(1, keepdims=True))
+    assert not out[..., 0].any()
+    assert not out[..., 4].any()
 
 
 @pytest.mark.parametrize("count", [64, 1024, 2000, 64 * 70 + 1])
@@ -110,3 +156,27 @@ def test_rows_are_stored_side_by_side_again(dtype, count):
         ):
             assert found.dtype == expected.dtype
             assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2"])
+def test_bools_of_rows_fill_vectors(dtype):
+    """The lanes of an accumulator are those of the order, in vectors of as many as it has room for."""
+    x = np.random.default_rng(0).integers(0, 90, (3, 50_007)).astype(dtype)
+    x[1, 50_006], x[2, 777] = 100, 100
+    found = fusec.fuse(
+        lambda x: ((x > 99).any(axis=1), (x < 99).all(), (x == 100).any(axis=1, keepdims=True) & (x > 0))
+    )
+    for given in (x, x[:, :40_000], x[:, 100:101], x[:, ::-1], x[:2, 5:]):
+        has = given.max(axis=1) > 99
+        expected = has, not has.any(), has[:, None] & (given > 0)
+        for one, wanted in zip(found(given), expected, strict=True):
+            assert np.array_equal(one, wanted)
+
+
+def test_vectors_of_bools_have_more_lanes_than_those_of_their_elements(monkeypatch, capsys):
+    monkeypatch.setenv("FUSEC_DEBUG", "2")
+    lanes = []
+    for texts in (("T x", "bool z", "x > 9", "a | b", "z = a", "false"), ("T x", "T z", "x", "a + b", "z = a", "0")):
+        assert fusec.ReductionKernel(*texts)(np.ones((2, 5000)), axis=1)[0] == (0 if "bool z" in texts else 5000)
+        lanes.append(int(re.search(r"accumulators in vectors of (\d+)", capsys.readouterr().err)[1]))
+    assert lanes[0] > lanes[1]

@@ -12,8 +12,10 @@ from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, ROUNDS, OneAxis
+from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.library import arguments
+from fusec.passes.block_reduction import reduce_in_blocks
 from fusec.passes.expand import expand
 from fusec.passes.group_reduction import reduce_in_groups
 from fusec.passes.phases import first_phase, next_phase
@@ -206,11 +208,12 @@ def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyP
         made.append(kernel.planned(args, options).bound)
         found = kernel.run(args, out, options)
         for phase in made[-1].launches:
-            verify(
-                reduction_pipeline.threaded(
-                    reduction_pipeline.prepared(kernel.definition, made[-1].request, phase), phase
-                )
-            )
+            prepared = reduction_pipeline.prepared(kernel.definition, made[-1].request, phase)
+            verify(reduction_pipeline.threaded(prepared, phase))
+            if phase.is_last:
+                program = reduce_in_blocks(prepared, phase.axis, 2)
+                verify(program)
+                assert not uniformity(program).partings
         return found[0] if kernel.nout == 1 else found
 
     monkeypatch.setattr(arguments, "run", run)

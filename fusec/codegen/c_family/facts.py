@@ -169,6 +169,19 @@ def fixed_rounds(stmt: ir.Stmt) -> int | None:
             return None
 
 
+def indexes(loop: ir.While) -> bool:
+    """Whether the elements of local arrays that a loop uses depend on its counter."""
+    counters = {each.name for each in loop.step if isinstance(each, ir.Assign)}
+    places = [node for node in nodes(loop.body) if isinstance(node, ir.Offset)]
+    return any(
+        isinstance(place.pointer, ir.LocalArray)
+        and place.type.space == "local"
+        and isinstance(place.offset, ir.Local)
+        and place.offset.name in counters
+        for place in places
+    )
+
+
 def has_shuffles(body: Iterable[ir.Stmt]) -> bool:
     """Whether threads read each other's values."""
     return any(isinstance(stmt, ir.Shuffle) for stmt in statements(body))

@@ -111,6 +111,7 @@ class Frame:
         if not name:
             return []
         threads = f"{GROUP} threads" if facts.has_shuffles(self.program.body) else "a thread"
+        threads = "a block" if self.program.block else threads
         return [f"// {name}: elements along the axis that is reduced; size: {threads} for each of its chunks"]
 
     def _demands(self) -> list[str]:

@@ -18,6 +18,7 @@ from fusec.ir.walk import fixed_names, operands
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one
+ALL_AT_ONCE = 16  # rounds of a loop that has no more, is in no other, and indexes local arrays
 
 _COMPOUND = frozenset(
     {"add", "subtract", "multiply", "divide", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
@@ -285,9 +286,11 @@ class StmtPrinter:
         self.expressions.forget()
         match stmt.step:
             case (ir.Assign() as step,) if len(facts.shared([step.value])) == 0:
+                fixed = facts.fixed_rounds(stmt)
                 rounds = facts.rounds_at_once(stmt, LOADED_AHEAD, ROUNDS_AT_ONCE)
+                if fixed and fixed <= (ROUNDS_AT_ONCE if self._loops else ALL_AT_ONCE) and facts.indexes(stmt):
+                    rounds = fixed  # or the arrays would not be in registers
                 if rounds > 1:
-                    fixed = facts.fixed_rounds(stmt)
                     self.write(f"#pragma unroll{'' if fixed and fixed <= rounds else f' {rounds}'}", depth)
                 head = f"for ({start}; {condition}; "
                 self._know(known.step)

@@ -12,7 +12,7 @@ what remains, 3 to 25 ms by the number of operations and registers.
 
 from __future__ import annotations
 
-from fusec.base.dtypes import FLOAT32, FLOAT64
+from fusec.base.dtypes import FLOAT32, FLOAT64, real_type
 from fusec.base.kernel_abi import Kernel, Layout
 from fusec.base.records import replace
 from fusec.codegen.generator import Generator, Options
@@ -23,7 +23,7 @@ from fusec.codegen.llvm.file import join_modules, renamed
 from fusec.codegen.llvm.interior import RowParts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
-from fusec.codegen.llvm.reduction import widest_bits
+from fusec.codegen.llvm.reduction import whole_program, widest_bits
 from fusec.codegen.llvm.remainder import RemainderNest
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.scaling import scaled
@@ -90,6 +90,10 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
 
 
+_MORE = 4  # registers of elements to one of narrower accumulators, which packs and unpacks their lanes less often
+_SHORT = 40  # operations for an element up to which so many are in flight
+
+
 def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, options: LlvmOptions | None = None) -> Kernel:
     """The kernel that reduces one axis of a layout.
 
@@ -103,7 +107,7 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
     is_last = axis == layout.ndim - 1 and not layout.chunked
     width = max(1, bits // widest_bits(reduction))
-    width = min(width, reduction.lanes) if is_last else width
+    width = _width_along_rows(reduction, width, bits) if is_last else width
     made = LlvmModule(reduction.name, options)
     nest = (RowNest if is_last else ColumnNest)(reduction, layout, axis, made.builder(width), made.arguments)
     note = f"axis {axis} of {layout.ndim} in chunks, {width} columns at once"
@@ -112,6 +116,14 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     cost = nest.costs.of_body(nest.program.body)
     made.write(nest)
     return made.kernel(f" along axis {axis} of {layout.ndim},", layout, width, cost, [note])
+
+
+def _width_along_rows(reduction: ReductionIR, width: int, bits: int) -> int:
+    """The lanes of a vector, given those that a register of elements has."""
+    held = max((real_type(dtype).bits for each in reduction.accumulators for _, dtype in each.parts), default=bits)
+    cost = Costs(reduction.functions).of_body(whole_program(reduction).body)
+    wide = min(bits // max(held, 8), _MORE * width) if cost <= _SHORT else width
+    return min(max(width, wide), reduction.lanes)
 
 
 def generate_walk(program: Program, layout: Layout, options: LlvmOptions | None = None) -> Kernel:

@@ -13,7 +13,7 @@ from fusec.codegen.llvm.values import Builder, Value
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import Program, Query
-from fusec.ir.walk import expressions, inner_first, operands, statements
+from fusec.ir.walk import expressions, operands, statements
 
 _MOST = 12  # comparisons of a program, each of which costs some instructions for a vector
 _ORDERS = ("less", "less_equal", "greater", "greater_equal")
@@ -34,7 +34,7 @@ def comparisons_of(program: Program, ndim: int) -> tuple[Comparison, ...]:
         if isinstance(expr, Apply) and expr.op in _ORDERS and expr not in found:
             sides = [known.written_out(each) for each in expr.args]
             for position, number in (sides, sides[::-1]):
-                if known.is_position(position) and known.is_number(number):
+                if position in known.positions and number in known.numbers:
                     found[expr] = expr, position, expr.rebuild(tuple(sides))
     return tuple(found.values()) if len(found) <= _MOST else ()
 
@@ -50,25 +50,41 @@ def all_agree(b: Builder, first: list[Value], last: list[Value]) -> Value:
 
 
 class _Facts:
-    """What is known of expressions of a program."""
+    """What is known of expressions of a program, of each once: those of one statement may be parts of thousands."""
 
     def __init__(self, program: Program, ndim: int) -> None:
         self.last = ndim - 1
         self.scalars = {param.name for param in program.params if isinstance(param, ir.ScalarParam)}
         self.values = dict(_single(program.body))
+        self.known: dict[Expr, Expr] = {}
+        self.positions: set[Expr] = set()
+        """Of those written out: what grows by one from lane to lane."""
+        self.numbers: set[Expr] = set()
+        """Of those written out: simple integers that are the same all along a row."""
 
     def written_out(self, root: Expr) -> Expr:
         """An expression without the variables that have one value only."""
-        known: dict[Expr, Expr] = {}
-        for expr in inner_first([root]):
-            if isinstance(expr, ir.Local) and expr.name in self.values:
-                known[expr] = self.written_out(self.values[expr.name])
-            else:
-                known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
-        return known[root]
+        pending = [root]
+        while pending:
+            expr = pending[-1]
+            value = self.values.get(expr.name) if isinstance(expr, ir.Local) else None
+            parts = expr.children if value is None else (value,)
+            missing = [each for each in parts if each not in self.known]
+            pending += missing
+            if not missing:
+                self.known[pending.pop()] = self._whole(expr) if value is None else self.known[value]
+        return self.known[root]
 
-    def is_position(self, expr: Expr) -> bool:
-        """Whether an expression grows by one from lane to lane."""
+    def _whole(self, given: Expr) -> Expr:
+        """An expression of parts that are written out, with the facts about it."""
+        expr = given.rebuild(tuple(self.known[each] for each in given.children)) if given.children else given
+        if self._is_position(expr):
+            self.positions.add(expr)
+        if self._is_number(expr):
+            self.numbers.add(expr)
+        return expr
+
+    def _is_position(self, expr: Expr) -> bool:
         match expr:
             case Query(param="", what="index"):
                 return True
@@ -76,13 +92,12 @@ class _Facts:
                 return axis == self.last
             case Apply(op="add", args=(left, right), type=kind) if kind == INT64:
                 pairs = (left, right), (right, left)
-                return any(self.is_position(one) and self.is_number(other) for one, other in pairs)
+                return any(one in self.positions and other in self.numbers for one, other in pairs)
             case Apply(op="subtract", args=(left, right), type=kind) if kind == INT64:
-                return self.is_position(left) and self.is_number(right)
+                return left in self.positions and right in self.numbers
         return False
 
-    def is_number(self, expr: Expr) -> bool:
-        """Whether an expression is an integer that is the same all along a row, and simple."""
+    def _is_number(self, expr: Expr) -> bool:
         match expr:
             case Const(type=kind):
                 return kind == INT64
@@ -93,7 +108,7 @@ class _Facts:
             case Query(param="", what="coordinate", axis=Const(bits=axis)):
                 return axis != self.last
             case Apply(op=op, args=args, type=kind) if op in _ARITHMETIC and kind == INT64:
-                return all(map(self.is_number, args))
+                return self.numbers.issuperset(args)
         return False
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusec.arguments.layouts import SHORT
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm import packing, turning
@@ -21,7 +22,6 @@ from fusec.ir import reductions
 
 _ROOM = 1 << 14  # bytes of the arrays of a tile
 _MOST = 1 << 16  # bytes of the stack for them
-_LONGEST = 64  # columns of the short axis, which a tile has more for its first and its last row
 
 
 class TilesNest(ReductionNest):
@@ -72,8 +72,8 @@ class TilesNest(ReductionNest):
         names = [*self.turned, *self.packed]
         if not names:
             return
-        rows, more = (reductions.SHORT, 2 * _LONGEST) if self.packed else (reductions.ROUNDS, 0)
-        cells = max(_ROOM // self._nbytes(names), rows * (width + more)) // width * width
+        more = 2 * SHORT if self.packed else 0  # columns: a tile begins and ends with whole rows of the short axis
+        cells = max(_ROOM // self._nbytes(names), reductions.ROUNDS * (width + more)) // width * width
         for name in names:
             self.places[name] = b.alloca(f"[{cells * self._nbytes([name]) + packing.SPARE} x i8]", LINE)
             self.inner[name] = Step.UNIT
@@ -124,9 +124,11 @@ class TilesNest(ReductionNest):
         for name, place in self.places.items():
             before = b.binary("mul", first, integer(-self._nbytes([name])))
             addresses[name] = Value("ptr", b.at(place, before.text))
+            if self.arrays[name].written:
+                continue
             if name in self.packed:
                 self._pack(name, row, first, end, rows)
-            elif not self.arrays[name].written:
+            else:
                 given = self._place(name), self._stride(name), self._at(name, row, first), self._column_step(name), rows
                 self._call(turning.turn(b, self._nbytes([name])), *given, b.binary("sub", end, first))
         return replace(row, addresses=addresses)
@@ -149,11 +151,32 @@ class TilesNest(ReductionNest):
 
         self._loop("0", 1, one_row, rows.text)
 
+    def _unpack(self, name: str, row: Row, start: Value, end: Value, rows: Value) -> None:
+        """Copy the columns from `start` to `end` of all rows back."""
+        b, short = self.b, self._short()
+        function = packing.unpack(b, self._nbytes([name]))
+        number = b.binary("udiv", start, short)
+        first = b.binary("mul", number, short)
+        long = self._column_step(name)
+        inside = self.arguments.number("stride", name, self.last + 1)
+        base = b.at(row.addresses[name].text, b.binary("mul", number, long).text)
+        span = b.binary("sub", start, first), b.binary("sub", end, first)
+
+        def one_row(place: str) -> None:
+            at = Value("i64", place)
+            to = Value("ptr", b.at(base, b.binary("mul", at, self._step(name)).text))
+            source = Value("ptr", b.at(self._place(name).text, b.binary("mul", at, self._stride(name)).text))
+            self._call(function, to, long, inside, short, source, *span)
+
+        self._loop("0", 1, one_row, rows.text)
+
     def _out_of_tiles(self, row: Row, start: str, end: Value, rows: Value) -> None:
         """Store the tiles of outputs."""
         first = Value("i64", start)
         for name in self.places:
-            if self.arrays[name].written:
+            if name in self.packed and self.arrays[name].written:
+                self._unpack(name, row, first, end, rows)
+            elif self.arrays[name].written:
                 given = self._at(name, row, first), self._column_step(name), self._place(name), self._stride(name), rows
                 function = turning.turn_back(self.b, self._nbytes([name]))
                 self._call(function, *given, self.b.binary("sub", end, first))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from fusec.base.dtypes import DType, compute_type, real_type
 from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm.cost import Costs
-from fusec.ir.expr import Apply, type_of
-from fusec.ir.loops import Atomic, DeclareArray, Program, While
+from fusec.ir.expr import Apply, Expr, type_of
+from fusec.ir.loops import At, Atomic, Declare, DeclareArray, Load, Local, Program, While
 from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
 _STRIDED_LANES = 32  # small elements with a stride that no shuffle is for go one by one: more only make more text
+_GATHERED_LANES = 16  # small elements at indices that were loaded: addresses of more of them do not fit registers
 _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
 # Long chains of operations leave even a processor that looks far ahead without work: with 32 registers to hold them,
 # four vectors of pow, or of tanh, erf or a GELU in float64, take 5 to 13 % less time than two. Above this, spills take
@@ -42,6 +43,8 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
         lanes = min(lanes, _ATOMIC_LANES)
     if has_small_strided_operand(program, layout):
         lanes = min(lanes, _STRIDED_LANES)
+    if has_small_gather(program):
+        lanes = min(lanes, _GATHERED_LANES)
     local = sum(stmt.length * stmt.element.nbytes for stmt in stmts if isinstance(stmt, DeclareArray))
     while lanes > 1 and lanes * local > _STACK:
         lanes //= 2
@@ -54,6 +57,24 @@ def has_small_strided_operand(program: Program, layout: Layout) -> bool:
     return not layout.strips and any(
         param.dtype.bits < 32 and steps[param.name][-1] is Step.ANY for param in program.arrays if param.name in steps
     )
+
+
+def has_small_gather(program: Program) -> bool:
+    """Whether a program reads elements of less than 32 bits at indices that it computes from others."""
+    loaded: set[str] = set()
+
+    def depends(expr: Expr) -> bool:
+        return any(
+            isinstance(each, Load) or (isinstance(each, Local) and each.name in loaded) for each in expressions([expr])
+        )
+
+    for stmt in (stmt for body in bodies_of(program) for stmt in statements(body)):
+        for each in expressions(roots_of((stmt,))):
+            if isinstance(each, At) and each.type.element.bits < 32 and any(map(depends, each.index)):
+                return True
+        if isinstance(stmt, Declare) and stmt.value is not None and depends(stmt.value):
+            loaded.add(stmt.name)
+    return False
 
 
 def hot_bits(program: Program) -> int:

@@ -7,6 +7,7 @@ one. What is written behind the last row has room for `SPARE` bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from fusec.base.kernel_abi import Step
 from fusec.codegen.llvm import strided
@@ -49,6 +50,23 @@ def define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) 
 
 
 def _unpack(b: Builder, nbytes: int) -> None:
+    """Copy whole rows in the largest pieces that fit if their elements lie side by side, all else one by one."""
+    size = Value("i64", b.let(f"mul i64 %columns, {nbytes}"))
+    is_dense = b.compare("icmp eq", Value("i64", "%short"), integer(nbytes))
+    for piece in _PIECES:
+        if piece >= nbytes:
+            fits, smaller = b.label("fits"), b.label("smaller")
+            b.fork(b.binary("and", is_dense, b.compare("icmp sge", size, integer(piece))), fits, smaller)
+            b.place(fits)
+            _unpack_rows(b, nbytes, partial(_copy_row, b, size, piece))
+            b.line("ret void")
+            b.place(smaller)
+    _unpack_rows(b, nbytes, None)
+    b.line("ret void")
+
+
+def _unpack_rows(b: Builder, nbytes: int, whole: Callable[[str, str], None] | None) -> None:
+    """Row after row; whole: what copies all of one."""
     columns, begin, end = (Value("i64", each) for each in ("%columns", "%begin", "%end"))
 
     def row(first: str) -> None:
@@ -63,10 +81,32 @@ def _unpack(b: Builder, nbytes: int) -> None:
             at = b.let(f"getelementptr [{nbytes} x i8], ptr {source}, i64 {column}")
             copy_element(b, nbytes, b.at(to, b.let(f"mul i64 {column}, %short")), at)
 
+        if whole is None:
+            repeat(b, low.text, 1, element, high.text)
+            return
+        labels = [b.label(each) for each in ("whole", "part", "copied")]
+        b.fork(b.compare("icmp eq", b.binary("sub", high, low), columns), *labels[:2])
+        b.place(labels[0])
+        whole(to, source)
+        b.jump(labels[2])
+        b.place(labels[1])
         repeat(b, low.text, 1, element, high.text)
+        b.jump(labels[2])
+        b.place(labels[2])
 
     repeat(b, b.let("sub i64 %begin, " + b.let("urem i64 %begin, %columns")), "%columns", row, "%end")
-    b.line("ret void")
+
+
+def _copy_row(b: Builder, size: Value, piece: int, to: str, source: str) -> None:
+    """Pieces of so many bytes, the last of which ends with the row."""
+    last, kind = b.binary("sub", size, integer(piece)), f"<{piece} x i8>"
+
+    def copy(position: str) -> None:
+        at = b.intrinsic("smin", Value("i64", position), last).text
+        text = b.let(f"load {kind}, ptr {b.at(source, at)}, align 1")
+        b.line(f"store {kind} {text}, ptr {b.at(to, at)}, align 1")
+
+    repeat(b, "0", piece, copy, size.text)
 
 
 def copy_element(b: Builder, nbytes: int, to: str, source: str) -> None:
@@ -149,7 +189,7 @@ class _Packing:
         size = b.let(f"mul i64 %columns, {self.nbytes}")
         width, b.lanes = b.lanes, count
 
-        def row(source: str, to: str) -> None:
+        def row(to: str, source: str) -> None:
             element = Value(self.kind, b.let(f"load {self.kind}, ptr {source}, align 1"))
             vector = b.typed(b.spread(element))
             repeat(b, "0", SPARE, lambda at: b.line(f"store {vector}, ptr {b.at(to, at)}, align 1"), size)
@@ -167,26 +207,17 @@ class _Packing:
             fits, smaller = b.label("fits"), b.label("smaller")
             b.fork(b.compare("icmp sge", Value("i64", size), integer(piece)), fits, smaller)
             b.place(fits)
-            last, kind = b.let(f"sub i64 {size}, {piece}"), f"<{piece} x i8>"
-
-            def row(source: str, to: str, last: str = last, kind: str = kind, piece: int = piece) -> None:
-                def copy(at: str) -> None:
-                    at = b.intrinsic("smin", Value("i64", at), Value("i64", last)).text
-                    text = b.let(f"load {kind}, ptr {b.at(source, at)}, align 1")
-                    b.line(f"store {kind} {text}, ptr {b.at(to, at)}, align 1")
-
-                repeat(b, "0", piece, copy, size)
-
-            self._rows(row, size)
+            self._rows(partial(_copy_row, b, Value("i64", size), piece), size)
             b.line("ret void")
             b.place(smaller)
 
     def _rows(self, row: Callable[[str, str], None], size: str) -> None:
-        """What is done for each row: from its address, to its place."""
+        """What is done for each row: to its place, from its address."""
         b = self.b
 
         def place(number: str) -> None:
-            row(b.at("%from", b.let(f"mul i64 {number}, %long")), b.at("%to", b.let(f"mul i64 {number}, {size}")))
+            to, source = (b.let(f"mul i64 {number}, {step}") for step in (size, "%long"))
+            row(b.at("%to", to), b.at("%from", source))
 
         repeat(b, "0", 1, place, "%rows")
 

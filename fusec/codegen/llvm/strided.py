@@ -82,19 +82,27 @@ def _function(name: str, kind: str, lanes: int) -> str:
     """The function ``vector (ptr base, i64 stride)``; one for all operands, as inlining doubles the compile time."""
     nbytes = bit_width(kind) // 8
     vector = f"<{lanes} x {kind}>"
-    cases = " ".join(f"i64 {step * nbytes}, label %by{step}" for step in _STEPS)
+    cases = " ".join(f"i64 {step * nbytes}, label %by{step} i64 {-step * nbytes}, label %back{step}" for step in _STEPS)
     lines = [
         f"define internal {vector} @{name}(ptr %base, i64 %stride) noinline nounwind {{",
         f"  switch i64 %stride, label %any [i64 {-nbytes}, label %back {cases}]",
         "back:",
         f"  %start = getelementptr i8, ptr %base, i64 {-(lanes - 1) * nbytes}",
         f"  %forwards = load {vector}, ptr %start, align {nbytes}",
-        f"  %backwards = shufflevector {vector} %forwards, {vector} poison, {lane_numbers(range(lanes - 1, -1, -1))}",
-        f"  ret {vector} %backwards",
+        *_backwards("%backwards", vector, lanes, "%forwards"),
     ]
     for step in _STEPS:
-        lines += [f"by{step}:", *_by(step, vector, lanes, nbytes), f"  ret {vector} %v{step}.{step - 1}"]
+        lines += [f"by{step}:", *_by(step, vector, lanes, nbytes, "base"), f"  ret {vector} %vbase{step}.{step - 1}"]
+        lines += [f"back{step}:", f"  %start{step} = getelementptr i8, ptr %base, i64 {-(lanes - 1) * step * nbytes}"]
+        lines += _by(step, vector, lanes, nbytes, "start")
+        lines += _backwards(f"%b{step}", vector, lanes, f"%vstart{step}.{step - 1}")
     return "\n".join([*lines, "any:", *_one_by_one(kind, lanes), f"  ret {vector} %v{lanes - 1}", "}"])
+
+
+def _backwards(name: str, vector: str, lanes: int, text: str) -> list[str]:
+    """Return a vector in reverse."""
+    order = lane_numbers(range(lanes - 1, -1, -1))
+    return [f"  {name} = shufflevector {vector} {text}, {vector} poison, {order}", f"  ret {vector} {name}"]
 
 
 def _one_by_one(kind: str, lanes: int) -> list[str]:
@@ -112,19 +120,19 @@ def _one_by_one(kind: str, lanes: int) -> list[str]:
     return lines
 
 
-def _by(step: int, vector: str, lanes: int, nbytes: int) -> list[str]:
-    """Instructions that leave every `step`-th of the elements from the base in ``%vSTEP.LAST``.
+def _by(step: int, vector: str, lanes: int, nbytes: int, name: str) -> list[str]:
+    """Instructions that leave every `step`-th of the elements from an address in ``%vNAMESTEP.LAST``.
 
     The last vector loaded ends with the last element wanted, since memory may end there.
     """
-    lines = []
+    lines, base = [], "%base" if name == "base" else f"%{name}{step}"
     starts = [min(part * lanes, (lanes - 1) * step + 1 - lanes) for part in range(step)]
     for part, start in enumerate(starts):
         lines += [
-            f"  %a{step}.{part} = getelementptr i8, ptr %base, i64 {start * nbytes}",
-            f"  %w{step}.{part} = load {vector}, ptr %a{step}.{part}, align {nbytes}",
+            f"  %a{name}{step}.{part} = getelementptr i8, ptr {base}, i64 {start * nbytes}",
+            f"  %w{name}{step}.{part} = load {vector}, ptr %a{name}{step}.{part}, align {nbytes}",
         ]
-    held = f"%w{step}.0"
+    held = f"%w{name}{step}.0"
     for part in range(1, step):
         order = []
         for lane in range(lanes):
@@ -135,7 +143,7 @@ def _by(step: int, vector: str, lanes: int, nbytes: int) -> list[str]:
                 order.append(min(at, lanes - 1))  # of the first vector, or any
             else:
                 order.append(lane)
-        pair = f"{vector} {held}, {vector} %w{step}.{part}"
-        lines.append(f"  %v{step}.{part} = shufflevector {pair}, {lane_numbers(order)}")
-        held = f"%v{step}.{part}"
+        pair = f"{vector} {held}, {vector} %w{name}{step}.{part}"
+        lines.append(f"  %v{name}{step}.{part} = shufflevector {pair}, {lane_numbers(order)}")
+        held = f"%v{name}{step}.{part}"
     return lines

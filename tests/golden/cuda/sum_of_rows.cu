@@ -59,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) add(
                 }
             }
         }
+        #pragma unroll
         for (long long low0_2 = 0; low0_2 < 2; ++low0_2) {
             if ((low0_2 + 2) * 32 + member < covered) {
                 held0_0[low0_2] = combine(held0_0[low0_2], held0_0[low0_2 + 2]);

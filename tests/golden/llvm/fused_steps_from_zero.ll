@@ -8,42 +8,78 @@
 
 ; steps_from_zero_1 for layout 1:a0=s,z0=1;;pa4
 define internal <16 x i32> @strided.i32.16(ptr %base, i64 %stride) noinline nounwind {
-  switch i64 %stride, label %any [i64 -4, label %back i64 8, label %by2 i64 12, label %by3 i64 16, label %by4]
+  switch i64 %stride, label %any [i64 -4, label %back i64 8, label %by2 i64 -8, label %back2 i64 12, label %by3 i64 -12, label %back3 i64 16, label %by4 i64 -16, label %back4]
 back:
   %start = getelementptr i8, ptr %base, i64 -60
   %forwards = load <16 x i32>, ptr %start, align 4
   %backwards = shufflevector <16 x i32> %forwards, <16 x i32> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
   ret <16 x i32> %backwards
 by2:
-  %a2.0 = getelementptr i8, ptr %base, i64 0
-  %w2.0 = load <16 x i32>, ptr %a2.0, align 4
-  %a2.1 = getelementptr i8, ptr %base, i64 60
-  %w2.1 = load <16 x i32>, ptr %a2.1, align 4
-  %v2.1 = shufflevector <16 x i32> %w2.0, <16 x i32> %w2.1, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 17, i32 19, i32 21, i32 23, i32 25, i32 27, i32 29, i32 31>
-  ret <16 x i32> %v2.1
+  %abase2.0 = getelementptr i8, ptr %base, i64 0
+  %wbase2.0 = load <16 x i32>, ptr %abase2.0, align 4
+  %abase2.1 = getelementptr i8, ptr %base, i64 60
+  %wbase2.1 = load <16 x i32>, ptr %abase2.1, align 4
+  %vbase2.1 = shufflevector <16 x i32> %wbase2.0, <16 x i32> %wbase2.1, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 17, i32 19, i32 21, i32 23, i32 25, i32 27, i32 29, i32 31>
+  ret <16 x i32> %vbase2.1
+back2:
+  %start2 = getelementptr i8, ptr %base, i64 -120
+  %astart2.0 = getelementptr i8, ptr %start2, i64 0
+  %wstart2.0 = load <16 x i32>, ptr %astart2.0, align 4
+  %astart2.1 = getelementptr i8, ptr %start2, i64 60
+  %wstart2.1 = load <16 x i32>, ptr %astart2.1, align 4
+  %vstart2.1 = shufflevector <16 x i32> %wstart2.0, <16 x i32> %wstart2.1, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 17, i32 19, i32 21, i32 23, i32 25, i32 27, i32 29, i32 31>
+  %b2 = shufflevector <16 x i32> %vstart2.1, <16 x i32> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  ret <16 x i32> %b2
 by3:
-  %a3.0 = getelementptr i8, ptr %base, i64 0
-  %w3.0 = load <16 x i32>, ptr %a3.0, align 4
-  %a3.1 = getelementptr i8, ptr %base, i64 64
-  %w3.1 = load <16 x i32>, ptr %a3.1, align 4
-  %a3.2 = getelementptr i8, ptr %base, i64 120
-  %w3.2 = load <16 x i32>, ptr %a3.2, align 4
-  %v3.1 = shufflevector <16 x i32> %w3.0, <16 x i32> %w3.1, <16 x i32> <i32 0, i32 3, i32 6, i32 9, i32 12, i32 15, i32 18, i32 21, i32 24, i32 27, i32 30, i32 15, i32 15, i32 15, i32 15, i32 15>
-  %v3.2 = shufflevector <16 x i32> %v3.1, <16 x i32> %w3.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 19, i32 22, i32 25, i32 28, i32 31>
-  ret <16 x i32> %v3.2
+  %abase3.0 = getelementptr i8, ptr %base, i64 0
+  %wbase3.0 = load <16 x i32>, ptr %abase3.0, align 4
+  %abase3.1 = getelementptr i8, ptr %base, i64 64
+  %wbase3.1 = load <16 x i32>, ptr %abase3.1, align 4
+  %abase3.2 = getelementptr i8, ptr %base, i64 120
+  %wbase3.2 = load <16 x i32>, ptr %abase3.2, align 4
+  %vbase3.1 = shufflevector <16 x i32> %wbase3.0, <16 x i32> %wbase3.1, <16 x i32> <i32 0, i32 3, i32 6, i32 9, i32 12, i32 15, i32 18, i32 21, i32 24, i32 27, i32 30, i32 15, i32 15, i32 15, i32 15, i32 15>
+  %vbase3.2 = shufflevector <16 x i32> %vbase3.1, <16 x i32> %wbase3.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 19, i32 22, i32 25, i32 28, i32 31>
+  ret <16 x i32> %vbase3.2
+back3:
+  %start3 = getelementptr i8, ptr %base, i64 -180
+  %astart3.0 = getelementptr i8, ptr %start3, i64 0
+  %wstart3.0 = load <16 x i32>, ptr %astart3.0, align 4
+  %astart3.1 = getelementptr i8, ptr %start3, i64 64
+  %wstart3.1 = load <16 x i32>, ptr %astart3.1, align 4
+  %astart3.2 = getelementptr i8, ptr %start3, i64 120
+  %wstart3.2 = load <16 x i32>, ptr %astart3.2, align 4
+  %vstart3.1 = shufflevector <16 x i32> %wstart3.0, <16 x i32> %wstart3.1, <16 x i32> <i32 0, i32 3, i32 6, i32 9, i32 12, i32 15, i32 18, i32 21, i32 24, i32 27, i32 30, i32 15, i32 15, i32 15, i32 15, i32 15>
+  %vstart3.2 = shufflevector <16 x i32> %vstart3.1, <16 x i32> %wstart3.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 19, i32 22, i32 25, i32 28, i32 31>
+  %b3 = shufflevector <16 x i32> %vstart3.2, <16 x i32> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  ret <16 x i32> %b3
 by4:
-  %a4.0 = getelementptr i8, ptr %base, i64 0
-  %w4.0 = load <16 x i32>, ptr %a4.0, align 4
-  %a4.1 = getelementptr i8, ptr %base, i64 64
-  %w4.1 = load <16 x i32>, ptr %a4.1, align 4
-  %a4.2 = getelementptr i8, ptr %base, i64 128
-  %w4.2 = load <16 x i32>, ptr %a4.2, align 4
-  %a4.3 = getelementptr i8, ptr %base, i64 180
-  %w4.3 = load <16 x i32>, ptr %a4.3, align 4
-  %v4.1 = shufflevector <16 x i32> %w4.0, <16 x i32> %w4.1, <16 x i32> <i32 0, i32 4, i32 8, i32 12, i32 16, i32 20, i32 24, i32 28, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15>
-  %v4.2 = shufflevector <16 x i32> %v4.1, <16 x i32> %w4.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 16, i32 20, i32 24, i32 28, i32 12, i32 13, i32 14, i32 15>
-  %v4.3 = shufflevector <16 x i32> %v4.2, <16 x i32> %w4.3, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 19, i32 23, i32 27, i32 31>
-  ret <16 x i32> %v4.3
+  %abase4.0 = getelementptr i8, ptr %base, i64 0
+  %wbase4.0 = load <16 x i32>, ptr %abase4.0, align 4
+  %abase4.1 = getelementptr i8, ptr %base, i64 64
+  %wbase4.1 = load <16 x i32>, ptr %abase4.1, align 4
+  %abase4.2 = getelementptr i8, ptr %base, i64 128
+  %wbase4.2 = load <16 x i32>, ptr %abase4.2, align 4
+  %abase4.3 = getelementptr i8, ptr %base, i64 180
+  %wbase4.3 = load <16 x i32>, ptr %abase4.3, align 4
+  %vbase4.1 = shufflevector <16 x i32> %wbase4.0, <16 x i32> %wbase4.1, <16 x i32> <i32 0, i32 4, i32 8, i32 12, i32 16, i32 20, i32 24, i32 28, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15>
+  %vbase4.2 = shufflevector <16 x i32> %vbase4.1, <16 x i32> %wbase4.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 16, i32 20, i32 24, i32 28, i32 12, i32 13, i32 14, i32 15>
+  %vbase4.3 = shufflevector <16 x i32> %vbase4.2, <16 x i32> %wbase4.3, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 19, i32 23, i32 27, i32 31>
+  ret <16 x i32> %vbase4.3
+back4:
+  %start4 = getelementptr i8, ptr %base, i64 -240
+  %astart4.0 = getelementptr i8, ptr %start4, i64 0
+  %wstart4.0 = load <16 x i32>, ptr %astart4.0, align 4
+  %astart4.1 = getelementptr i8, ptr %start4, i64 64
+  %wstart4.1 = load <16 x i32>, ptr %astart4.1, align 4
+  %astart4.2 = getelementptr i8, ptr %start4, i64 128
+  %wstart4.2 = load <16 x i32>, ptr %astart4.2, align 4
+  %astart4.3 = getelementptr i8, ptr %start4, i64 180
+  %wstart4.3 = load <16 x i32>, ptr %astart4.3, align 4
+  %vstart4.1 = shufflevector <16 x i32> %wstart4.0, <16 x i32> %wstart4.1, <16 x i32> <i32 0, i32 4, i32 8, i32 12, i32 16, i32 20, i32 24, i32 28, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15, i32 15>
+  %vstart4.2 = shufflevector <16 x i32> %vstart4.1, <16 x i32> %wstart4.2, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 16, i32 20, i32 24, i32 28, i32 12, i32 13, i32 14, i32 15>
+  %vstart4.3 = shufflevector <16 x i32> %vstart4.2, <16 x i32> %wstart4.3, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 19, i32 23, i32 27, i32 31>
+  %b4 = shufflevector <16 x i32> %vstart4.3, <16 x i32> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  ret <16 x i32> %b4
 any:
   %d0 = mul i64 %stride, 0
   %p0 = getelementptr i8, ptr %base, i64 %d0

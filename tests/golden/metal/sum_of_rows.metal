@@ -72,6 +72,7 @@ kernel void add(
             }
         }
     }
+    #pragma unroll
     for (long low0_2 = 0; low0_2 < 2; ++low0_2) {
         if ((low0_2 + 2) * 32 + member < covered) {
             held0_0[low0_2] = combine(held0_0[low0_2], held0_0[low0_2 + 2]);

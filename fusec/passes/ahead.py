@@ -1,0 +1,107 @@
+"""The elements of several rounds, found all at once and then combined one after the other.
+
+Loads that stand before all combinations are under way together, whatever branches combining takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fusec.base.dtypes import INT64, DType
+from fusec.base.records import dataclass
+from fusec.ir import loops as ir
+from fusec.ir.expr import Expr, Pointer, Space, apply, scalar_type
+from fusec.ir.reductions import Accumulator, Stage, parts_of
+from fusec.ir.walk import Body, statements
+from fusec.passes.affine import Running, counted, int64, minus, test
+
+Inside = Callable[[Body, str, Expr], tuple[Body, Callable[[Expr], Expr]]]
+"""A body at a position of the chunk, with names of its own by a label, and the same change for expressions."""
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays of the parts of an accumulator."""
+
+    names: tuple[tuple[str, DType], ...]
+    space: Space = "local"
+
+    def declare(self, length: int) -> list[ir.Stmt]:
+        """The arrays."""
+        return [ir.DeclareArray(name, dtype, length, space=self.space) for name, dtype in self.names]
+
+    def read(self, at: Expr) -> tuple[Expr, ...]:
+        """The parts of an element."""
+        return tuple(ir.Load(self._place(name, dtype, at), dtype) for name, dtype in self.names)
+
+    def write(self, at: Expr, parts: Sequence[Expr]) -> tuple[ir.Stmt, ...]:
+        """Store the parts of an element."""
+        pairs = zip(self.names, parts, strict=True)
+        return tuple(ir.Store(self._place(name, dtype, at), part) for (name, dtype), part in pairs)
+
+    def _place(self, name: str, dtype: DType, at: Expr) -> Expr:
+        pointer = Pointer(dtype, self.space)
+        return ir.Offset(ir.LocalArray(name, pointer), at, pointer)
+
+
+def arrays_of(accumulator: Accumulator, name: str, space: Space = "local") -> Arrays:
+    """Arrays of the parts of an accumulator, whose names begin so."""
+    return Arrays(tuple((f"{name}_{at}", dtype) for at, (_, dtype) in enumerate(accumulator.parts)), space)
+
+
+@dataclass(frozen=True)
+class RoundsAhead:
+    """The elements that a thread takes in some rounds of a stage. number: of the stage. place: where the element of a
+    round is in the chunk.
+    """
+
+    stage: Stage
+    number: int
+    rounds: int
+    place: Callable[[Expr], Expr]
+    covered: Expr
+
+    @property
+    def accumulator(self) -> Accumulator:
+        """What the stage accumulates."""
+        assert self.stage.accumulator is not None, "a stage that accumulates"
+        return self.stage.accumulator
+
+    @property
+    def kept(self) -> Arrays:
+        """What the elements add."""
+        return self.arrays("kept")
+
+    @property
+    def running(self) -> str:
+        """The name of the variable in which they are combined."""
+        return f"_running{self.number}_"
+
+    def arrays(self, word: str, space: Space = "local") -> Arrays:
+        """Arrays for accumulators of the stage."""
+        return arrays_of(self.accumulator, f"_{word}{self.number}", space)
+
+    def values(self, inside: Inside) -> Body:
+        """Find them all. Past the end the last element is taken again, unless its statements must run once."""
+        number = self.number
+        turn, place = ir.Local(f"_round{number}", INT64), ir.Local(f"_place{number}", INT64)
+        there, found = test("less", place, self.covered), [ir.Declare(place.name, INT64, self.place(turn))]
+        is_pure = not any(
+            isinstance(stmt, ir.Store | ir.Atomic | ir.CallStatement) for stmt in statements(self.stage.body)
+        )
+        position = ir.Local(f"_inside{number}", INT64) if is_pure else place
+        body, rewrite = inside(self.stage.body, f"{number}", position)
+        values = parts_of(rewrite(self.accumulator.value))
+        new = [ir.Declare(f"_new{number}_{at}", scalar_type(value), value) for at, value in enumerate(values)]
+        taken = (*body, *new, *self.kept.write(turn, [ir.Local(each.name, each.type) for each in new]))
+        if not is_pure:
+            return counted(turn.name, self.rounds, [*found, ir.If(there, taken)])
+        last = apply("where", there, place, minus(self.covered, 1))
+        return counted(turn.name, self.rounds, [*found, ir.Declare(position.name, INT64, last), *taken])
+
+    def joined(self, first: Expr) -> Body:
+        """Combine them with what is there before. first: the number of the first round among all of the lane."""
+        running, at = Running(self.accumulator, f"_next{self.number}_"), ir.Local(f"_next{self.number}", INT64)
+        is_later = test("less", int64(0), apply("add", first, at))
+        step = running.join_if(is_later, self.running, running.variable(self.running), self.kept.read(at))
+        return counted(at.name, self.rounds, [ir.If(test("less", self.place(at), self.covered), (step,))])

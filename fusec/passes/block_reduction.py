@@ -1,0 +1,96 @@
+"""Block reduction: turn a reduction along the last axis into a program in which blocks of threads share the chunks.
+
+The twin of `group_reduction` where there are too few chunks for groups to keep a device busy. Every lane of a chunk has
+several threads, `segments` of them. They find the values of the lane's elements all at once, each those of some rounds
+in a row; then the lane is handed from one to the next, and each goes on with what it holds, so that elements are taken
+one after the other as ever. In the end every group of the block combines the lanes, and all threads know the result.
+"""
+
+from __future__ import annotations
+
+from fusec.base.dtypes import INT64
+from fusec.ir import loops as ir
+from fusec.ir.expr import Expr
+from fusec.ir.reductions import ROUNDS, ReductionIR, Stage
+from fusec.ir.walk import Body
+from fusec.passes.affine import Running, counted, int64, plus, rest, test, times
+from fusec.passes.ahead import Arrays, RoundsAhead
+from fusec.passes.group_reduction import CHUNK, MEMBER, Cooperation, GroupLanes
+
+SEGMENT, LANE = "_segment", "_lane"
+"""Locals: which of the threads of a lane this one is, and the lane."""
+
+
+def reduce_in_blocks(reduction: ReductionIR, axis: int, segments: int) -> ir.Program:
+    """The program over positions whose coordinate along `axis`, the last one, is the chunk: a block for each.
+
+    segments: threads of each lane, a power of two. Requires: what `reduce_in_groups` does, and not more than `ROUNDS`
+    segments. Ensures: what that ensures, so the same order.
+    """
+    return _Blocks(reduction, axis, segments).program()
+
+
+class _Blocks(Cooperation):
+    """One reduction on its way; positions are those of a block."""
+
+    def __init__(self, reduction: ReductionIR, axis: int, segments: int) -> None:
+        super().__init__(reduction, axis)
+        self.segments, self.own = segments, ROUNDS // segments  # rounds of a thread
+        self.block, self.together = (segments, reduction.lanes), segments * reduction.lanes
+        self.segment, self.lane = ir.Local(SEGMENT, INT64), ir.Local(LANE, INT64)
+
+    @property
+    def first(self) -> Expr:
+        """The number of the thread."""
+        return plus(times(self.segment, self.reduction.lanes), self.lane)
+
+    def positions(self) -> list[ir.Stmt]:
+        """Declare the place in the block and in the group, and the chunk."""
+        thread = [ir.Query("", "thread", int64(axis), INT64) for axis in range(2)]
+        return [
+            ir.Declare(SEGMENT, INT64, thread[0]),
+            ir.Declare(LANE, INT64, thread[1]),
+            ir.Declare(MEMBER, INT64, rest(self.lane, ir.GROUP)),
+            ir.Declare(CHUNK, INT64, self.here),
+        ]
+
+    def once(self, body: Body) -> Body:
+        """What happens once for each chunk, which is where the block is."""
+        return body
+
+    def stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
+        """One walk along the axis, and what follows it; later ones see what all threads have stored."""
+        return [*super().stage(stage, number), *([ir.Barrier()] if stage.accumulator is None else [])]
+
+    def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
+        """The lanes take their elements, and every thread holds some lanes of them all."""
+        ahead = RoundsAhead(stage, number, self.own, self._place, self.covered)
+        box = ahead.arrays("box", "shared")
+        turn, at = ir.Local(f"_turn{number}", INT64), ir.Local(f"_at{number}", INT64)
+        handed = ir.If(test("equal", self.segment, turn), self._handed(ahead, held, box, turn))
+        lane = plus(times(at, ir.GROUP), self.member)
+        filled = ir.If(test("less", lane, self.covered), held.write(at, box.read(lane)))
+        return (
+            *box.declare(self.reduction.lanes),
+            *ahead.kept.declare(self.own),
+            *ahead.values(self.inside),
+            *counted(turn.name, self.segments, (handed, ir.Barrier())),
+            *counted(at.name, self.each, (filled,)),
+        )
+
+    def _handed(self, ahead: RoundsAhead, held: GroupLanes, box: Arrays, turn: Expr) -> Body:
+        """Go on where the thread before has stopped."""
+        running = Running(held.accumulator)
+        there = test("less", plus(times(turn, self.own * self.reduction.lanes), self.lane), self.covered)
+        before = tuple(running.assign(ahead.running, box.read(self.lane)))
+        found = [
+            *running.declare(ahead.running),
+            ir.If(test("less", int64(0), turn), before),
+            *ahead.joined(times(turn, self.own)),
+            *box.write(self.lane, running.variable(ahead.running)),
+        ]
+        return (ir.If(there, tuple(found)),)
+
+    def _place(self, turn: Expr) -> Expr:
+        """The position in the chunk of a round of the thread."""
+        return plus(times(plus(times(self.segment, self.own), turn), self.reduction.lanes), self.lane)
