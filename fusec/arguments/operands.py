@@ -258,16 +258,31 @@ class _Address:
         self.__array_interface__ = {**known, "typestr": void, "descr": [("", void)], "strides": array.strides}
 
 
+class Outline(np.ndarray):
+    """An array of which nothing may be read, since its memory may be freed, or on a device."""
+
+    def __repr__(self) -> str:
+        """Say how the array lies: a debugger that prints what a trace holds must not read its memory."""
+        return f"<outline of an array of {self.dtype}, shape {self.shape}, strides {self.strides}>"
+
+    __str__ = __repr__
+
+
+def outline_of(memory: object, dtype: np.dtype[Any]) -> Array:
+    """An array of some address and form. memory: has `__array_interface__`."""
+    return np.asarray(memory).view(dtype).view(Outline)
+
+
 def without_memory(array: Array) -> Array:
-    """An array of the same address, shape and strides that neither owns the memory nor is read."""
-    return np.asarray(_Address(array)).view(array.dtype)
+    """An array of the same address, shape and strides that neither owns the memory nor is read; objects as they are."""
+    return array if array.dtype.hasobject else outline_of(_Address(array), array.dtype)
 
 
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """An array of the same memory in another shape, for dtypes too that NumPy's own function cannot name."""
     if array.dtype.str != "<f1":  # as float8_e5m2 is called
-        return np.lib.stride_tricks.as_strided(array, shape, strides)
-    return np.lib.stride_tricks.as_strided(array.view(np.uint8), shape, strides).view(array.dtype)
+        return np.lib.stride_tricks.as_strided(array, shape, strides, subok=True)
+    return np.lib.stride_tricks.as_strided(array.view(np.uint8), shape, strides, subok=True).view(array.dtype)
 
 
 def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:

@@ -180,7 +180,8 @@ class Cuda:
 
     def threads_of_block(self, plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> int:
         """As many as the call asks for, if the kernel can run them."""
-        return cuda.threads_of_block(plan.steps[0].code.module, call.device, call.options.block_size)
+        code = plan.steps[0].code
+        return cuda.threads_of_block(code.module, call.device, code.threads, call.options.block_size)
 
     def deliver(self, call: KernelCall[DeviceArray], made: Sequence[Any]) -> tuple[object, ...]:
         """The outputs, in the library of the first array."""

@@ -25,6 +25,7 @@ from fusec.dispatch.plan import CompiledLaunch, Plan
 from fusec.runtime import cuda
 from fusec.runtime.cuda import DeviceArray
 
+MOST_EXACT = 1 << 53  # of the integers that float64 holds without gaps
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
@@ -84,6 +85,8 @@ class DeviceFastPath:
         if ready is None or len(ready.launches) != 1:  # forgotten meanwhile, or more than such a function does
             return
         if not ready.launches[0].launcher.only_device:  # which one is current must be looked at in every call
+            return
+        if not ready.source.facts:
             return
         with locks.lock:
             if key in self._entries:
@@ -174,7 +177,7 @@ def _pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -
 
 
 def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
-    """Encodes numbers for one slot: Python numbers for float32 and float64 fast, all others in the general way."""
+    """Encodes numbers for one slot: Python's for float32 and float64 fast, all others in the general way."""
 
     def slow(value: Any) -> int:
         return encode(value, dtype, param, kernel)[half]
@@ -184,7 +187,7 @@ def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
     pack = struct.Struct("<f4x" if dtype == FLOAT32 else "<d").pack
 
     def fast(value: Any) -> int:
-        if type(value) is not float:
+        if type(value) is not float and (type(value) is not int or not -MOST_EXACT <= value <= MOST_EXACT):
             return slow(value)
         try:
             return int.from_bytes(pack(value), "little", signed=True)

@@ -14,8 +14,10 @@ from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, strides_in_order
 from fusec.base.records import replace
+from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import Span
 from fusec.compiler import pipeline
+from fusec.compiler.lowering import lower_program
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch.shown import Showing
 from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
@@ -160,11 +162,14 @@ def canonical(kernel: KernelSpec, asked: Showing, types: Mapping[str, DType], ta
 
 
 @lru_cache(maxsize=64)
+@default_rounding()
 def _lowered(definition: Source, request: Request, ndims: tuple[tuple[str, int], ...]) -> Program:
     """The program that is interpreted: that of any target, where no axes are merged."""
-    from fusec.passes import Facts
+    from fusec.passes import Facts, run_few
 
-    return pipeline.lower(definition, dict(request.types), dict(ndims), request.scalars, Facts(fp=request.fp))
+    raw = {name: ndim for name, ndim in ndims if name}
+    program = lower_program(definition, dict(request.types), raw, request.scalars)
+    return run_few(program, Facts(fp=request.fp, ndims=dict(ndims)))
 
 
 def _program(kernel: KernelSpec, bound: Bound, ndim: int) -> Program:

@@ -80,6 +80,8 @@ class CachedCall:
                 words[slot] = encoder(values[argument])
             launch.launcher(words, stream)
         self.note()
+        if self.makers and self.source.deliver is not None:
+            made = tuple(map(self.source.deliver, made))
         if self.returns == "nothing":
             return None
         return made[0] if len(made) == 1 and self.returns != "tuple" else made

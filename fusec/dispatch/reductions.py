@@ -25,7 +25,7 @@ from fusec.ir.loops import GROUP
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
 from fusec.kinds.columns import in_vectors
 from fusec.kinds.launch import MASK, Machine, Request
-from fusec.kinds.reduction import Operand, Phase, PhaseRules, dense, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, dense, phases
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
@@ -44,8 +44,8 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
     rows: DenseRows | None = None if same is None else kernel.alike.get(same)
     found = None if rows is None else rows.bound_of(kernel, given)
     if found is None:
-        found, axes, lanes = _bound(kernel, given, known)
-        made = None if same is None else dense_rows(kernel, given, found, axes, lanes)
+        found, axes, row = _bound(kernel, given, known)
+        made = None if same is None else dense_rows(kernel, given, found, axes, row)
         if made is not None:
             kernel.alike.keep(same, made)
     return found
@@ -53,8 +53,8 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
 
 def _bound(
     kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None
-) -> tuple[Bound, tuple[int, ...], int]:  # fmt: skip
-    """What is found for a call, the axes that it reduces, and the lanes of a row."""
+) -> tuple[Bound, tuple[int, ...], RowKind]:  # fmt: skip
+    """What is found for a call, the axes that it reduces, and what its rows are."""
     outputs = given.outputs or ()
     types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
@@ -77,6 +77,7 @@ def _bound(
         len(shape) if uses else 1, axes if uses else (0,), ndims, masked,
     )  # fmt: skip
     reduction, empty = pipeline.lower(kernel.definition, request)
+    row = RowKind(reduction.lanes, pipeline.is_costly(kernel.definition, request))
     parts = () if reduction.total is None else reduction.total.parts
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)
@@ -91,7 +92,7 @@ def _bound(
         operands = _operands(kernel, inputs, shape, axes, outputs or made)
         operands += [_of_totals(name, each, shape, axes) for name, each in once.items()]
         totals_as_is = uses and asks_for_positions(reduction.finish)
-        rules = PhaseRules(reduction.lanes, partials, list(raw.items()), uses, totals_as_is)
+        rules = PhaseRules(row, partials, list(raw.items()), uses, totals_as_is)
         found = phases(shape, axes, operands, rules)
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
@@ -101,7 +102,7 @@ def _bound(
         types, shape, shapes, found, raw, request, read,
         kept=kept, count=count, sizes={REDUCED: count, TOTALS: prod(kept)}, is_empty=is_empty,
     )  # fmt: skip
-    return bound, axes, reduction.lanes
+    return bound, axes, row
 
 
 def _nothing(kernel: KernelSpec, shape: Shape) -> NothingToReduce:
@@ -160,9 +161,15 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
     """Columns are walked in vectors; phases that move more than the last cache holds go around the caches."""
-    along = {param.name for param in kernel.in_params} - kernel.once | {MASK}
-    phases = [in_vectors(phase, along) for phase in bound.launches if isinstance(phase, Phase)]
+    phases = [in_vectors(phase, *_walked(kernel, phase)) for phase in bound.launches if isinstance(phase, Phase)]
     return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in phases))
+
+
+def _walked(kernel: KernelSpec, phase: Phase) -> tuple[frozenset[str], frozenset[str]]:
+    """The arrays that a phase reads along the axis, be they results of chunks, and those that it writes there."""
+    stored, written = {name for name, *_ in phase.made}, frozenset(each.name for each in kernel.out_params)
+    found = frozenset(name for name, array in phase.arrays if array not in stored)
+    return found - written - kernel.once, found & kernel.elements & written
 
 
 def _around_caches(kernel: KernelSpec, bound: Bound, phase: Any) -> Any:
@@ -217,6 +224,8 @@ def _line(phase: Phase, kernel: Kernel) -> str:
     threads = ""
     if TARGETS[kernel.target].threads:
         threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
+        if kernel.block:
+            threads = f"; {counted(prod(phase.threads), 'block')} of {kernel.block} threads"
     counts = f"{counted(extent, 'element')} {place}, {counted(phase.chunks, 'chunk')} for each of {totals:,}"
     return f"{counts}; {order}; {walks}{threads}"
 

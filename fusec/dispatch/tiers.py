@@ -60,16 +60,23 @@ def answered(kernel: KernelWithPlans, call: KernelCall[Array]) -> Sequence[Array
         return None if waiting is None else _found(kernel, call, waiting)
 
 
-def begin(kernel: KernelWithPlans, call: KernelCall[Array]) -> None:
+def begin(kernel: KernelWithPlans, call: KernelCall[Array], seen: set[object]) -> None:
     """Have the kernels of a call compiled in the background, beside others, unless it is answered without them.
 
-    The call itself waits for them, or compiles them if nobody has begun to.
+    The call itself waits for them, or compiles them if nobody has begun to. seen: the kinds of calls that came before,
+    to which this one is added.
     """
-    key, given = call.key(HOST), call.given(HOST)
+    key = call.key(HOST)
+    if (kernel, key) in seen:
+        return
+    seen.add((kernel, key))
     if kernel.checks or key in kernel.plans[HOST] or kernel.waiting.get(key) is not None or not is_on():
         return
+    given = call.given(HOST)
     bound = HOST.bound(kernel, given)
-    if (kernel.fp == "strict" and _is_small(call)) or bound.is_empty or HOST.is_compiled(kernel, bound):
+    if bound.is_empty or HOST.is_compiled(kernel, bound):
+        return
+    if kernel.fp == "strict" and _is_small(call) and prod(bound.shape) <= MOST_ELEMENTS and _is_quick(kernel, bound):
         return
     made = Waiting(None, partial(_prepare, kernel, given, key))
     if kernel.waiting.keep(key, made) is made and made.submit():
@@ -97,6 +104,14 @@ def _is_small(call: KernelCall[Array]) -> bool:
     return all(each.size <= MOST_ELEMENTS for each in arrays)
 
 
+def _is_quick(kernel: KernelWithPlans, bound: Bound) -> bool:
+    """Whether the interpreter is to answer a call, by what it would take."""
+    try:
+        return kernel.kind.effort(kernel, bound) <= MOST_SECONDS
+    except Exception:  # the compiler says what is wrong
+        return False
+
+
 def _begun(kernel: KernelWithPlans, call: KernelCall[Array], key: object) -> Waiting | None:
     """The record of a kind of call whose kernels the background compiles now; None if calls wait for the compiler."""
     settings.check()
@@ -112,10 +127,7 @@ def _begun(kernel: KernelWithPlans, call: KernelCall[Array], key: object) -> Wai
             return None
         if call.outputs is not None:  # results are computed in arrays of their own
             bound = HOST.bound(kernel, replace(call, outputs=_copies(call.outputs)).given(HOST))
-        try:
-            if kernel.kind.effort(kernel, bound) > MOST_SECONDS:
-                return None
-        except Exception:  # the compiler says what is wrong
+        if not _is_quick(kernel, bound):
             return None
     made = Waiting(bound, partial(_prepare, kernel, given, key))
     waiting = kernel.waiting.keep(key, made)

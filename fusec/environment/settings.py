@@ -81,6 +81,11 @@ SETTINGS = (
         "FUSEC_DEBUG", _number(0, LEVELS), f"a number from 0 to {LEVELS}",
         "how much to print about compilation, from 0 (nothing) to 6 (assembly)",
     ),
+    Setting(
+        "FUSEC_EAGER", _switch, "0 (off) or 1 (on)",
+        "`1`, `on`, `yes` or `true`: lazy arrays are computed as they are recorded, see"
+        " [lazy_arrays.md](lazy_arrays.md#debugging); read when `fusec.xp` is imported",
+    ),
     Setting("FUSEC_DUMP", str, "a folder", "a folder that receives everything that FUSEC_DEBUG can print, as files"),
 )  # fmt: skip
 BY_NAME = {each.name: each for each in SETTINGS}

@@ -48,7 +48,16 @@ from fusec.runtime.cuda.launching import (
     usual_block,
 )
 from fusec.runtime.cuda.libraries import bindings_version
-from fusec.runtime.cuda.memory import CudaArray, DeviceLayout, allocator, borrowed, empty, fill_with_zeros, from_numpy
+from fusec.runtime.cuda.memory import (
+    CudaArray,
+    DeviceLayout,
+    allocator,
+    borrowed,
+    empty,
+    fill_with_zeros,
+    from_numpy,
+    pooled_bytes,
+)
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
@@ -95,6 +104,7 @@ __all__ = [
     "lent_to_cupy",
     "library_of",
     "look",
+    "pooled_bytes",
     "release",
     "same_device",
     "seen_as",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from typing import NamedTuple
 
 from fusec.base import dtypes
@@ -27,34 +28,8 @@ _TYPES: dict[tuple[int, int], DType] = {  # DLDataTypeCode and bits
 }
 
 
-class _Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class _Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
-    )
+_TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device, axes, type, shape, strides and offset in bytes
+_VERSIONED = struct.Struct("=IIQQQ")  # DLManagedTensorVersioned before that: version, manager, deleter, flags
 
 
 class Contents(NamedTuple):
@@ -81,36 +56,55 @@ _pointer.argtypes, _pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctype
 
 def read(capsule: object) -> Contents:
     """Read a capsule without consuming it. Raises BufferError for another capsule or a newer major version."""
+    found, readonly = _fields(capsule)
+    pointer, shape, strides, (code, bits, lanes), device_type, device = found
+    return Contents(
+        pointer=pointer,
+        shape=shape,
+        strides=strides,
+        dtype=_TYPES.get((code, bits)) if lanes == 1 else None,
+        kind=f"DLPack code {code}, {bits} bits, {lanes} lanes",
+        device_type=device_type,
+        device=device,
+        readonly=readonly,
+    )
+
+
+def mark(capsule: object) -> tuple[int, tuple[object, ...]]:
+    """The address of a capsule's array, and what settles all else. Raises as `read`."""
+    found, _ = _fields(capsule)
+    return found[0], found[1:]
+
+
+_Fields = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, int, int], int, int]
+"""Address, shape, strides in bytes, type as code, bits and lanes, kind and number of the device."""
+
+
+def _fields(capsule: object) -> tuple[_Fields, bool]:
+    """The contents of a capsule, and whether it must not be written."""
     if _is_valid(capsule, b"dltensor_versioned"):
-        managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        if managed.major > 1:
-            raise BufferError(f"DLPack {managed.major}.{managed.minor} is newer than 1.x")
-        return _contents(managed.tensor, bool(managed.flags & _READ_ONLY))
+        raw = ctypes.string_at(_pointer(capsule, b"dltensor_versioned"), _VERSIONED.size + _TENSOR.size)
+        major, minor, _, _, flags = _VERSIONED.unpack_from(raw)
+        if major > 1:
+            raise BufferError(f"DLPack {major}.{minor} is newer than 1.x")
+        return _of_tensor(raw, _VERSIONED.size), bool(flags & _READ_ONLY)
     if _is_valid(capsule, b"dltensor"):
-        return _contents(_Tensor.from_address(_pointer(capsule, b"dltensor")), readonly=False)
+        return _of_tensor(ctypes.string_at(_pointer(capsule, b"dltensor"), _TENSOR.size), 0), False
     raise BufferError("__dlpack__ gave no DLPack capsule")
+
+
+def _of_tensor(raw: bytes, at: int) -> _Fields:
+    data, device_type, device, ndim, code, bits, lanes, extents, steps, offset = _TENSOR.unpack_from(raw, at)
+    nbytes = max(1, bits * lanes // 8)
+    numbers = ctypes.c_int64 * ndim
+    shape = tuple(numbers.from_address(extents)) if ndim else ()
+    if steps:
+        strides = tuple([_signed(step * nbytes) for step in numbers.from_address(steps)])
+    else:
+        strides = strides_in_order(shape, range(ndim), nbytes)
+    return data + offset, shape, strides, (code, bits, lanes), device_type, device
 
 
 def _signed(nbytes: int) -> int:
     """A stride, also one of CuPy's that is negative: it divides -40 by 8 as 2^64 - 40 (CuPy 14.2)."""
     return (nbytes + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _contents(tensor: _Tensor, readonly: bool) -> Contents:
-    dtype = _TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    nbytes = max(1, tensor.bits * tensor.lanes // 8)
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    if tensor.strides:
-        strides = tuple(_signed(tensor.strides[axis] * nbytes) for axis in range(tensor.ndim))
-    else:
-        strides = strides_in_order(shape, range(len(shape)), nbytes)
-    return Contents(
-        pointer=(tensor.data or 0) + tensor.byte_offset,
-        shape=shape,
-        strides=strides,
-        dtype=dtype,
-        kind=f"DLPack code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes",
-        device_type=tensor.device_type,
-        device=tensor.device_id,
-        readonly=readonly,
-    )

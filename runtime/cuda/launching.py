@@ -18,6 +18,8 @@ from fusec.runtime.cuda.module import CompiledModule
 from fusec.runtime.cuda.streams import StreamOn
 
 GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
+LEAST_BLOCK = 32  # threads that run together anyway
+MANY_BLOCKS = 512  # that spread evenly over the multiprocessors of a large GPU
 MAX_GRID = (1 << 31) - 1  # blocks along x
 MOST_WORDS = 512  # of 8 bytes, that a kernel is given
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
@@ -51,21 +53,28 @@ def launch(
     assert len(words) == len(module.kernel.slots), (
         f"{module.kernel.name} has {len(module.kernel.slots)} slots, not {len(words)}"
     )
-    block = threads_of_block(module, device.ordinal, block_size)
+    block = threads_of_block(module, device.ordinal, size, block_size)
     _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), device)
 
 
-def threads_of_block(module: CompiledModule, device: int, asked: int | None = None) -> int:
-    """How many threads each block of a launch on a device has. asked: the number that a call asks for, if any."""
+def threads_of_block(module: CompiledModule, device: int, size: int, asked: int | None = None) -> int:
+    """How many threads each block of a launch on a device has. size: elements of the iteration space. asked: the number
+    that a call asks for, if any.
+    """
     kernel = module.kernel
-    return block_of(kernel, usual_block(kernel) if asked is None else asked, module.threads_per_block(device))
+    return block_of(kernel, usual_block(kernel, size) if asked is None else asked, module.threads_per_block(device))
 
 
-def usual_block(kernel: Kernel) -> int:
-    """The default number of threads of a block."""
+def usual_block(kernel: Kernel, size: int) -> int:
+    """The default number of threads of a block: fewer where there are so few in all that they would not spread."""
     if kernel.block:
         return kernel.block
-    return USUAL_BLOCK if kernel.group == 1 else GROUP_BLOCK
+    if kernel.group > 1:
+        return GROUP_BLOCK
+    if kernel.is_record:  # whose blocks are counted as those of the usual size
+        return USUAL_BLOCK
+    threads = -(-size // kernel.lanes)
+    return min(USUAL_BLOCK, max(LEAST_BLOCK, 1 << (threads // MANY_BLOCKS).bit_length() >> 1))
 
 
 def block_of(kernel: Kernel, asked: int, most: int) -> int:
@@ -100,7 +109,7 @@ class Launcher:
 
     def __init__(self, module: CompiledModule, size: int, device: int) -> None:
         core = cuda_core()
-        block = threads_of_block(module, device)
+        block = threads_of_block(module, device, size)
         self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
         self.kernel = core.Kernel.from_handle(int(module.load().handle))
         self.launch = core.launch

@@ -258,6 +258,12 @@ def _pool(device: int) -> Any:
         return core.DeviceMemoryResource(device)
 
 
+def pooled_bytes(device: int) -> int:
+    """The bytes that the pool of a device keeps for new arrays."""
+    found = _pool(device).attributes
+    return int(found.reserved_mem_current) - int(found.used_mem_current)
+
+
 def _buffer(nbytes: int, device: int, stream: int) -> Any:
     allocate = allocator(nbytes, device, stream)
     with driver.on_device(device):

@@ -40,7 +40,7 @@ class LaunchSequence:
         self._modules: list[tuple[CompiledModule, int, int]] = []  # with the elements, and the end of the words
         self._rows: list[tuple[Any, int, int, int]] = []  # function, grid, block, bytes before the words' addresses
         for module, size, words in launches:
-            block, first = threads_of_block(module, device), len(self._template)
+            block, first = threads_of_block(module, device, size), len(self._template)
             self._template.extend(words)
             self._rows.append((module.load().function, grid_size(module.kernel, size, block), block, 8 * first))
             self._modules.append((module, size, len(self._template)))

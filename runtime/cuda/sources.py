@@ -11,7 +11,7 @@ from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass
-from fusec.runtime.cuda import foreign, memory, streams
+from fusec.runtime.cuda import dlpack, foreign, memory, streams
 from fusec.runtime.cuda.memory import CudaArray
 
 VECTOR_BYTES = 16  # alignment that kernels may count on
@@ -26,11 +26,12 @@ class ArrayLibrary:
     """How a library's arrays are read and created without DLPack, where its own attributes take less time.
 
     library: its name. kind: the exact type it is for; subclasses may mean something else. address: a Python expression
-    of an array for the address of its first element. facts: expressions, and how their values compare, that settle
-    all else: dtype, shape, strides, device and whether the array is more than its memory. stream: handle of the one
-    current on a device. maker: for a new array's shape, axes from outermost to innermost in memory, dtype and device, a
-    function that makes one and tells its address. look: the dtype and the shape of an array on a device. strides: in
-    bytes.
+    of an array for the address of its first element. facts: expressions, and how their values compare, that settle all
+    else: dtype, shape, strides, device and whether the array is more than its memory; empty where only a function,
+    read_by, tells the address and all else. stream: handle of the one current on a device. maker: for a new array's
+    shape, axes from outermost to innermost in memory, dtype and device, a function that makes one and tells its
+    address. look: the dtype and the shape of an array on a device. strides: in bytes. deliver: makes what users get of
+    what a maker made, once work on it is enqueued; None if that is the same.
     """
 
     library: foreign.Library
@@ -41,10 +42,14 @@ class ArrayLibrary:
     maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker]
     look: Callable[[Any], Look | None]
     strides: Callable[[Any], tuple[int, ...]]
+    read_by: Reader | None = None
+    deliver: Callable[[Any], Any] | None = None
 
     @cached_property
     def read(self) -> Reader:
         """Gives the address and the mark of an array: the values of its facts and its alignment."""
+        if self.read_by is not None:
+            return self.read_by
         values = ", ".join(expression.format("a") for expression, _ in self.facts)
         text = f"def read(a):\n p = {self.address.format('a')}\n return p, ({values}, p % {VECTOR_BYTES})"
         names: dict[str, Any] = {}
@@ -54,7 +59,7 @@ class ArrayLibrary:
 
 
 def source_of(value: object) -> ArrayLibrary | None:
-    """The source of an array of CuPy, PyTorch or fusec itself; None for any other."""
+    """The source of an array of CuPy, PyTorch, JAX or fusec itself; None for any other."""
     kind: Any = type(value)
     return _of_type(kind)
 
@@ -75,6 +80,8 @@ def _of_type(kind: type) -> ArrayLibrary | None:
         return _torch(foreign.module("torch"))
     if root == "cupy" and kind is foreign.module("cupy").ndarray:
         return _cupy(foreign.module("cupy"))
+    if root == "jaxlib" and kind.__name__ == "ArrayImpl":
+        return _jax(foreign.module("jax"), kind)
     return None
 
 
@@ -175,3 +182,26 @@ def _cupy(cupy: Any) -> ArrayLibrary:
         return _typed(dtypes.from_numpy(array.dtype), array.shape)
 
     return ArrayLibrary("cupy", cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked, _strides)
+
+
+@cache
+def _jax(jax: Any, kind: type) -> ArrayLibrary:
+    """JAX enqueues on streams of its own; only DLPack makes others wait for these, and tells how an array lies."""
+
+    def read(array: Any) -> tuple[int, object]:
+        pointer, mark = dlpack.mark(array.__dlpack__(stream=streams.LEGACY))
+        return pointer, (mark, pointer % VECTOR_BYTES)
+
+    def looked(array: Any) -> Look | None:
+        if array.__dlpack_device__()[0] not in dlpack.ON_DEVICE:
+            return None
+        return _typed(dtypes.from_numpy(array.dtype), array.shape)
+
+    def strides(array: Any) -> tuple[int, ...]:
+        return dlpack.read(array.__dlpack__(stream=streams.LEGACY)).strides
+
+    def deliver(array: Any) -> Any:
+        return jax.dlpack.from_dlpack(array)
+
+    own = _own_maker
+    return ArrayLibrary("jax", kind, "", (), lambda _: streams.LEGACY, own, looked, strides, read, deliver)

@@ -214,7 +214,9 @@ def test_what_needs_cupy_is_refused_where_it_stands(monkeypatch):
     x = xp.asarray([3.0, 1.0, 2.0], device=THERE)
     changed = x * 2
     for refused in (lambda: xp.unique_values(x), lambda: changed[changed > 1], lambda: xp.linalg.inv(x + x[:, None])):
-        with pytest.raises(TypeError, match=r"CuPy, which would compute it there[\s\S]*test_lazy_arrays.py"):
+        with pytest.raises(
+            TypeError, match=r"CuPy, which would compute it there[\s\S]*pip install cupy[\s\S]*test_lazy_arrays.py"
+        ):
             refused()
     assert changed.tolist() == [6, 2, 4]
 
@@ -246,3 +248,52 @@ def test_threads_share_arrays():
         each.join()
     assert not failed
     assert [found[at] for at in range(8)] == wanted
+
+
+RANDOM = {
+    "uniform64": lambda **more: xp.random.uniform((3, 1025), 2**64 - 3, low=-2, high=0.1, **more),
+    "uniform32": lambda **more: xp.random.uniform(65537, 7, offset=2**64 - 65537, dtype="float32", **more),
+    "normal64": lambda **more: xp.random.normal((2, 3, 65), 7, loc=3, stream=2**63, **more),
+    "normal32": lambda **more: xp.random.normal(1000, 7, loc=[3.0], scale=0.5, dtype="float32", **more),
+    "complex64": lambda **more: xp.random.normal(1001, 7, scale=2, dtype="complex64", **more),
+    "complex128": lambda **more: xp.random.normal((5, 0), 7, dtype="complex128", **more),
+    "exponential64": lambda **more: xp.random.exponential((), 7, scale=3, **more),
+    "exponential32": lambda **more: xp.random.exponential(4097, 7, offset=5, dtype="float32", **more),
+    "integers": lambda **more: xp.random.integers((9, 31), 7, -(2**31), [2**31] * 31, **more),
+    "int8": lambda **more: xp.random.integers(300, 7, -3, 7, dtype="int8", **more),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_numbers_have_the_bits_of_those_in_host_memory(name):
+    draw = RANDOM[name]
+    same(draw(device=THERE), draw())
+    same(draw(device=THERE) * 2 + 1, draw() * 2 + 1)
+
+
+def test_random_numbers_are_made_where_their_arguments_are():
+    key = xp.asarray([1, 2], device=THERE)
+    same(xp.random.normal(9, key[0], offset=5, scale=2), xp.random.normal(9, 1, offset=5, scale=2))
+    same(xp.random.uniform(2, 3, low=xp.zeros(2, device=THERE)), xp.random.uniform(2, 3))
+    assert xp.random.normal(3, 1, loc=xp.ones(3)).device == "cpu"
+    for mix in (
+        lambda: xp.random.normal(3, 1, loc=xp.ones(3), device=THERE),
+        lambda: xp.random.normal(3, 1, loc=np.ones(3), device=THERE),
+        lambda: xp.random.uniform(3, key[0], device="cpu"),
+    ):
+        with pytest.raises(ValueError, match="F776"):
+            mix()
+    with pytest.raises(FusecError, match="'cuda:99'"):
+        xp.random.normal(3, 1, device="cuda:99")
+
+
+@pytest.mark.hardware
+def test_vectors_and_orders_are_drawn_there():
+    pytest.importorskip("cupy")
+    same(xp.random.permutation(1000, 7, device=THERE), xp.random.permutation(1000, 7))
+    rows = xp.arange(3000).reshape((1000, 3))
+    same(xp.random.permutation(rows.to_device(THERE), 7), xp.random.permutation(rows, 7))
+    mean, cov = [1.0, -2.0], [[4.0, 1.0], [1.0, 2.0]]
+    found, wanted = (xp.random.multivariate_normal(100, 7, mean, cov, device=each) for each in (THERE, "cpu"))
+    assert found.device == THERE
+    np.testing.assert_allclose(np.asarray(found.to_device("cpu")), np.asarray(wanted), rtol=1e-12, atol=1e-12)

@@ -6,8 +6,10 @@ memory: that of the call, a `DeviceMemory`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
@@ -16,9 +18,15 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
+from fusec.fusion.functions.libraries import calls_plainly
 from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
+
+MAX_LENT = 64  # arrays of CuPy in other memory that one kind of call keeps
+
+NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install cupy-cuda13x installs it"
+"""Why a library's function is refused: it is never computed on the host instead."""
 
 
 def check(call: LibraryCall) -> None:
@@ -28,7 +36,7 @@ def check(call: LibraryCall) -> None:
     try:
         importlib.import_module("cupy")
     except ImportError as problem:
-        raise _refused(call, "CuPy, which would compute it there, cannot be imported") from problem
+        raise _refused(call, NO_CUPY) from problem
 
 
 def run(call: LibraryCall, operands: Sequence[Any], slots: Sequence[int], memory: Any) -> list[Any]:
@@ -68,27 +76,42 @@ class CallTarget(NamedTuple):
     row: dtypes.DType
     order: Sequence[int]
     strides: tuple[int, ...]
+    dtype: Any  # NumPy's
 
     def fits(self, found: Any) -> bool:
         """Whether an array has this shape and dtype."""
-        return bool(found.shape == self.shape and found.dtype == self.row.numpy)
+        return bool(found.shape == self.shape and found.dtype == self.dtype)
 
 
-def targets_of(step: Any) -> list[CallTarget]:
-    """The results of a step."""
+class PreparedCall(NamedTuple):
+    """A call of a library in repeated calls. function: of CuPy's arrays, where these have operators of their own."""
+
+    targets: tuple[CallTarget, ...]
+    function: Callable[..., Sequence[Any]]
+
+
+def prepared(step: Any) -> PreparedCall:
+    """What repeated calls know of a step."""
     found = []
     for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
         wanted, row = fresh(slot, buffer), buffer.dtype
         order = range(len(wanted.shape)) if wanted.order is None else wanted.order
-        found.append(CallTarget(slot, wanted.shape, row, order, strides_in_order(wanted.shape, order, row.nbytes)))
-    return found
+        strides = strides_in_order(wanted.shape, order, row.nbytes)
+        found.append(CallTarget(slot, wanted.shape, row, order, strides, row.numpy))
+    is_product = calls_plainly(step.call.function, np.matmul)
+    return PreparedCall(tuple(found), _multiplied if is_product else step.call.function)
+
+
+def _multiplied(a: Any, b: Any) -> tuple[Any]:
+    return (a @ b,)
 
 
 class RepeatedCalls:
     """The calls of libraries in one repeated call on its stream, which is current in its own library.
 
-    CuPy computes for arrays of other libraries in their memory. repeat: a `RepeatedCall`. held: the memory between
-    kernels.
+    CuPy computes for arrays of all libraries in their memory. Its arrays there are kept for later calls, which find
+    them by address; they own nothing, and what a function returns of their memory is copied.
+    repeat: a `RepeatedCall`. held: the memory between kernels.
     """
 
     def __init__(self, repeat: Any, frame: list[Any], addresses: list[int], held: Any, stream: int) -> None:
@@ -115,42 +138,52 @@ class RepeatedCalls:
 
     def _in_cupy(self, slot: int) -> Any:
         """What is in a slot: a number, or an array of CuPy in the memory of another library's."""
-        view = self.repeat.prepared.views.get(slot)
+        repeat = self.repeat
+        view = repeat.prepared.views.get(slot)
         base = slot if view is None else view.slot
-        if base == self.repeat.plan.memory.arena_slot:
+        if base == repeat.plan.memory.arena_slot:
             held, address = self.held, int(self.held.handle)
         else:
             held, address = self._constants.get(base, self.frame[base]), self.addresses[base]
-        form = self.repeat.forms.get(slot)
-        if form is None:
-            source = cuda.source_of(held) if view is None else None
-            if view is None and (source is None or source.library == "cupy"):
+        if view is not None:
+            address += view.offset
+        else:
+            source = cuda.source_of(held)
+            if source is None or source.library == "cupy":
                 return held
-            form = self.repeat.forms[slot] = _form(held, source, view, self.repeat.device)
-        return cuda.lent_to_cupy(replace(form, pointer=address + (0 if view is None else view.offset), owner=held))
+        known = repeat.in_cupy.get((slot, address))
+        if known is None:
+            if len(repeat.in_cupy) >= MAX_LENT:
+                repeat.in_cupy.clear()
+            form = _form(held, view, repeat.device)
+            known = repeat.in_cupy[slot, address] = cuda.lent_to_cupy(replace(form, pointer=address))
+        return known
 
     def run(self, step: Any) -> None:
         """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
         if not step.call.buffers:  # a look at values, for which devices do not wait
             return
-        if step.call.kernels or self.repeat.source.library == "cupy":
-            self._call(step, list(map(self._operand, step.inputs)), self.repeat.source.library)
+        known = self.repeat.calls[step]
+        if step.call.kernels:
+            self._call(step, step.call.function, list(map(self._operand, step.inputs)), self.repeat.source.library)
+        elif self.repeat.source.library == "cupy":
+            self._call(step, known.function, list(map(self._in_cupy, step.inputs)), "cupy")
         else:
             with cuda.in_cupy(cuda.StreamOn(self.stream, self.repeat.device)):
-                self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
+                self._call(step, known.function, list(map(self._in_cupy, step.inputs)), "cupy")
         for slot in step.releases:
             self.frame[slot] = None
 
-    def _call(self, step: Any, operands: Sequence[Any], library: str) -> None:
+    def _call(self, step: Any, function: Callable[..., Any], operands: Sequence[Any], library: str) -> None:
         """Call the function on arrays of a library."""
         call = step.call
         try:
-            found = call.function(*operands)
+            found = function(*operands)
         except TypeError as problem:  # NumPy's, for a function that CuPy does not have
             if call.kernels:
                 raise
             raise _refused(call, "CuPy does not have it for these arrays") from problem
-        for target, each in zip(self.repeat.calls[step], found, strict=True):
+        for target, each in zip(self.repeat.calls[step].targets, found, strict=True):
             source = cuda.source_of(each)
             if source is None or source.library != library or not target.fits(each):
                 raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")
@@ -173,15 +206,16 @@ class RepeatedCalls:
         return made, address
 
 
-def _form(held: Any, source: cuda.ArrayLibrary | None, view: SlotView | None, device: int) -> cuda.DeviceArray:
+def _form(held: Any, view: SlotView | None, device: int) -> cuda.DeviceArray:
     """How an array lies in its memory, or a view of one."""
     if view is not None:
         row, shape, strides = dtypes.from_numpy(view.dtype), view.shape, view.strides
     else:
+        source = cuda.source_of(held)
+        look = None if source is None else source.look(held)
         assert source is not None, "an array of a library"
-        look, strides = source.look(held), source.strides(held)
         assert look is not None, "an array on a device"
-        row, shape = look
+        (row, shape), strides = look, source.strides(held)
     assert row is not None, "kernels take known dtypes"
     return cuda.DeviceArray(0, tuple(shape), strides, row, device, False, None, None, None)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import USUAL_BLOCK, Kernel
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.codegen import ON_DEVICE, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.device_plans import cached_launch
@@ -77,13 +77,14 @@ def ended(kernels: Sequence[tuple[Signature, Any]], pair: Sequence[Any], device:
         return None
     first, last = pair
     kernel, end = (each.code.module.kernel for each in (first, last))
-    code = _compiled(make(kernel, end, f"{kernel.title}_to_end"), device)
+    made, block = make(kernel, end, f"{kernel.title}_to_end"), cuda.usual_block(kernel, first.code.threads)
+    code = _compiled(None if made is None else replace(made, block=block), device)
     if code is None or len(code.kernel.slots) > cuda.MOST_WORDS:
         return None
     both = zip(kernels, pair, strict=True)
     launches = tuple(cached_launch(signature, each, plan.offsets) for (signature, plan), each in both)
     template = array("q", [*launches[0].template, *launches[1].template, 0])
-    blocks = cuda.grid_size(kernel, first.code.threads, cuda.usual_block(kernel))
+    blocks = cuda.grid_size(kernel, first.code.threads, block)
     return EndedLaunch(code, template, launches, blocks)
 
 
@@ -92,7 +93,8 @@ def _compiled(kernel: Kernel | None, device: int) -> Any:
     if kernel is None:
         return None
     arch = cuda.device(device).arch
-    name = pipeline.digest(f"several on {ON_DEVICE}", {"text": kernel.source}, arch, cuda.bindings_version())
+    texts = {"text": kernel.source, "block": str(kernel.block)}
+    name = pipeline.digest(f"several on {ON_DEVICE}", texts, arch, cuda.bindings_version())
 
     def build(made: Kernel) -> bytes:
         return cuda.compile(made, arch).packed()

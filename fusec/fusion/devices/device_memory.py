@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec.arguments.operands import outline_of
 from fusec.base import dtypes, locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
@@ -88,7 +89,7 @@ class _There:
 
 def outline(array: DeviceArray) -> Array:
     """A NumPy array of the same address and form, of which nothing may be read."""
-    return np.asarray(_There(array)).view(array.dtype.numpy)
+    return outline_of(_There(array), array.dtype.numpy)
 
 
 def on_host(flat: Sequence[Any]) -> list[Any]:

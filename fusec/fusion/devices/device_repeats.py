@@ -113,8 +113,8 @@ class RepeatedCall:
     def __post_init__(self) -> None:
         self.zeros = (0,) * self.prepared.own
         self._parts: dict[int, cuda.DeviceArray] = {}  # of views, by identity: the plan keeps them
-        self.forms: dict[int, cuda.DeviceArray] = {}  # of what is in slots, to lend it to CuPy
-        self.calls = {part: device_calls.targets_of(part) for part in self.prepared.parts if isinstance(part, CallStep)}
+        self.in_cupy: dict[tuple[int, int], Any] = {}  # arrays of CuPy by slot and address
+        self.calls = {part: device_calls.prepared(part) for part in self.prepared.parts if isinstance(part, CallStep)}
         self.shown = {each.slot for each in _returned(self.plan)}  # slots of arrays that are of the call's library
         for part in self.calls:
             if part.call.kernels:
@@ -222,7 +222,9 @@ class RepeatedCall:
 
     def lent(self, frame: list[Any], asked: Returned) -> Any:
         """What the user gets."""
-        held = frame[asked.slot]
+        held, deliver = frame[asked.slot], self.source.deliver
+        if deliver is not None and type(held) is cuda.CudaArray:
+            held = frame[asked.slot] = deliver(held)
         return held if asked.view is None else self.seen(held, asked.view)
 
     def seen(self, array: Any, view: SlotView) -> Any:
@@ -289,7 +291,7 @@ class DeviceRepeats:
             key = self._key(read, args, options)
         except Exception:  # whatever it is, the long way takes such calls
             return
-        if len(read.flat) != len(served.found.flat):  # stream= is no argument of the function
+        if len(read.flat) != served.given:  # stream= is no argument of the function
             return
         known = self._ready.get(key) or ()
         self._ready[key] = (ready, *known[: MAX_ALIKE - 1])
@@ -301,8 +303,7 @@ class DeviceRepeats:
 
 def repeated(served: ServedCall) -> RepeatedCall | None:
     """What later calls of a kind run; None if they must go the long way."""
-    plan, side = served.plan, served.found.side
-    prepared, device, stream = side.served
+    plan, (prepared, device, stream) = served.plan, served.served
     arrays = {at: each for at, each in enumerate(served.flat) if isinstance(each, cuda.DeviceArray)}
     if not arrays or plan.pattern is not None or plan.problem is not None:
         return None
@@ -318,7 +319,7 @@ def repeated(served: ServedCall) -> RepeatedCall | None:
     for at, each in arrays.items():
         low, high = bounds(View(0, each.shape, each.strides, each.dtype))
         spans.append((at, low, high))
-    given = [each.given if at in arrays else None for at, each in enumerate(served.flat)][len(served.found.flat) :]
+    given = [each.given if at in arrays else None for at, each in enumerate(served.flat)][served.given :]
     return RepeatedCall(
         plan=plan,
         prepared=prepared,
@@ -353,8 +354,14 @@ def _returned(plan: Any) -> list[Returned]:
 def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -> bool:
     """Whether arrays of a library may be what the user gets, and what kernels called by name take."""
     library, constants = source.library, _constants(plan)
+    calls = [part for part in prepared.parts if isinstance(part, CallStep)]
+    new: list[Any] = [*prepared.fresh, *(each for part in calls for each in device_calls.prepared(part).targets)]
+    orders = {each.slot: each.order for each in new}
     for each in _returned(plan):
         strides = () if each.view is None else each.view.strides
         if each.slot in constants or (library == "torch" and any(stride < 0 for stride in strides)):
             return False
-    return library != "torch" or not any(isinstance(part, CallStep) and part.call.kernels for part in prepared.parts)
+        order = orders.get(each.slot) or ()
+        if library == "jax" and (each.view is not None or [*order] != [*range(len(order))]):  # it has no such arrays
+            return False
+    return library in ("cupy", "fusec") or not any(part.call.kernels for part in calls)

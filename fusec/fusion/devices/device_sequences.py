@@ -6,6 +6,7 @@ that lies between kernels, and the numbers. What each kernel does with its memor
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -136,7 +137,7 @@ class _LaunchBuilder:
         """The whole. Raises NotPrepared."""
         new: list[Fresh] = []
         waiting: list[_PlannedKernel] = []  # of one launch
-        for step, after in zip(steps, (*steps[1:], None), strict=True):
+        for step, after in itertools.zip_longest(steps, steps[1:]):
             self.views.update(step.views)
             if isinstance(step, KernelStep):
                 new += step.fresh

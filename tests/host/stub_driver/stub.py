@@ -85,18 +85,22 @@ def host_twins() -> Iterator[None]:
 
 def block_twin(image: bytes, source: str) -> None:
     """The same for a text with barriers, shared memory, or several kernels: run as fibers under watch."""
-    from cuda_on_host import compile_blocks, thread_bounds
+    from cuda_on_host import OF_BLOCKS, compile_blocks, parsed, thread_bounds
     from fibers import build_runtime
 
     folder = Path(os.environ["FUSEC_STUB_KERNELS"])
     out = folder / f"{image_hash(image)}.so"
     entries = "".join(_BLOCK_ENTRY.format(name=name, bound=bound) for name, bound in thread_bounds(source).items())
     if not out.exists():
-        compile_blocks([source], out, build_runtime(folder), entries)
+        flags = parsed(folder, (*OF_BLOCKS, "-DHOST_FIBERS="))
+        compile_blocks([source], out, build_runtime(folder), entries, flags)
 
 
 def _compile(image: bytes, text: str) -> None:
-    out = Path(os.environ["FUSEC_STUB_KERNELS"]) / f"{image_hash(image)}.so"
-    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-w"]
+    from cuda_on_host import COMPILED, parsed
+
+    folder = Path(os.environ["FUSEC_STUB_KERNELS"])
+    out = folder / f"{image_hash(image)}.so"
     if not out.exists():
-        subprocess.run(["g++", *options, "-x", "c++", "-", "-o", str(out)], input=text.encode(), check=True)
+        flags = parsed(folder, (*COMPILED, "-O1", "-fwrapv"))
+        subprocess.run(["g++", *flags, "-shared", "-x", "c++", "-", "-o", str(out)], input=text.encode(), check=True)

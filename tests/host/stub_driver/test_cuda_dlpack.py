@@ -14,13 +14,43 @@ new_capsule = ctypes.pythonapi.PyCapsule_New
 new_capsule.argtypes, new_capsule.restype = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p), ctypes.py_object
 
 
+class Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    )
+
+
 class Producer:
     """Offers one hand-made tensor on device 3."""
 
     def __init__(self, code=2, bits=32, shape=(2, 3), strides=None, **fields):
         self.shape = (ctypes.c_int64 * len(shape))(*shape)
         self.strides = (ctypes.c_int64 * len(shape))(*strides) if strides else None
-        self.managed = dlpack._Versioned(major=fields.pop("major", 1), flags=fields.pop("flags", 0))
+        self.managed = Versioned(major=fields.pop("major", 1), flags=fields.pop("flags", 0))
         tensor = self.managed.tensor
         tensor.data, tensor.ndim, tensor.code, tensor.bits, tensor.lanes = 4096, len(shape), code, bits, 1
         tensor.device_type, tensor.device_id = 2, 3

@@ -12,6 +12,7 @@ import pytest
 from under_stub_scans import Tensor, tensor  # noqa: F401 - a fixture
 
 import fusec
+import fusec.xp as xp
 from fusec.errors import FusecError
 from fusec.fusion.devices.device_repeats import RepeatedCall
 from fusec.runtime import cuda
@@ -78,7 +79,7 @@ def test_results_of_calls_may_be_views_of_operands(cupy):
     np.testing.assert_array_equal(fused(cupy.asarray(X)).get(), X.T)
 
 
-class Immutable:
+class ArrayImpl:
     """An array of a library with JAX's name, which are dense in C order."""
 
     def __init__(self, own):
@@ -92,15 +93,15 @@ class Immutable:
         return self.own.__dlpack__(**options)
 
 
-Immutable.__module__ = "jaxlib.xla_extension"
+ArrayImpl.__module__ = "jaxlib.xla_extension"
 
 
 @pytest.fixture
 def jax(monkeypatch):
     made = ModuleType("jax")
-    made.dlpack = SimpleNamespace(from_dlpack=Immutable)
+    made.dlpack = SimpleNamespace(from_dlpack=ArrayImpl)
     monkeypatch.setitem(sys.modules, "jax", made)
-    return lambda values: Immutable(cuda.from_numpy(values))
+    return lambda values: ArrayImpl(cuda.from_numpy(values))
 
 
 def viewed(x, y):
@@ -121,7 +122,7 @@ def viewed(x, y):
     )
 
 
-@pytest.mark.parametrize(("library", "kind"), [("tensor", Tensor), ("jax", Immutable)])
+@pytest.mark.parametrize(("library", "kind"), [("tensor", Tensor), ("jax", ArrayImpl)])
 def test_results_and_views_are_of_the_library_of_the_first_array(library, kind, request):
     asarray, fused = request.getfixturevalue(library), fusec.fuse(viewed)
     wanted = fusec.fuse(viewed)(X, X[0])
@@ -319,7 +320,34 @@ def between(x, w, factor):
     return product, np.sqrt(product + 1), x[1:] @ w, (hidden @ np.ones((3, 2))).sum(axis=0)
 
 
-@pytest.mark.parametrize("library", ["tensor", "cupy", None])
+def test_repeated_calls_take_arrays_that_never_change(jax):
+    fused = fusec.fuse(lambda x, y: (np.exp(x) + y, (x * y).sum(), x, (x - y).T))
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x - 2 * y", "minus_twice")
+    kept = []
+    with mock.patch.object(RepeatedCall, "_run", autospec=True, side_effect=RepeatedCall._run) as ran:
+        for turn in range(6):
+            x, y = jax(X + turn), jax(X * 2)
+            found = fused(x, y)
+            assert found[2] is x
+            assert {type(each) for each in found} == {type(x)}
+            kept.append(((*found, kernel(x, y)), X + turn, X * 2))
+            assert type(kept[-1][0][-1]) is type(x)
+        short = [fused(jax(X[:3]), jax(X[1:4])) for _ in range(2)][1]
+        check([short[0].own], [np.exp(X[:3]) + X[1:4]])
+    assert ran.call_count == 0  # of a transpose, which such libraries copy
+    for found, x, y in kept:
+        check([each.own for each in found], [np.exp(x) + y, (x * y).sum(), x, (x - y).T, x - 2 * y])
+    fused = fusec.fuse(lambda x, y: (np.exp(x) + y, x))
+    with mock.patch.object(RepeatedCall, "_run", autospec=True, side_effect=RepeatedCall._run) as ran:
+        kept = [(fused(jax(X + turn), jax(X)), np.exp(X + turn) + X, X + turn) for turn in range(6)]
+    assert ran.call_count == 4
+    for found, *wanted in kept:
+        check([each.own for each in found], wanted)
+    for call in (kernel, fused):
+        assert {"Cuda.run", "describe"}.isdisjoint(python_calls(call, jax(X), jax(X)))
+
+
+@pytest.mark.parametrize("library", ["tensor", "cupy", "jax", None])
 def test_repeated_calls_of_libraries_take_arrays_of_all(library, request, cupy):
     made = cuda.from_numpy if library is None else request.getfixturevalue(library)
     asarray, fused = getattr(made, "asarray", made), fusec.fuse(between)
@@ -362,3 +390,47 @@ def test_repeated_expressions_with_out_run_little_python():
     for _ in range(2):
         with pytest.raises(FusecError, match="int32"):
             fusec.evaluate("2 * x + y", names, out=cuda.from_numpy(np.int32(X)))
+
+
+def recorded(a, b, number):
+    hidden = xp.tanh(a * b) + a * number - b
+    total = xp.sum(hidden)
+    a[1:] += hidden[:-1]
+    return hidden / total, total, hidden[::2], a * 2
+
+
+def test_repeated_evaluations_of_lazy_arrays_run_prepared_launches():
+    kept = []
+    with mock.patch.object(RepeatedCall, "_run", autospec=True, side_effect=RepeatedCall._run) as ran:
+        for turn in range(7):
+            gc.collect()
+            there = [xp.asarray(each, device="cuda:0") for each in (X + turn, X * 2)]
+            found = xp.compute(*recorded(*there, 1.5 + turn), there[0])
+            wanted = np.tanh((X + turn) * X * 2) + (X + turn) * (1.5 + turn) - X * 2
+            written = np.vstack([X[:1] + turn, X[1:] + turn + wanted[:-1]])
+            whole = (wanted / wanted.sum(), wanted.sum(), wanted[::2], written * 2, written)
+            kept.append((found, whole))
+            assert ran.call_count == max(0, turn - 1)
+    for found, wanted in kept:
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(one.to_device("cpu")), other, 1e-12)
+            assert (one.shape, one.dtype) == (np.shape(other), other.dtype)
+
+
+def test_lazy_arrays_that_share_memory_are_told_from_those_that_do_not():
+    for turn in range(8):
+        a = xp.asarray(X + turn, device="cuda:0")
+        x, y = (a[1:], a[:-1]) if turn % 2 else (a[1:], xp.asarray(X[:-1] + turn, device="cuda:0"))
+        xp.compute(x, y)
+        x += 2 * y
+        wanted = X + turn
+        wanted[1:] += 2 * (X[:-1] + turn)
+        np.testing.assert_array_equal(np.asarray(a.to_device("cpu")), wanted)
+
+
+def test_functions_without_kernels_may_be_called_again_and_again():
+    fused, x = fusec.fuse(lambda x: (x[1:].T, x)), cuda.from_numpy(X)
+    for _ in range(4):
+        part, whole = fused(x)
+        assert whole is x
+        assert part.pointer == x[1:].pointer

@@ -127,7 +127,8 @@ def test_no_elements_launch_no_reduction():
 
 def test_explain_reports_the_kernels_of_the_device():
     report = TOTAL.explain(cuda.from_numpy(X))
-    assert "96 threads in groups of 32" in dict(report.lines)["kernel 1"]
+    assert "3 blocks of 512 threads" in dict(report.lines)["kernel 1"]
+    assert "32 threads in groups of 32" in dict(report.lines)["kernel 2"]
     assert not calls("cuLaunchKernel")
     assert "total_first" in TOTAL.source()
 
@@ -181,7 +182,7 @@ def test_explain_says_how_many_threads_a_block_has(each, monkeypatch):
     kernel, x = kernels[each], cuda.from_numpy(X)
     shown = [dict(fusec.explain(kernel, x, block_size=size).lines)["block"] for size in (None, 64, 1024)]
     most = "256 threads: the most that the kernel can run, see docs/kernels.md (block_size=1024)"
-    assert shown == ["256 threads", "64 threads", most]
+    assert shown == ["32 threads", "64 threads", most]  # of few threads in all
     for size in (64, 1024):
         library.stub_log_clear()
         kernel(x, block_size=size)
