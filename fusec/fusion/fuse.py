@@ -6,6 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -62,6 +63,20 @@ WITHOUT = {  # what calls do not take unless the function does, and what to do i
     "out": "let the function have a parameter to write to: out[...] = x + y",
     "where": "give reductions in the function where=mask, or select there: np.where(mask, x, y)",
 }
+
+
+def _on_values(verb: Callable[..., T]) -> Callable[..., T]:
+    """The same method, which takes arrays that call functions themselves by their values."""
+
+    @wraps(verb)
+    def given(self: Any, *args: Any, **options: Any) -> T:
+        try:
+            return verb(self, *args, **options)
+        except TakenError as taken:
+            found: T = taken.call(partial(verb, self), args, options)
+            return found
+
+    return given
 
 
 class Fused(KernelCaller, Traced):
@@ -181,7 +196,8 @@ class Fused(KernelCaller, Traced):
             raise self._told(problem) from problem.__cause__
         if found.side is not None and found.side.served is not None:
             self._repeats = self._repeats or found.side.repeats(self._told)
-            self._repeats.add(args, options, ServedCall(plan, flat, found, self._values, self._objects))
+            served = ServedCall(plan, flat, len(found.flat), found.side.served, self._values, self._objects)
+            self._repeats.add(args, options, served)
         return result
 
     def _told(self, problem: Exception) -> Exception:
@@ -267,21 +283,29 @@ class Fused(KernelCaller, Traced):
 
         known: the places of some that it is traced for.
         """
-        values = self._values | known
+        values, is_plain = self._values | known, False
         while True:
             run = TracedRun(self.name, found, values, self._numbers, pattern)
+            extents = run.trace.extents
+            extents.is_plain = is_plain
             try:
                 with default_rounding():  # of constants, which the function may convert
-                    return make(run), run
+                    made = make(run)
+                if getattr(made, "problem", None) is None or not extents.is_given:
+                    return made, run
+                run.recording.restore()
+                is_plain = True  # so that the function fails for none but its own reasons
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):
                     values = values | {need.place}
                 else:
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
-            except BaseException:  # a call that is refused or interrupted leaves nothing behind
+            except BaseException as problem:  # a call that is refused or interrupted leaves nothing behind
                 run.recording.restore()
-                raise
+                if not extents.is_given or not isinstance(problem, Exception):
+                    raise
+                is_plain = True
 
     def _made(
         self, found: CallArguments, known: frozenset[int] = frozenset()
@@ -303,6 +327,7 @@ class Fused(KernelCaller, Traced):
     # --- looking inside ------------------------------------------------------------------------------------------
 
     @hide_internal_frames
+    @_on_values
     def explain(self, *args: Any, **options: Any) -> Any:
         """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
         from fusec.dispatch.explain import place_of
@@ -319,6 +344,7 @@ class Fused(KernelCaller, Traced):
         return replace(report(self.name, plan), plan=place_of(plan, plans))
 
     @hide_internal_frames
+    @_on_values
     def graph(self, *args: Any, **options: Any) -> Graph:
         """What a call does, as a graph of arrays; nothing is run."""
         with locks.lock:
@@ -339,7 +365,10 @@ class Fused(KernelCaller, Traced):
     def called(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """A call whose kernels have no fast paths; one that does not run assigns nothing outside of the function."""
         interceptor = present()
-        found = self._arguments(tuple(args), options)
+        try:
+            found = self._arguments(tuple(args), options)
+        except TakenError as taken:
+            return taken.call(lambda *given, **named: self.called(given, named), tuple(args), options)
         plan, flat = self._plan(found)
         steps = tuple(step.without_fast_path() for step in plan.steps)
         stores = plan.stores if interceptor is None or interceptor.runs else ()

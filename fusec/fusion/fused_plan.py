@@ -17,9 +17,9 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import LeftOutside
 from fusec.fusion.outside.reads import Guards
-from fusec.fusion.schedule.placed import OtherShapesError
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
+from fusec.fusion.trace.extents import OtherShapesError
 from fusec.fusion.trace.numbers import NumberStep, OtherNumberError
 
 HASTEN_AT, HASTEN_ONE_AT = 1, 8  # calls before kernels become one sequence; before a single one does, which is fast
@@ -119,8 +119,9 @@ class FusedPlan:
     def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:
         """The steps of a call, in which kernels run together once that is known to be right."""
         if not self.calls and not self.is_resized and len(self.kernels) > 1:
-            for step in self.kernels:
-                step.begin()
+            seen: set[object] = set()
+            for step in reversed(self.kernels):  # the call itself compiles the first ones meanwhile
+                step.begin(seen)
         if self.calls in (HASTEN_AT, HASTEN_ONE_AT) and self._is_due() and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps

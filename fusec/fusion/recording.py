@@ -35,6 +35,7 @@ from fusec.fusion.outside.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.outside.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
 from fusec.fusion.trace import lines
 from fusec.fusion.trace.labels import Labelled, aligned, labels_of
+from fusec.fusion.trace.numbers import length
 from fusec.fusion.trace.trace import Trace, defined, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
@@ -377,7 +378,8 @@ class Recording:
             given = origin.get("__builtins__", builtins)
             given = given if isinstance(given, dict) else vars(given)
             made["__builtins__"] = {
-                **given, "super": functools.partial(Super, self), "type": TypeStandIn, "__import__": self._imported,
+                **given, "super": functools.partial(Super, self), "type": TypeStandIn, "len": length,
+                "__import__": self._imported,
                 **{each.__name__: functools.partial(self._asked, each) for each in (getattr, hasattr)},
             }  # fmt: skip
             made.origin, made.recording, made.own = origin, self, frozenset(dict.keys(made))

@@ -15,7 +15,7 @@ from fusec.base.dtypes import DType
 from fusec.codegen import ON_DEVICE
 from fusec.errors import FusecError
 from fusec.errors.arguments import ShapesDoNotBroadcast
-from fusec.errors.fusing import ComplexIntoReal, NotTraceable
+from fusec.errors.fusing import ComplexIntoReal, NegativePower, NotTraceable
 from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
@@ -45,7 +45,7 @@ from fusec.fusion.schedule.repeats import leave_out_repeats
 from fusec.fusion.schedule.resizing import template_of
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
-from fusec.fusion.trace.numbers import ExtentNumber, picking, plain
+from fusec.fusion.trace.numbers import is_extent, picking, plain
 from fusec.fusion.trace.trace import NeedsNumberError, Trace, recorded_by
 from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.trace.tracer import Tracer, made
@@ -56,6 +56,7 @@ LIKE_NUMPY = (
     ShapesDoNotBroadcast,
     ComplexIntoReal,
     AxisOutOfBounds,
+    NegativePower,
     NumberTooLarge,
 )  # errors of calls that NumPy refuses too, where it comes to them
 
@@ -69,6 +70,7 @@ class TracedRun:
         self.recording = Recording(name, numbers, self._operand, found.labelled)
         self.recording.described = self._described
         self.recording.trace = self.trace
+        self.trace.extents.given = len(found.flat)
         self.trace.labelled, self.trace.swapped = {**found.labelled_places}, found.swapped
         if found.side is not None:
             self._see_device(found.side.arrays[0].given)
@@ -246,7 +248,7 @@ class TracedRun:
 
     def _untraced(self, result: Any) -> Any:
         """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
-        if isinstance(result, ExtentNumber):
+        if is_extent(result):
             return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             return ReturnedConstant(result.copy(order="K"), True)

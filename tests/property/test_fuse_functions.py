@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusec
+from tests.support.interpreted import interpreted
 
 DTYPES = ("float64", "int32", "bool", "float32", "uint8", "complex64")
 BINS = np.array([-1.0, 0.0, 0.5, 2.0])
@@ -208,8 +209,11 @@ PAIRS = list(product(DTYPES, LAYOUTS))
 @pytest.mark.parametrize("name", ROWS)
 def test_a_function_is_numpys(name):
     number = list(ROWS).index(name)
-    for at in range(3):
-        check(name, *PAIRS[(number * 11 + at * 7) % len(PAIRS)])
+    compiled, *others = [PAIRS[(number * 11 + at * 7) % len(PAIRS)] for at in range(3)]
+    check(name, *compiled)
+    with interpreted():
+        for pair in others:
+            check(name, *pair)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import fusec
 from tests.property.array_programs import arrays, programs
 from tests.support.array_programs import array_of, copies, run
+from tests.support.plan_rules import rules_are_compared
 
 
 def chain(x, y):
@@ -204,7 +205,22 @@ def compiled_by(fused, monkeypatch, shapes):
 
 @pytest.mark.parametrize(
     "function",
-    [chain, inner, turned, centred, rows, staged, costly, swapped, in_place, products, spectrum, finished, flattened],
+    [
+        chain,
+        inner,
+        turned,
+        centred,
+        rows,
+        staged,
+        costly,
+        swapped,
+        in_place,
+        products,
+        spectrum,
+        finished,
+        flattened,
+        by_size,
+    ],
 )
 def test_a_known_function_is_not_traced_again_for_other_extents(function, monkeypatch):
     fused = fusec.fuse(function)
@@ -275,7 +291,7 @@ def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
         assert len(planned) == count
 
 
-@pytest.mark.parametrize("function", [first_five, last_two, by_size, branching, ends, head_in_place])
+@pytest.mark.parametrize("function", [first_five, last_two, ends, head_in_place])
 def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
     assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3
 
@@ -352,13 +368,6 @@ def test_shapes_in_any_order_give_the_bits_of_a_fresh_function(function, shapes,
             assert_bits([*mine, *listed(found)], [*theirs, *listed(wanted)])
 
 
-def facts_of(step):
-    """What a step does with the slots of a call."""
-    made = [each.phantom for each in step.call.buffers] if hasattr(step, "call") else []
-    own = () if made else (step.fresh, step.makes)
-    return step.inputs, step.outputs, step.views, step.releases, own, [(each.shape, each.strides) for each in made]
-
-
 @settings(max_examples=12, derandomize=True, deadline=None)
 @given(programs, SOME, OTHERS)
 def test_rules_say_what_placing_says(steps, arrays, calls):
@@ -373,26 +382,7 @@ def test_many_rules_say_what_placing_says(steps, arrays, calls):
 
 
 def check_rules(steps, arrays, calls):
-    """Plans by rules are those that are derived and placed."""
-    from fusec.fusion.memory.host_memory import HostMemory
-    from fusec.fusion.schedule.placed import OtherShapesError
-    from fusec.fusion.schedule.resizing import PlanTemplate
-
-    with pytest.MonkeyPatch.context() as patch:
-        resized = PlanTemplate.resized
-
-        def compared(template, outlines, on_host):
-            try:
-                found, memory = template._rules.fitted(outlines) if template._rules else (None, None)
-            except (OtherShapesError, ValueError, IndexError):
-                found = None
-            if found is not None:
-                _, wanted, slots = template.placed_again(outlines)
-                assert list(map(facts_of, found)) == list(map(facts_of, wanted))
-                assert vars(memory) == vars(HostMemory.of(slots))
-            return resized(template, outlines, on_host)
-
-        patch.setattr(PlanTemplate, "resized", compared)
+    with rules_are_compared():
         check_shapes(steps, arrays, calls)
 
 

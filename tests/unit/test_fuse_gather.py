@@ -137,8 +137,8 @@ def test_any_index_gives_what_numpy_gives(data, shape):
 def test_the_bounds_of_an_index():
     for bad in ([3], [0, -4]):
         with pytest.raises(IndexError, match=f"index {bad[-1]} is out of bounds for axis 1 with size 3"):
-            check(3, 1, np.array(bad))
-    assert check(3, 0, np.array([0, -3, 2])) == ()
+            check(1, np.array(bad), 3)
+    assert check(0, np.array([0, -3, 2]), 3) == ()
 
 
 def test_indices_that_cannot_be_outside_are_not_looked_at():

@@ -193,6 +193,23 @@ def test_an_exception_in_a_number_that_nothing_reads() -> None:
         fused(x, 0)
 
 
+def test_what_a_trace_holds_is_printed_without_a_look_at_memory() -> None:
+    """A debugger prints local variables; the memory may be freed, or on a device, or of one element."""
+    held: list[Any] = []
+
+    def views(x: Any) -> Any:
+        y = x[::2].T
+        z = y + 1
+        held.extend(each._seen for each in (x, y, z, z.reshape(-1)[1:], z.T))
+        return z
+
+    fusec.fuse(views)(np.arange(12.0).reshape(4, 3))
+    assert len(held) == 5
+    for each in held:
+        assert repr(each) == str(each)
+        assert repr(each).startswith(f"<outline of an array of float64, shape {each.shape}, ")
+
+
 def test_calls_at_the_same_time_have_arenas_of_their_own() -> None:
     fused, shape = fusec.fuse(parts), (7, 6)
     given = [np.random.default_rng(seed).random(shape) for seed in range(4)]

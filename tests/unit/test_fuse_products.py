@@ -39,12 +39,51 @@ def test_products_of_matrices_have_the_bits_of_those_of_vectors(rows, columns, l
         scale = np.abs(a).astype(float) @ np.abs(b.T).astype(float)
         assert (np.abs(found - wanted) <= (1e-5 * scale if wanted.dtype.kind in "fc" else 0)).all()
         several = [layout for extent, layout in ((rows, of_a), (columns, of_b)) if extent > 1]
-        if rows * max(columns, 1) > 16 or length < 128 or several == ["interleaved"]:
+        between = several == ["interleaved"] and rows * max(columns, 1) > 4
+        if rows * max(columns, 1) > 16 or length < 128 or between:
             np.testing.assert_array_equal(found, wanted)
             return
         for row, made in zip(a, found, strict=True):
             for column, each in zip(np.atleast_2d(b), np.atleast_1d(made), strict=True):
                 assert each == VECTORS(row, column)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([0, 1, 5, 127, 128, 200]), st.sampled_from([0, 1, 4, 130]), st.integers(1, 9),
+    st.sampled_from(["float32", "float64", "int32", "uint8"]), st.sampled_from(["float64", "int32"]), LAYOUTS, LAYOUTS,
+)  # fmt: skip
+def test_products_of_short_rows_add_in_order(rows, columns, length, one, other, of_a, of_b):
+    a, b = laid_out((rows, length)[not rows :], one, of_a), laid_out((columns, length)[not columns :], other, of_b).T
+    if a.ndim == b.ndim == 1:
+        a = a[None]
+    fused = fusec.fuse(lambda a, b: a @ b)
+    with np.errstate(all="ignore"):
+        found, wanted = fused(a, b), a @ b
+        assert (found.shape, found.dtype, found.strides) == (wanted.shape, wanted.dtype, wanted.strides)
+        is_turned = b.ndim == 2 and columns > 16 and abs(b.strides[1]) > abs(b.strides[0])
+        if length > (4 if a.ndim == b.ndim else 8) or max(rows, columns) < 128 or is_turned:
+            np.testing.assert_array_equal(found, wanted)
+            return
+        a, b = a.astype(wanted.dtype), b.astype(wanted.dtype)
+        in_order = [np.multiply.outer(a[..., at], b[at]) for at in range(length)]
+        np.testing.assert_array_equal(found, sum(in_order[1:], in_order[0]))
+
+
+@pytest.mark.parametrize("lengths", [(3, 4, 5, 3), (9, 8, 1)])
+def test_plans_for_other_short_rows_are_others(lengths):
+    product = fusec.fuse(lambda a, b: 2 * (a @ b))
+    for length in lengths:
+        for columns in ((), (3,)):
+            a, b = rng.normal(size=(300, length)), rng.normal(size=(length, *columns))
+            np.testing.assert_allclose(product(a, b), 2 * (a @ b), 1e-12, 1e-12)
+
+
+def test_products_of_short_rows_share_the_kernel_of_what_surrounds_them():
+    fused = fusec.fuse(lambda x, w, y: x.T @ (np.tanh(x @ w) - y))
+    report = fused.explain(*(rng.normal(size=shape) for shape in ((2000, 4), 4, 2000)))
+    assert report.kernels == 2
+    assert "library call" not in str(report)
 
 
 @pytest.mark.parametrize("text", ["ik,jk->ij", "ki,jk->ji", "ki,kj->ij", "ik,kj"])
@@ -113,3 +152,40 @@ def test_other_products_are_the_librarys(a):
 def test_vectors_of_different_lengths_are_refused_as_in_numpy():
     with pytest.raises(ValueError, match="mismatch"):
         VECTORS(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("text", "of"), [("ijkl,okl->oij", (2, 3, 3)), ("klij,kl->ij", (2, 3)), ("ijkl,mil->jkm", (4, 9, 3))]
+)
+def test_products_of_windows_are_summed_without_a_copy(text, of, dtype):
+    image, weight = laid_out((11, 14), dtype, "gaps"), laid_out(of, dtype, "dense")
+
+    def filtered(image, weight):
+        windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))
+        return np.einsum(text, windows if text[0] == "i" else windows.transpose(2, 3, 0, 1)[1:], weight)
+
+    fused = fusec.fuse(filtered)
+    for part in (image, image[1:, :-3] if text[-1] == "j" else image):
+        with np.errstate(all="ignore"):
+            found, wanted = fused(part, weight), filtered(part, weight)
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-3 * np.abs(wanted).max())
+    assert ("library call" in str(fused.explain(image, weight))) == (of == (4, 9, 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [((3, 150, 4), (3, 4, 7)), ((2, 1, 5, 3), (200, 3, 1)), ((150, 2), (3, 2, 2)), ((3, 5), (4, 5, 150)),
+     ((4, 150, 7), 7), (2, (2, 150)), (3, (200, 3, 3)), ((0, 130, 4), (4, 3)), ((130, 3, 0), (0, 3))],
+)  # fmt: skip
+def test_products_of_several_matrices_of_short_rows_add_in_order(one, other, dtype):
+    a, b = ((rng.normal(size=shape) * 9).astype(dtype) for shape in (one, other))
+    for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.ascontiguousarray(b.T).T)):
+        fused = fusec.fuse(lambda a, b: a @ b)
+        found, wanted = fused(x, y), x @ y
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-4)
+        is_turned = y.strides[-1] > y.itemsize and y.shape[-1] > 16
+        assert ("library call" in str(fused.explain(x, y))) == (x.shape[-1] in (0, 5) or is_turned)

@@ -9,8 +9,9 @@ import pytest
 import fusec
 from fusec.base.dtypes import FLOAT64
 from fusec.fusion.arguments import CallArguments
-from fusec.fusion.schedule import plan
+from fusec.fusion.schedule import plan, schedule
 from fusec.fusion.schedule.groups import Group
+from fusec.fusion.schedule.repairs import store
 from fusec.fusion.trace.trace import Trace
 from fusec.ir.expr import Expr, apply
 from fusec.ir.graph import Input
@@ -76,6 +77,37 @@ def test_values_that_kernels_share_are_stored_however_many_there_are() -> None:
     small = shared(10)
     for found, wanted in zip(fusec.fuse(small)(X), small(X), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_quotients_that_larger_walks_repeat_are_stored_in_few_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    repairs = [0]
+
+    def counted(*args: Any) -> Any:
+        repairs[0] += 1
+        return store(*args)
+
+    def nested(x: Any, y: Any) -> Any:
+        """Each quotient is made of the one before, and two kernels need all of them."""
+        value, sums, products = x, x, y
+        for _ in range(100):
+            value = 1 / (value + 2)
+            sums, products = sums + value, products * 0.5 + value
+        return sums, products
+
+    def totals(x: Any) -> Any:
+        """So many totals that kernels of them need most quotients often."""
+        values = [x]
+        for _ in range(200):
+            values.append(1 / (values[-1] + 2))
+        return [each.sum() for each in values[1:]]
+
+    monkeypatch.setattr(schedule, "store", counted)
+    x, y = np.linspace(0, 1, 12), np.linspace(1, 2, 5)[:, None]
+    stored = [each for step in steps_of(nested, x, y) for each in step.stored if step.group.shape == x.shape]
+    assert len(stored) >= 100
+    assert repairs[0] == 1
+    steps_of(totals, x)
+    assert 1 < repairs[0] <= 6
 
 
 def test_totals_are_returned_without_the_axes_that_are_gone_by_the_kernels_that_find_them() -> None:

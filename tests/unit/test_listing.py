@@ -27,8 +27,8 @@ def test_a_comment_lists_launches_with_sizes_arguments_and_what_lies_between() -
     assert lines_of(text) == [
         "centred: 2 launches in this order",
         "  x: float32 (100000,)",
-        "  1. centred_first_1_to_end over 416, whose last block goes on; done = a number, 0 before and after:",
-        "     centred_first_1 over 416: size = 416, a0 = x, partial0 = t1, axis = 100000",
+        "  1. centred_first_1_to_end over 13, whose last block goes on; done = a number, 0 before and after:",
+        "     centred_first_1 over 13: size = 13, a0 = x, partial0 = t1, axis = 100000",
         "     centred_last_2 over 32: size = 32, given0 = t1, z0 = t2, axis = 13",
         "  2. centred_3 over 100,000: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
         "  t1: float32 (13,), 52 bytes, written by launch 1",

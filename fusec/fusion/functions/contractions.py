@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import string
 from collections.abc import Sequence
 from functools import wraps
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,15 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Place
 from fusec.fusion.functions.operands import plain_leaf
-from fusec.fusion.functions.products import summed
+from fusec.fusion.functions.products import SUMMED, summed
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import trace_of, traced
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.conditions import require, require_extents
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace_values import Array, ArrayValue
 
+MOST_SPELLED = 16  # products of windows that an element adds up in a kernel
 MAX_COPY = 1 << 20  # bytes of an operand that are laid out anew for BLAS at a time
 
 
@@ -96,12 +100,44 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
             found = summed(a, b)
             if found is not None:
                 return _shaped(found if result[0] in left else found.T, wanted)
+        found = _spelled_out(arrays, labels, shared)
+        if found is not None:
+            return _shaped(found, wanted)
         function = Contraction(left, right, result)
         return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=lambda _: wanted, follows=False)(*arrays)
     order = result + "".join(dict.fromkeys(each for each in left + right if each not in result))
     dtype = np.asarray(wanted).dtype
     parts = [_spread(_diagonal(x, term), term, order) for x, term in zip(arrays, (left, right), strict=True)]
     return _shaped(_summed(np.multiply(*(each.astype(dtype, copy=False) for each in parts)), order, result), wanted)
+
+
+def _spelled_out(arrays: Sequence[Any], labels: Sequence[str], shared: Sequence[str]) -> Any:
+    """The sums of few products of windows, which BLAS would take as a copy, as what kernels compute for each element;
+    None for others.
+    """
+    left, right, result = labels
+    order = result + "".join(shared)
+    counts = [arrays[0].shape[left.index(each)] for each in shared]
+    is_plain = all(len(set(term)) == len(term) for term in (left, right)) and {*left, *right} == {*order}
+    windows = [x for x in arrays if _overlaps(x._seen)]
+    if not is_plain or not windows or not 0 < prod(counts) <= MOST_SPELLED or not _is_summable(arrays):
+        return None
+    require(windows, lambda *seen: all(map(_overlaps, seen)))
+    for x, term in zip(arrays, (left, right), strict=True):
+        require_extents(x, [term.index(each) for each in shared])
+    one, other = (_spread(x, term, order) for x, term in zip(arrays, (left, right), strict=True))
+    places = itertools.product(*map(range, counts))
+    return functools.reduce(np.add, [np.multiply(one[(..., *at)], other[(..., *at)]) for at in places])
+
+
+def _overlaps(array: Array) -> bool:
+    """Whether elements of an array share memory."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return high - low < array.nbytes
+
+
+def _is_summable(arrays: Sequence[Any]) -> bool:
+    return np.result_type(*(x._seen for x in arrays)).char in SUMMED
 
 
 def _diagonal(x: Any, term: str) -> Any:

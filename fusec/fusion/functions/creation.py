@@ -27,11 +27,12 @@ def _trace() -> Trace:
 
 def _full(shape: Any, value: Any, dtype: Any, order: str) -> Any:
     trace = _trace()
-    trace.has_looked = True  # at extents of its own
     row = elementwise.known_dtype(dtype)
     filled = trace.adapted(tracer._operand(trace, value), row)
-    seen = laid_out(np.broadcast_to(np.empty(()), _known(shape)), row.numpy, order)
-    return tracer.made(trace, ArrayValue(filled.scalar, seen))
+    known, derived = trace.extents.shape_given(_known(shape))
+    seen = laid_out(np.broadcast_to(np.empty(()), known), row.numpy, order)
+    found = tracer.made(trace, ArrayValue(filled.scalar, seen))
+    return trace.extents.framed(found, lambda extents: derived or extents.fixed(seen.shape))
 
 
 def _known(shape: Any) -> Any:

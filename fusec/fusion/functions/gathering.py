@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import EllipsisType
 from typing import Any, NamedTuple
@@ -18,7 +18,9 @@ from fusec.fusion.functions.operands import operand_of
 from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.conditions import require_extents
 from fusec.fusion.trace.elsewhere import position, taken
+from fusec.fusion.trace.extents import Derived, TraceExtents
 from fusec.fusion.trace.indices import NO_INTEGERS, is_number
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, constant, here
@@ -26,6 +28,7 @@ from fusec.fusion.trace.trace_values import (
     Array,
     ArrayValue,
     LibraryCall,
+    ViewOf,
     joint_phantom,
     leaves_of,
     outermost_first,
@@ -53,6 +56,7 @@ def chosen(x: Any, items: Sequence[Any]) -> Any:
     """x[items], some of which are arrays or lists. Raises NumPy's errors."""
     trace = x._trace
     if len(items) == 1 and isinstance(items[0], (bool, np.bool_)):
+        trace.has_looked = True
         return METHODS["copy"](x[None][: int(items[0])])
     found = _expanded(trace, x, items)
     if not any(isinstance(each, tracer.Tracer) for each in found):  # lists of truth values that are known
@@ -66,14 +70,21 @@ def chosen(x: Any, items: Sequence[Any]) -> Any:
     frame = (*shape, *(x._seen.shape[at] for at in others))
     exprs: list[Expr] = [ZERO] * x.ndim
     for at, each in zip(places, index, strict=True):
-        exprs[at] = _inside(trace, each, x._seen.shape[at], at, len(others))
+        exprs[at] = _inside(trace, each, x, at, len(others))
     for number, at in enumerate(others, len(shape)):
         exprs[at] = position(number, frame)
-    result = _taken(x, exprs, _new(x, frame, others, index), not frame)
+    extents: TraceExtents = trace.extents
+
+    def whole() -> Derived:
+        own, chosen = extents.of(x), extents.joined([extents.of(each) for each in index if hasattr(each, "_seen")])
+        sizes = [extents.extent(chosen, at) for at in range(len(shape))]
+        return extents.gathered([*sizes, *[extents.extent(own, at) for at in others]])
+
+    result = _taken(x, exprs, _new(x, frame, others, index), whole, not frame)
     if _is_apart(items) or not shape:
         return result
-    axes = range(len(shape))
-    return result._view(lambda array: np.moveaxis(array, axes, [places[0] + axis for axis in axes]))
+    axes = tuple(range(len(shape)))
+    return result._view(ViewOf(np.moveaxis, (axes, tuple([places[0] + axis for axis in axes]))))
 
 
 def _new(x: Any, frame: Shape, others: Sequence[int], index: Sequence[Any]) -> Array:
@@ -87,13 +98,15 @@ def _new(x: Any, frame: Shape, others: Sequence[int], index: Sequence[Any]) -> A
     return phantom(frame, x.dtype, (*range(count), *inside))
 
 
-def _taken(x: Any, index: Sequence[Expr], seen: Array, is_scalar: bool = False) -> Any:
-    """The elements of an array at an index for each of its axes, in new memory."""
+def _taken(x: Any, index: Sequence[Expr], seen: Array, whole: Callable[[], Derived], is_scalar: bool = False) -> Any:
+    """The elements of an array at an index for each of its axes, in new memory, of a shape that calls work out."""
     trace, value, frame = x._trace, held(x), seen.shape
+    trace.extents.attempt(lambda: trace.extents.claim(whole()))
     if 0 in frame:
+        trace.has_looked = True
         return tracer.made(trace, ArrayValue(constant(0, value.dtype).scalar, seen))
     leaf = trace.leaves[leaves_of(value.expr)[0]]
-    expr = taken(trace.whole(leaf, value.shape), index, frame)
+    expr = taken(trace.whole(leaf, value), index, frame)
     return tracer.made(trace, ArrayValue(Scalar(value.dtype, expr), seen), is_scalar)
 
 
@@ -146,6 +159,7 @@ def _as_index(trace: Trace, each: Any, extent: int) -> Any:
     if each.extent != extent:
         sizes = f"size of axis is {extent} but size of corresponding boolean axis is {each.extent}"
         raise IndexError(f"boolean index did not match indexed array; {sizes}")
+    trace.has_looked = True  # at an extent that it has
     return traced(each.places, trace)
 
 
@@ -180,16 +194,19 @@ def _common(shapes: Sequence[Shape]) -> Shape:
         )
 
 
-def _inside(trace: Trace, given: Any, extent: int, axis: int, behind: int) -> Expr:
-    """An index that counts from the start, in a frame with so many axes behind its own. Raises IndexError."""
+def _inside(trace: Trace, given: Any, x: Any, axis: int, behind: int) -> Expr:
+    """An index of an axis, in a frame with so many axes behind its own, that is not negative. Raises IndexError."""
+    extent, extents = x._seen.shape[axis], trace.extents
     if not isinstance(given, tracer.Tracer):
         if not -extent <= given < extent:
             raise IndexError(f"index {given} is out of bounds for axis {axis} with size {extent}")
+        require_extents(x, [axis])
         return const(given % extent, INT64)
-    _check(trace, given, extent, axis)
+    derived = extents.attempt(lambda: extents.extent(extents.of(x), axis))
+    _check(trace, given, extent, axis, derived)
     wide = given[(..., *([None] * behind))]
     expr = trace.adapted(wide._read(), INT64).expr
-    count = trace.number(("known", extent), PY_INT).expr
+    count = trace.number(("known", extent), PY_INT, derived).expr
     if given.dtype.kind == "i":
         expr = apply("where", apply("less", expr, ZERO), apply("add", expr, count), expr)
     if trace.device != "cpu":  # where nobody has looked
@@ -198,25 +215,33 @@ def _inside(trace: Trace, given: Any, extent: int, axis: int, behind: int) -> Ex
     return expr
 
 
-def _check(trace: Trace, given: Any, extent: int, axis: int) -> None:
+def _check(trace: Trace, given: Any, extent: int, axis: int, derived: Derived | None) -> None:
     """Have calls raise NumPy's IndexError for an index that is not one of an array."""
     limits = np.iinfo(given.dtype)
-    if -extent <= limits.min and limits.max < extent:
+    is_inside = -extent <= limits.min and limits.max < extent
+    if derived is not None and (is_inside or given.dtype.itemsize < 4):
+        trace.extents.fix(derived)
+    if is_inside:
         return
     leaf = operand_of(given)
-    if not given.size or (leaf.input, extent) in trace.checked:
+    if not given._seen.size or (leaf.input, extent, derived) in trace.checked:
         return
-    trace.checked.add((leaf.input, extent))
+    trace.checked.add((leaf.input, extent, derived))
     if leaf.buffer is not None and leaf.buffer.kind == "constant":
-        check(extent, axis, leaf.phantom)
+        check(axis, leaf.phantom, extent)
+        if derived is not None:
+            trace.extents.fix(derived)
         return
     for memory in [each for each in trace.written if each.value is not None]:  # what was written before stays
         trace.settle(memory)
-    function = partial(check, extent, axis)
-    trace.statements.append(LibraryCall("a look at the bounds", function, [leaf.input], (), True, here()))
+    operands = [leaf.input, *leaves_of(trace.number(("known", extent), PY_INT, derived).expr)]
+    statement = LibraryCall(
+        "a look at the bounds", partial(check, axis), operands, (), True, here(), again=lambda _: ()
+    )
+    trace.statements.append(statement)
 
 
-def check(extent: int, axis: int, index: Any) -> tuple[Any, ...]:
+def check(axis: int, index: Any, extent: int) -> tuple[Any, ...]:
     """Raise IndexError if an element of an array is no index of an axis."""
     if index.size <= MANY:  # negative integers are large as unsigned ones
         unsigned = index.view(UNSIGNED[index.dtype.itemsize])
@@ -246,6 +271,7 @@ def take(x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not np.can_cast(indices.dtype, np.intp, "same_kind"):
         raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
     if mode != "raise" and x._seen.shape[axis]:
+        require_extents(x, [axis])
         extent = np.int64(x._seen.shape[axis])
         indices = indices.astype(np.int64)
         indices = indices % extent if mode == "wrap" else np.clip(indices, 0, extent - 1)
@@ -274,11 +300,18 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     beside = [extent if at != axis else 1 for at, extent in enumerate(x._seen.shape)]
     frame = _common([indices._seen.shape, tuple(beside)])
     index = [ZERO if x._seen.shape[at] == 1 else position(at, frame) for at in range(x.ndim)]
-    index[axis] = _inside(trace, indices, x._seen.shape[axis], axis, 0)
+    index[axis] = _inside(trace, indices, x, axis, 0)
     places = [np.arange(extent).reshape([-1 if at == own else 1 for own in range(x.ndim)])
               for at, extent in enumerate(beside) if at != axis]  # fmt: skip
     places.insert(axis, indices._seen)
-    return _taken(x, index, joint_phantom(places, frame, x.dtype))
+    extents: TraceExtents = trace.extents
+
+    def whole() -> Derived:
+        own = extents.of(x)
+        sizes = [extents.fixed_number(1) if at == axis else extents.extent(own, at) for at in range(x.ndim)]
+        return extents.joined([extents.of(indices), extents.gathered(sizes)])
+
+    return _taken(x, index, joint_phantom(places, frame, x.dtype), whole)
 
 
 METHODS.update({"_chosen": indexed, "take": take})

@@ -16,6 +16,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
 from fusec.fusion.functions.operands import operand_of
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
 from fusec.fusion.trace.trace_values import Leaf, LibraryCall, outermost_first, phantom
@@ -161,7 +162,7 @@ class _Operands:
         if isinstance(given, (list, tuple, np.ndarray)) and not isinstance(given, tracer.Tracer):
             given = tracer.made(self.trace, tracer._operand(self.trace, np.array(given)))
         if not isinstance(given, tracer.Tracer):
-            return given
+            return plain(given)
         found = operand_of(given)
         if not isinstance(found, Leaf):
             return found
@@ -176,7 +177,7 @@ class _Operands:
             return given._number("an argument of a library's function")
         if type(given) in (list, tuple):
             return type(given)(self.known(each) for each in given)
-        return given.copy() if isinstance(given, np.ndarray) else given
+        return given.copy() if isinstance(given, np.ndarray) else plain(given)
 
 
 def _takes_memory(function: Any) -> bool:
@@ -204,6 +205,11 @@ def _as_function(asked: Asked, wanted: Any) -> partial[tuple[Any, ...]]:
 def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
     """What a function makes of some operands and nothing else."""
     return (function(*values),)
+
+
+def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
+    """Whether a call is one of a function of its operands and nothing else."""
+    return isinstance(function, partial) and function.func is _called_plainly and function.args == (called,)
 
 
 def _called_with(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:

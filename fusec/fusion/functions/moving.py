@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fusec.fusion.functions.numpy_source import on_traced
 from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import copied, joined, reshaped, trace_of, traced
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.conditions import require, require_extents
 from fusec.fusion.trace.elsewhere import moved
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace import Trace, constant
@@ -28,8 +30,10 @@ MODES = {"edge": "nearest", "symmetric": "reflect", "reflect": "mirror", "wrap":
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll."""
     x = traced(x, trace_of(x, shift))
+    if axis is None and x.ndim == 1:
+        axis = 0
     if axis is None:
-        return reshaped(roll(reshaped(x, -1), shift, 0), x._seen.shape)
+        return reshaped(roll(reshaped(x, -1), shift, 0), x.shape)
     pairs = np.broadcast(_integers(shift), _integers(axis))
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
@@ -37,17 +41,24 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     for by, along in pairs:
         at = one_axis(along, x.ndim)
         shifts[at] = shifts.get(at, 0) + int(by)
-    shifts = {at: by for at, by in shifts.items() if x._seen.shape[at] and by % x._seen.shape[at]}
+    offsets = {at: _moved_by(by, x._seen.shape[at]) for at, by in shifts.items()}
+    require([x], lambda array: all(_moved_by(by, array.shape[at]) == offsets[at] for at, by in shifts.items()))
+    moved = {at: offset for at, offset in offsets.items() if offset is not None}
     moves = {}
-    for at, by in shifts.items():
-        offset = _offset(by, x._seen.shape[at])
+    for at, offset in moved.items():
         if abs(offset) > NEAR:
-            x = _rolled(x, at, x._seen.shape[at] - by % x._seen.shape[at])
+            require_extents(x, [at])
+            x = _rolled(x, at, x._seen.shape[at] - shifts[at] % x._seen.shape[at])
         else:
             moves[at] = Neighbour(at - x.ndim, offset, "wrap", 0, INT64)
     if not x.size or not moves:
-        return x if shifts and x.size else copied(x)
-    return _moved(x, moves, laid_out(x._seen, x.dtype), None)
+        return x if moved and x.size else copied(x)
+    return _moved(x, moves, laid_out(x._seen, x.dtype), None, {})
+
+
+def _moved_by(by: int, extent: int) -> int | None:
+    """How far away the elements are that are rolled; None if nothing is moved."""
+    return _offset(by, extent) if extent and by % extent else None
 
 
 def _offset(by: int, extent: int) -> int:
@@ -86,9 +97,10 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
         return _pad(x, pad_width, mode, **options)
     shape = tuple(extent + low + high for extent, (low, high) in zip(x._seen.shape, widths, strict=True))
     seen = laid_out(x._seen, x.dtype, "F" if x._seen.flags.fnc else "C", shape)
+    more = {axis: low + high for axis, (low, high) in enumerate(widths) if low or high}
     if mode == "constant":
-        return _with_constant(x, _moves(widths, mode), number, seen)
-    return _moved(x, _moves(widths, MODES[mode]), seen, None)
+        return _with_constant(x, _moves(widths, mode), number, seen, more)
+    return _moved(x, _moves(widths, MODES[mode]), seen, None, more)
 
 
 def _moves(widths: list[tuple[int, int]], mode: str) -> dict[int, Neighbour]:
@@ -110,17 +122,18 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     return [(low, high) for low, high in pairs]
 
 
-def _with_constant(x: Any, moves: Mapping[int, Neighbour], given: Any, seen: Any) -> Any:
+def _with_constant(x: Any, moves: Mapping[int, Neighbour], given: Any, seen: Any, more: Mapping[int, int]) -> Any:
     """An array with a number around it."""
     trace, dtype = x._trace, elementwise.known_dtype(x.dtype)
     value = trace.adapted(tracer._operand(trace, given), dtype)
     outside = apply("convert", value.expr, target=dtype) if dtype in STORAGE_FLOATS else value.expr
-    return _moved(x, moves, seen, outside)
+    return _moved(x, moves, seen, outside, more)
 
 
-def _moved(x: Any, moves: Mapping[int, Neighbour], seen: Any, outside: Expr | None) -> Any:
-    """The elements of an array at other positions."""
+def _moved(x: Any, moves: Mapping[int, Neighbour], seen: Any, outside: Expr | None, more: Mapping[int, int]) -> Any:
+    """The elements of an array at other positions. more: how many more elements axes have."""
     trace: Trace = x._trace
+    trace.extents.claim_changed(x, add, more)
     if outside is None and isinstance(x._read().expr, Const):
         return tracer.made(trace, ArrayValue(x._read().scalar, seen))
     value = held(x, moves)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
+from fusec.fusion.trace.numbers import length
+from fusec.fusion.trace.tables import CREATION, FUNCTIONS, IN_SOURCE, METHODS
 
 NAMES = (
     "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag"
@@ -26,7 +27,7 @@ class NumPyNames(dict[str, Any]):
     """The global names of a module of NumPy's, as its functions see them here."""
 
     def __init__(self, origin: dict[str, Any], instead: dict[str, Any]) -> None:
-        super().__init__()
+        super().__init__({"len": length})
         self.origin, self.instead = origin, instead
 
     def __missing__(self, name: str) -> Any:
@@ -78,4 +79,5 @@ RAISING = ("average", "geomspace", "nanargmax", "nanargmin")
 FUNCTIONS.update(
     {name: on_traced(getattr(np, name), {"any": _known_to_hold} if name in RAISING else {}) for name in NAMES}
 )
+IN_SOURCE.update(NAMES)
 CREATION[np.require] = on_traced(np.require, {})

@@ -1,4 +1,6 @@
-"""Products of vectors and matrices in fused functions: kernels sum those with few results, BLAS computes the others."""
+"""Products of vectors and matrices in fused functions: kernels sum those with few results, and those of short rows;
+BLAS computes the others.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from fusec.fusion.functions.libraries import Asked, LibraryFunction
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import reshaped, stack, trace_of, traced
 from fusec.fusion.trace.conditions import indexed, require, require_extents
+from fusec.fusion.trace.extents import joined_shape
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace_values import Array
 from fusec.fusion.trace.tracer import Tracer
@@ -21,6 +24,8 @@ from fusec.fusion.trace.tracer import Tracer
 A_B = ("a", "b")
 FEW = 16  # results of a product that kernels sum
 LONG = 128  # elements of the rows that they multiply; shorter ones are less work than the call
+SHORT = (8, 4)  # products that an element adds up, where the other operand is a vector, and where it is a matrix
+FEW_BETWEEN = 4  # rows of one matrix that lie between each other, which BLAS reads faster if they are more
 SUMMED = frozenset(np.typecodes["AllInteger"] + "fdFD")  # dtypes of their results
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
 """The ufuncs of whole vectors and matrices."""
@@ -67,12 +72,16 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def summed(a: Any, b: Any, **options: Any) -> Any:
-    """A product of vectors, or of long rows with few results, as sums that share a kernel; None for any other."""
+    """A product of vectors, or of long rows with few results, as sums that share a kernel; one of short rows as what
+    kernels compute for each element; None for any other.
+    """
     trace = trace_of(a, b)
     a, b = traced(a, trace), traced(b, trace)
     if options or not is_summed(a._seen, b._seen):
         return None
     require([a, b], is_summed)
+    if is_short(a._seen, b._seen):
+        return _spelled_out(a, b)
     dtype = np.result_type(a._seen, b._seen)
     known: dict[object, Any] = {}
 
@@ -84,6 +93,29 @@ def summed(a: Any, b: Any, **options: Any) -> Any:
 
     columns = b.T if b._seen.ndim == 2 else b
     return _of_rows(a, lambda row: _of_rows(columns, lambda column: total(row, column)))
+
+
+def _spelled_out(a: Any, b: Any) -> Any:
+    """A product of short rows as the sum of a product for each place in them, in order."""
+    require_extents(a, [a._seen.ndim - 1])
+    require_extents(b, [max(0, b._seen.ndim - 2)])
+    found = None
+    for at in range(a._seen.shape[-1]):
+        row = a[..., at] if a._seen.ndim == 1 or b._seen.ndim == 1 else a[..., at, None]
+        column = b[at] if b._seen.ndim == 1 else b[..., at, :] if a._seen.ndim == 1 else b[..., at, None, :]
+        each = np.multiply(row, column, order="C")
+        found = each if found is None else np.add(found, each, order="C")
+    return found
+
+
+def _of_stacks(a: Any, b: Any, **options: Any) -> Any:
+    """np.matmul of what kernels sum, of which there may be several; None for any other."""
+    trace = trace_of(a, b)
+    one, other = traced(a, trace), traced(b, trace)
+    if options or not is_short_stack(one._seen, other._seen):
+        return summed(a, b, **options)
+    require([one, other], is_short_stack)
+    return _spelled_out(one, other)
 
 
 def _of_vectors(a: Any, b: Any, **options: Any) -> Any:
@@ -105,20 +137,50 @@ def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def is_summed(a: Array, b: Array) -> bool:
-    """Whether kernels sum a product: of vectors, or of long rows with few results.
+    """Whether kernels sum a product: of vectors, of long rows with few results, or of short rows.
 
-    Rows of one matrix alone must lie one behind the other: BLAS reads others faster.
+    Long rows of one matrix alone must lie one behind the other, or be few: BLAS reads others faster.
     """
     a, b = np.asarray(a), np.asarray(b).T
     if np.result_type(a, b).char not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
         return False
-    if a.ndim == b.ndim == 1:
+    if a.ndim == b.ndim == 1 or is_short(a, b.T):
         return True
     counts = [len(each) for each in (a, b) if each.ndim == 2]
     if a.shape[-1] < LONG or max(counts) > MOST or not 0 < prod(counts) <= FEW:
         return False
     several = [each for each in (a, b) if each.ndim == 2 and len(each) > 1]
-    return len(several) != 1 or abs(several[0].strides[1]) <= abs(several[0].strides[0])
+    return len(several) != 1 or prod(counts) <= FEW_BETWEEN or abs(several[0].strides[1]) <= abs(several[0].strides[0])
+
+
+def is_short(a: Array, b: Array) -> bool:
+    """Whether a product of vectors and matrices has many rows so short that to add one up is less work than a call.
+
+    What a long row of the result is made of must lie one behind the other.
+    """
+    counts = [*a.shape[:-1], *b.shape[:-2], *b.shape[max(1, b.ndim - 1) :]]
+    is_matrix = min(a.ndim, b.ndim) > 1
+    if not counts or not 0 < a.shape[-1] <= SHORT[is_matrix] or max(counts) < LONG:
+        return False
+    return b.ndim < 2 or b.shape[-1] <= FEW or abs(b.strides[-1]) <= abs(b.strides[-2])
+
+
+def is_short_stack(a: Array, b: Array) -> bool:
+    """Whether np.matmul of several matrices is such a product."""
+    a, b = np.asarray(a), np.asarray(b)
+    shapes = a.shape, b.shape
+    if max(map(len, shapes)) < 3 or not min(map(len, shapes)) or np.result_type(a, b).char not in SUMMED:
+        return False
+    if joined_shape(shape[:-2] for shape in shapes) is None:
+        return False
+    return shapes[0][-1] == shapes[1][-2:][0] and is_short(a, b)
+
+
+def _not_stacked(asked: Asked) -> Any:
+    """The same as `_not_summed`, of np.matmul."""
+    if not asked.options and is_short_stack(*asked.examples):
+        raise ValueError("kernels sum this product")
+    return _not_summed(asked)
 
 
 def _not_summed(asked: Asked) -> Any:
@@ -128,7 +190,7 @@ def _not_summed(asked: Asked) -> Any:
     return asked.by_stand_ins()
 
 
-_matmul = LibraryFunction(np.matmul, "np.matmul", (0, 1), outcome=_not_summed, by_kernels=summed)
+_matmul = LibraryFunction(np.matmul, "np.matmul", (0, 1), outcome=_not_stacked, by_kernels=_of_stacks)
 _dot = LibraryFunction(np.dot, "np.dot", (0, 1), A_B, outcome=_not_summed, by_kernels=summed)
 FUNCTIONS.update(
     {

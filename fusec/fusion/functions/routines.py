@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod as product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion.functions.joining import MOST, pieces
 from fusec.fusion.trace import elementwise, tracer
 from fusec.fusion.trace.conditions import require
+from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, constant, here, literal
 from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
@@ -50,8 +52,11 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
     def view(x: Any, *args: Any, **options: Any) -> Any:
         x = traced(x, trace_of(x, *args))
         x = tracer.made(x._trace, x._read()) if x._is_scalar and x._read().is_weak else x  # an array for NumPy
-        options = {name: value for name, value in options.items() if value is not None}
-        found = x._view(ViewOf(function, args, tuple(options.items())))
+        options = {name: plain(value) for name, value in options.items() if value is not None}
+        if function is np.broadcast_to:
+            shape, derived = x._trace.extents.shape_given(args[0] if args else options.pop("shape"))
+            args = (shape if derived is None else derived, *args[1:])
+        found = x._view(ViewOf(function, tuple(map(plain, args)), tuple(options.items())))
         return _as_array(found) if function in (np.broadcast_to, np.expand_dims) else found
 
     return view
@@ -73,15 +78,26 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
     seen = x._seen
     example = np.broadcast_to(np.empty(()), seen.shape) if seen.size else np.empty(seen.shape)
-    wanted = example.reshape(shape).shape
-    given = tuple(shape) if np.iterable(shape) else (shape,)
+    given, derived = x._trace.extents.shape_given(shape)
+    wanted = example.reshape(given).shape
     if -1 in given:
         wanted = tuple(-1 if each == -1 else extent for each, extent in zip(given, wanted, strict=True))
     if copies:
         is_view = _is_view(seen, wanted)
-        require([x], lambda array: _is_view(array, wanted) == is_view)
+        _require_view(x, wanted, derived, is_view)
         x = x if is_view else copied(x, "C")
-    return x._view(ViewOf(np.reshape, (wanted,), (("copy", False),)))
+    return x._view(ViewOf(np.reshape, (wanted if derived is None else derived,), (("copy", False),)))
+
+
+def _require_view(x: Any, shape: tuple[int, ...], derived: Any, is_view: bool) -> None:
+    """State whether strides express a new shape."""
+    if derived is None:
+        require([x], lambda array: _is_view(array, shape) == is_view)
+        return
+    extents = x._trace.extents
+    extents.attempt(
+        lambda: x._trace.require([extents.seen(x), derived], lambda array, shape: _is_view(array, shape) == is_view)
+    )
 
 
 def _is_view(array: Array, shape: tuple[int, ...]) -> bool:
@@ -133,7 +149,7 @@ def _transpose_method(x: Any, *axes: Any) -> Any:
 
 def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
     def view(*xs: Any) -> Any:
-        found = [traced(x, trace_of(*xs))._view(function) for x in xs]
+        found = [traced(x, trace_of(*xs))._view(ViewOf(function)) for x in xs]
         return found[0] if len(found) == 1 else tuple(found)
 
     return view
@@ -143,8 +159,10 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
     del subok
     trace = trace_of(*xs)
     arrays = [traced(x, trace) for x in xs]
-    shape = np.broadcast_shapes(*(each.shape for each in arrays))
-    return tuple(_as_array(each._view(lambda array: _writable(array, shape))) for each in arrays)
+    shape, extents = np.broadcast_shapes(*(each._seen.shape for each in arrays)), trace.extents
+    derived = extents.attempt(lambda: extents.joined([extents.of(each) for each in arrays]))
+    step = ViewOf(_writable, (shape if derived is None else derived,))
+    return tuple(_as_array(each._view(step)) for each in arrays)
 
 
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:
@@ -302,14 +320,14 @@ def full_like(
     trace = trace_of(x, fill_value)
     x = traced(x, trace)
     row = elementwise.known_dtype(x.dtype if dtype is None else dtype)
-    seen = laid_out(x._seen, row.numpy, order, None if shape is None else _shape(shape))
+    given, derived = (None, None) if shape is None else trace.extents.shape_given(shape)
+    seen = laid_out(x._seen, row.numpy, order, given)
     value = trace.adapted(tracer._operand(trace, fill_value), row)
     check_fits("the value", value.shape, seen.shape)
-    return tracer.made(trace, ArrayValue(value.scalar, seen))
-
-
-def _shape(given: Any) -> tuple[int, ...]:
-    return tuple(given) if isinstance(given, (tuple, list)) else (int(given),)
+    found = tracer.made(trace, ArrayValue(value.scalar, seen))
+    if given is None:
+        return trace.extents.framed(found, lambda extents: extents.of(x))
+    return trace.extents.framed(found, lambda extents: derived or extents.fixed(given))
 
 
 def _filled(number: Any) -> Callable[..., Any]:
@@ -332,7 +350,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     parts = [traced(each, trace) for each in arrays]
     if axis is None:
         parts, axis = [reshaped(each, -1) for each in parts], 0
-    shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
+    shape = np.concatenate([np.broadcast_to(np.empty(()), each._seen.shape) for each in parts], axis=axis).shape
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
     seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
     return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
@@ -359,9 +377,13 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
 def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
     trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
-    is_slow = new.shape[-1] < NARROW and new.phantom.size > (LARGE if trace.device == "cpu" else LARGE_ON_DEVICES)
-    if 0 not in new.shape and 1 < len(filled) <= MOST and not is_slow:
-        return pieces([each.astype(new.dtype.numpy, copy=False) for each in filled], axis, new)
+    if len(filled) < len(parts):  # those without elements say nothing of their extents
+        trace.has_looked = True
+    most = LARGE if trace.device == "cpu" else LARGE_ON_DEVICES
+    if 0 not in new.shape and 1 < len(filled) <= MOST and not _is_slow(new.shape, most):
+        parts = [each.astype(new.dtype.numpy, copy=False) for each in filled]
+        return pieces(parts, axis, new, lambda shape: not _is_slow(shape, most))
+    trace.has_looked = True
     buffer = trace.temporary(new.phantom, new.dtype)
     memory = trace.storage(buffer.phantom, buffer) if filled else trace.storage(new.phantom, None, new)
     result, start = tracer.Tracer(trace, memory, (), memory.base), 0
@@ -370,6 +392,11 @@ def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
         result[(*((slice(None),) * axis), slice(start, stop))] = each
         start = stop
     return result
+
+
+def _is_slow(shape: tuple[int, ...], most: int) -> bool:
+    """Whether elements of a joined array are slow to choose."""
+    return shape[-1] < NARROW and product(shape) > most
 
 
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:

@@ -33,8 +33,8 @@ def positions(axis: int, shape: Shape) -> ArrayValue:
 
 def bounded(trace: Trace, value: ArrayValue, extent: int, axis: int) -> ArrayValue:
     """Integers that calls have checked to be indices of an axis."""
-    given = tracer.made(trace, value)
-    gathering._check(trace, given, extent, axis)
+    given, trace.has_looked = tracer.made(trace, value), True
+    gathering._check(trace, given, extent, axis, None)
     return given._read()
 
 
@@ -80,7 +80,7 @@ class Taking:
     def taken(self, node: nodes.Take) -> ArrayValue:
         """The elements that a node takes."""
         trace, shape, own = self.trace, self.shape(node), self.shape(node.value)
-        seen = phantom(shape, node.type.numpy)
+        seen, trace.has_looked = phantom(shape, node.type.numpy), True
         if 0 in shape:
             return ArrayValue(constant(0, node.type).scalar, seen)
         if 0 in own:
@@ -91,7 +91,7 @@ class Taking:
         outside = self.values[node.outside].expr
         if node.type in STORAGE_FLOATS:
             outside = node.outside if isinstance(node.outside, Const) else apply("convert", outside, target=node.type)
-        return ArrayValue(Scalar(node.type, taken(trace.whole(leaf, value.shape), index, shape, outside)), seen)
+        return ArrayValue(Scalar(node.type, taken(trace.whole(leaf, value), index, shape, outside)), seen)
 
     def _index(self, node: Expr, extent: int, shape: Shape) -> Expr:
         """An index of an axis, as kernels read it."""

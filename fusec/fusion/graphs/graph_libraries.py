@@ -21,6 +21,7 @@ from fusec.fusion.functions.libraries import (
     LibraryFunction,
     Place,
     _called_plainly,
+    calls_plainly,
     filled,
     parts_of_result,
     resized,
@@ -125,10 +126,8 @@ def open_shapes(
 
 def is_product(call: LibraryCall) -> bool:
     """Whether a call is np.matmul of two arrays, whose result is one in C order."""
-    function, results = call.function, call.buffers
-    if not isinstance(function, partial) or function.func is not _called_plainly or function.args != (np.matmul,):
-        return False
-    return len(call.operands) == 2 and all(each.phantom.flags.c_contiguous for each in results)
+    are_in_order = all(each.phantom.flags.c_contiguous for each in call.buffers)
+    return calls_plainly(call.function, np.matmul) and len(call.operands) == 2 and are_in_order
 
 
 def _shown(given: Any, numbers: Sequence[bool | None]) -> str:

@@ -33,7 +33,7 @@ from fusec.fusion.outside import constants
 from fusec.fusion.outside.reads import title_of
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import ANYWHERE
-from fusec.fusion.trace.numbers import Computed, ExtentNumber, Source, plain
+from fusec.fusion.trace.numbers import Computed, Source, plain
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes, rules
@@ -103,7 +103,8 @@ def _is_open(run: TracedRun) -> bool:
     """Whether a trace depends on no extents."""
     trace = run.trace
     calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
-    if trace.has_looked or trace.conditions or not all(is_product(each) or each.again is not None for each in calls):
+    looks = trace.has_looked or bool(trace.conditions) or trace.extents.is_asked
+    if looks or not all(is_product(each) or each.again is not None for each in calls):
         return False
     exprs = [each.value.expr for each in trace.statements if not isinstance(each, t.LibraryCall)]
     return all(size_of(expr).kinds <= ANYWHERE for expr in exprs)
@@ -134,7 +135,7 @@ class _Outputs:
 
     def collect(self, given: Any, name: str) -> None:
         """Take a result, or all parts of it. Raises GraphBroken for what is no array."""
-        given = plain(given) if isinstance(given, ExtentNumber) else given
+        given = plain(given)
         if type(given) in (tuple, list) or constants.is_named_tuple(given):
             names = getattr(given, "_fields", range(len(given)))
             for key, each in zip(names, given, strict=True):
@@ -291,8 +292,8 @@ class TracedGraph:
         operands = [self.trace.leaves[each] for each in call.operands]
         args = [self._leaf(each) for each in operands]
         if call.name == LOOKS:
-            (leaf,), (arg,) = operands, args
-            extent, axis = call.function.args  # type: ignore[attr-defined]
+            (leaf, count), (arg, _), (axis,) = operands, args, call.function.args  # type: ignore[attr-defined]
+            _, extent = count.number  # type: ignore[misc]
             checked = self.leaves[leaf.input] = rules.bounded(arg, extent, axis)
             if leaf.buffer is not None and leaf.geometry == leaf.buffer.geometry:
                 self.contents[leaf.buffer, leaf.version] = checked

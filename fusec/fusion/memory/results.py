@@ -15,15 +15,17 @@ MISSED = object()
 
 
 class ServedCall(NamedTuple):
-    """A call that a plan has run. flat: its arrays and numbers. found: its arguments. values: places of numbers that
-    the function needs as such; objects: types of arguments whose attributes are read.
+    """A call that the launches of a plan have run. flat: its arrays and numbers, of which the first `given` are
+    arguments. served: the launches, their device and stream. values: places of numbers that the function needs as
+    such; objects: types of arguments whose attributes are read.
     """
 
     plan: Any
     flat: Sequence[Any]
-    found: Any
-    values: frozenset[int]
-    objects: frozenset[type]
+    given: int
+    served: Any
+    values: frozenset[int] = frozenset()
+    objects: frozenset[type] = frozenset()
 
 
 @dataclass(eq=False)

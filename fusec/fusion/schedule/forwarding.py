@@ -113,6 +113,8 @@ class _Forwarding:
             return False
         size = sum(map(_count, reads, reads.values()))
         size += buffer.phantom.size if buffer in self.needed and not whole else 0
+        if not _is_free(value.expr):
+            self._state(reads, buffer, buffer in self.needed and not whole, size > MOST * buffer.phantom.size)
         if size > MOST * buffer.phantom.size and not _is_free(value.expr):
             times = f"an element is read at {size // max(buffer.phantom.size, 1)} positions"
             self.trace.notes.append(f"a value of shape {buffer.phantom.shape} is stored: {times}")
@@ -124,6 +126,23 @@ class _Forwarding:
                 return False
             known[widened(at, buffer.dtype)] = found
         return self._replace(readers, known)
+
+    def _state(self, reads: dict[Expr, t.Leaf], buffer: t.Buffer, is_stored: bool, is_much: bool) -> None:
+        """State that as much is read, beside what there is, as to be stored or not."""
+        extents = self.trace.extents
+
+        def state() -> None:
+            own = extents.of_buffer(buffer)
+            shapes = [own] * is_stored
+            for at, leaf in reads.items():
+                view = extents.viewed(own, buffer.phantom.dtype, leaf.steps)
+                shapes.append(extents.frame(at.shape) if isinstance(at, Taken) and _is_all(at) else view)
+            if {*shapes} != {own}:
+                self.trace.require(
+                    [own, *shapes], lambda own, *found: (sum(map(prod, found)) > MOST * prod(own)) == is_much
+                )
+
+        extents.attempt(state)
 
     def _replace(self, readers: list[t.Computation], known: dict[Expr, Expr]) -> bool:
         """Have statements compute values; False if these would become too large."""
@@ -170,7 +189,7 @@ class _Forwarding:
         index, shape = at.index, at.shape
 
         def take(each: t.Leaf) -> Expr:
-            whole = trace.whole(each, value.shape, leaf.steps)
+            whole = trace.whole(each, value, leaf.steps)
             return Taken(whole.input, const(0, whole.input.type), index, whole.input.type, shape)
 
         if leaf.steps and _is_moved(value.expr):
@@ -180,8 +199,11 @@ class _Forwarding:
 
 def _count(at: Expr, leaf: t.Leaf) -> int:
     """How many elements are read: of part of a larger array, those that it has."""
-    is_all = isinstance(at, Taken) and not any(isinstance(each, Within) for each in at.index)
-    return prod(at.shape) if is_all and isinstance(at, Taken) else leaf.phantom.size
+    return prod(at.shape) if isinstance(at, Taken) and _is_all(at) else leaf.phantom.size
+
+
+def _is_all(at: Taken) -> bool:
+    return not any(isinstance(each, Within) for each in at.index)
 
 
 def _is_free(root: Expr) -> bool:

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from fusec.arguments import layouts
+from fusec.arguments.operands import strided
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, field, replace
 from fusec.fusion.memory.calls import CallStep
@@ -19,6 +22,7 @@ from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Arena, Fresh, SlotView, address_of
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace import trace_values as t
+from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError
 
 Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
@@ -26,17 +30,13 @@ Place = tuple[int, Shape, Shape, bool]
 """Bytes from the start of a buffer, extents, strides, whether it is read-only though the buffer is not."""
 
 
-class OtherShapesError(Exception):
-    """The extents of a call ask for another plan."""
-
-
-class CallExtents:
+class CallExtents(CallShapes):
     """What the rules make for one call. Indices are those of the rules."""
 
-    __slots__ = ("arrays", "outlines", "shapes")
+    __slots__ = ("arrays", "shapes")
 
     def __init__(self, outlines: Sequence[Any]) -> None:
-        self.outlines = outlines
+        super().__init__(outlines)
         self.shapes: list[Shape] = []
         self.arrays: list[t.Array] = []
 
@@ -58,6 +58,7 @@ class PlacedTemplate:
     rules: list[Rule] = field(default_factory=list)
     views: dict[int, UsedViews] = field(default_factory=dict)  # by slot
     counts: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)  # a slot, a shape, its axes
+    numbers: list[tuple[int, Derived]] = field(default_factory=list)  # slots of others that calls make of extents
     rooms: list[tuple[t.Buffer, int, int]] = field(default_factory=list)  # temporaries, shapes, bytes of an element
     uses: tuple[list[list[t.Buffer]], list[list[t.Buffer]]] = ([], [])  # temporaries that each launch writes, and reads
     made: dict[int, list[tuple[Fresh, int]]] = field(default_factory=dict)  # by step: results, and their shapes
@@ -75,10 +76,12 @@ class PlacedTemplate:
             arena.arrange(*self.uses, rooms.__getitem__)
         views = {slot: _slot_view(found, arena, *known) for slot, known in self.views.items()}
         own = self.own
-        if self.counts:
+        if self.counts or self.numbers:
             own = own[:]
             for slot, at, axes in self.counts:
                 own[-1 - slot] = prod([shapes[at][axis] for axis in axes])
+            for slot, derived in self.numbers:
+                own[-1 - slot] = found.of(derived)
         lasting = [(slot, views[slot]) for slot in self.lasting]
         steps = [self._step(at, step, found, views) for at, step in enumerate(self.steps)]
         return steps, HostMemory(self.arena_slot, arena.nbytes, own[::-1], lasting)
@@ -131,12 +134,15 @@ def repeated_to(given: Place, shape: Shape) -> Place:
 
 
 def reshaped_to(given: Place, shape: Shape, nbytes: int) -> Place:
-    """As reshape has it, of an array that is dense in C order."""
+    """As reshape has it, without a copy. Raises NumPy's ValueError."""
     offset, own, strides, readonly = given
     if own == shape:
         return given
     dense = strides_in_order(own, range(len(own)), nbytes)
     steps = zip(own, strides, dense, strict=True)
-    if any(extent != 1 and one != other for extent, one, other in steps) or prod(own) != prod(shape):
+    if prod(own) != prod(shape):
         raise OtherShapesError
+    if any(extent != 1 and one != other for extent, one, other in steps):
+        part = strided(np.empty(1, f"V{nbytes}"), own, strides)
+        return offset, shape, np.reshape(part, shape, copy=False).strides, readonly
     return offset, shape, strides_in_order(shape, range(len(shape)), nbytes), readonly

@@ -16,7 +16,6 @@ from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, squeezed
 from fusec.fusion.schedule.placed import (
     CallExtents,
-    OtherShapesError,
     Place,
     PlacedTemplate,
     PlanStep,
@@ -30,6 +29,7 @@ from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.together import SMALL
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import Condition
+from fusec.fusion.trace.extents import Derived, OtherShapesError, TraceExtents
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, chunk_of
 
@@ -39,7 +39,7 @@ Shape = tuple[int, ...]
 @dataclass(eq=False)
 class PlacedStatements:
     """What a placed plan was made of. reads: what statements read; counts: what numbers count elements of; long: totals
-    of more elements than this.
+    of more elements than this; shapes: of values that what they read does not tell; numbers: made of extents otherwise.
     """
 
     statements: Sequence[t.Statement]
@@ -47,6 +47,9 @@ class PlacedStatements:
     counts: Mapping[t.Leaf, tuple[Sequence[t.Leaf], tuple[int, ...]]]
     long: Sequence[tuple[t.Total, int]]
     conditions: Sequence[Condition]
+    extents: TraceExtents
+    shapes: Mapping[t.Statement, Derived]
+    numbers: Mapping[t.Leaf, Derived]
 
 
 def placed_template(
@@ -96,7 +99,9 @@ class _PlacingRules:
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
         for condition in given.conditions:
-            self._condition(condition)
+            self._condition(condition.check)
+        if given.extents.agreements:
+            self._condition(given.extents.agree)
         for at, step in enumerate(self.steps):
             if isinstance(step, KernelStep):
                 self._kernel(at, step)
@@ -151,15 +156,15 @@ class _PlacingRules:
         base = self._whole(buffer)
         if not steps:
             return base
-        now = self.now.arrays[base]
-        for step in steps:
-            now = step(now)
+        now = t.stepped(self.now.arrays[base], steps)
         alike, form = [min(extent, 2) for extent in now.shape], _form(now)
+        origins: list[Any] = [getattr(each, "origin", None) or each for each in steps]
+        is_sized = any(getattr(each, "is_sized", False) for each in origins)
 
         def part(known: CallExtents) -> t.Array:
             array = known.arrays[base]
-            for step in steps:
-                array = step(array)
+            for step in origins:
+                array = (step.at(known) if is_sized else step)(array)
             if [extent if extent < 2 else 2 for extent in array.shape] != alike or _form(array) != form:
                 raise OtherShapesError
             return array
@@ -241,7 +246,8 @@ class _PlacingRules:
             self._buffers[buffer] = self._of_array(at)
 
     def _statement(self, statement: t.Computation, leaves: Sequence[t.Leaf]) -> None:
-        at = self._joined(leaves)
+        derived = self.given.shapes.get(statement)
+        at = self._joined(leaves) if derived is None else self._shape(derived, lambda known: known.of(derived))
         if isinstance(statement, t.Write):
             part = self._stored[statement] = self._of_part(statement.buffer, statement.steps)
             self._check(at, part, lambda shape, whole: layouts.common_shape(shape, whole) == whole)
@@ -249,11 +255,9 @@ class _PlacingRules:
         self._stored[statement] = at
         self._buffers[statement.buffer] = self._kept(at, statement.axes) if isinstance(statement, t.Total) else at
 
-    def _condition(self, condition: Condition) -> None:
-        shapes = [self._joined(leaves) for leaves, *_ in condition.parts]
-
+    def _condition(self, holds: Callable[[CallExtents], bool]) -> None:
         def check(known: CallExtents) -> None:
-            if not condition.check([known.shapes[at] for at in shapes]):
+            if not holds(known):
                 raise OtherShapesError
 
         self._rule(check)
@@ -322,6 +326,8 @@ class _PlacingRules:
                 if leaf in self.given.counts:
                     leaves, axes = self.given.counts[leaf]
                     self.template.counts.append((slot, self._joined(leaves), axes))
+                elif leaf in self.given.numbers:
+                    self.template.numbers.append((slot, self.given.numbers[leaf]))
             elif group is not None and leaf.input in group.beside:
                 inner, statement = group.finished[leaf.input]
                 kept = self._kept(walk, group.axes or ())
@@ -429,7 +435,8 @@ def _check_writes(given: PlacedStatements) -> None:
 
 def _key(step: t.Step) -> object:
     """The same for the same view of the same array."""
-    return repr(step) if isinstance(step, t.Indexed) else step
+    known = getattr(step, "origin", None) or step
+    return repr(known) if isinstance(known, t.Indexed) else known
 
 
 def _form(array: t.Array) -> object:

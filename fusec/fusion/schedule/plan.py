@@ -179,10 +179,10 @@ class KernelStep:
         bound = HOST.bound(self.kernel, self._call(None).given(HOST))
         return tuple(each for each in bound.launches if isinstance(each, Phase))
 
-    def begin(self) -> None:
-        """Have it compiled beside other kernels, for arrays on the host."""
+    def begin(self, seen: set[object]) -> None:
+        """Have it compiled beside other kernels, for arrays on the host. seen: the kinds of calls that came before."""
         with suppress(FusecError):  # which the call itself raises
-            tiers.begin(self.kernel, self._call(None if self.makes else self.written))
+            tiers.begin(self.kernel, self._call(None if self.makes else self.written), seen)
 
     def _call(self, outputs: tuple[Array, ...] | None) -> KernelCall[Any]:
         """A call like all of the plan's, with stand-ins for what it is given."""

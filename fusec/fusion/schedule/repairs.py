@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
@@ -19,7 +18,7 @@ from fusec.fusion.trace.sizes import is_expensive_op, size_of
 from fusec.fusion.trace.trace import Trace, common_phantom, widened
 from fusec.ir.expr import Apply, Expr, scalar_type
 from fusec.ir.graph import Input, Neighbour, Position, Taken
-from fusec.ir.walk import expressions, inner_first
+from fusec.ir.walk import inner_first
 
 SEVERAL = -1  # kernels that need a value
 OFTEN = 4  # computations of an element that cost more than to store it, if it takes a division
@@ -46,8 +45,9 @@ def copy_before(trace: Trace, first: t.Write, leaf: t.Leaf) -> t.Define:
 
 def read_of(trace: Trace, buffer: t.Buffer, steps: tuple[t.Step, ...], is_whole: bool) -> Input:
     """What reads a view of a buffer. is_whole: elements of it are taken elsewhere than at the position at hand."""
-    (name,) = t.leaves_of(trace.leaf(buffer, steps, replayed(buffer, steps)).expr)
-    return trace.whole(trace.leaves[name], trace.leaves[name].phantom.shape).input if is_whole else name
+    value = trace.leaf(buffer, steps, replayed(buffer, steps))
+    (name,) = t.leaves_of(value.expr)
+    return trace.whole(trace.leaves[name], value).input if is_whole else name
 
 
 def change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
@@ -69,6 +69,8 @@ def change(statement: t.Statement, known: dict[Expr, Expr]) -> bool:
 
 def computed_again(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
     """The expensive values that several kernels compute, those within larger ones apart."""
+    if len(groups) < 2:
+        return []
     owners: dict[Expr, int] = {}
     for at, group in enumerate(groups):
         for part in inner_first(statement.value.expr for statement in group.statements):
@@ -77,9 +79,7 @@ def computed_again(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
     if not several:
         return []
     costly = _costly(trace, several)
-    found = [part for part in several if part in costly]
-    inside = set(inner_first(child for part in found for child in part.children))
-    return [part for part in found if part not in inside]
+    return outermost([part for part in several if part in costly])
 
 
 def shared(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
@@ -107,26 +107,58 @@ def shared(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
     return found[::-1]
 
 
-def divided_again(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
-    """The values with divisions that walks over larger arrays, or many kernels, compute often for each element.
+def divided_again(trace: Trace, groups: Sequence[Group], often: int) -> list[Expr]:
+    """The values with divisions that walks over larger arrays, or several kernels, compute so often for each element.
 
-    Those within larger ones are left out, and those that stay along the last axis of a walk, whose loop has them once.
+    Those within larger ones are among them if they are computed often even if the larger ones are stored, inner ones
+    first. Those that stay along the last axis of a walk, whose loop has them once, are not.
     """
-    extents = dict[Expr, Shape]()
-    elements: Counter[Expr] = Counter()
-    for group in groups:
-        walks = dict[Expr, int]()
+    if sum(prod(group.shape) for group in groups) < often * _fewest(trace, groups):
+        return []
+    walks: dict[Expr, dict[tuple[int, Shape], None]] = {}  # of each value: kernels, and the extents that they walk
+    roots = []
+    for at, group in enumerate(groups):
         for statement in group.statements:
-            walk = extents_of(statement)
-            for part in expressions([statement.value.expr], below=_dividing):
-                if isinstance(part, Apply) and part.op != "convert" and _is_stored_well(trace, part):
-                    shape = extents.setdefault(part, _shape_of(trace, part))
-                    count = prod(walk) if _differs_inside(shape, walk) else prod(shape)
-                    walks[part] = max(count, walks.get(part, 0))
-        elements.update(walks)
-    found = [part for part, count in elements.items() if count >= OFTEN * max(prod(extents[part]), 1)]
-    inside = set(inner_first(child for part in found for child in part.children))
-    return [part for part in found if part not in inside]
+            root = statement.value.expr
+            if size_of(root).divides:
+                roots.append(root)
+                walks.setdefault(root, {})[at, extents_of(statement)] = None
+    if not roots:
+        return []
+    by_shape = {group.shape: at for at, group in reversed([*enumerate(groups)]) if group.axes is None}
+    found: list[Expr] = []
+    for part in reversed([*inner_first(roots)]):  # users before what they are made of
+        users = walks.get(part)
+        if users is None:
+            continue
+        if isinstance(part, Apply) and part.op != "convert" and _is_stored_well(trace, part):
+            shape = _shape_of(trace, part)
+            counts: dict[int, int] = {}
+            for at, walk in users:
+                count = prod(walk) if _differs_inside(shape, walk) else prod(shape)
+                counts[at] = max(count, counts.get(at, 0))
+            if sum(counts.values()) >= often * max(prod(shape), 1):
+                found.append(part)
+                users = {(by_shape.get(shape, -1), shape): None}
+        for child in _dividing(part):
+            if child in walks:
+                walks[child].update(users)
+            else:
+                walks[child] = users.copy()
+    return found[::-1]
+
+
+def outermost(parts: Sequence[Expr]) -> list[Expr]:
+    """Those of some values that are in none of the others."""
+    inside = set(inner_first(child for part in parts for child in part.children))
+    return [part for part in parts if part not in inside]
+
+
+def _fewest(trace: Trace, groups: Sequence[Group]) -> int:
+    """The elements of the smallest array that kernels read, or 1."""
+    exprs = (statement.value.expr for group in groups for statement in group.statements)
+    leaves = (trace.leaves[name] for expr in exprs for name in size_of(expr).leaves)
+    return max(1, min((leaf.phantom.size for leaf in leaves if leaf.buffer is not None), default=1))
 
 
 def _dividing(expr: Expr) -> tuple[Expr, ...]:
@@ -142,7 +174,8 @@ def _is_stored_well(trace: Trace, part: Apply) -> bool:
 
 
 def _shape_of(trace: Trace, part: Expr) -> Shape:
-    return np.broadcast_shapes(*(trace.leaves[name].phantom.shape for name in size_of(part).leaves))
+    shapes = {trace.leaves[name].phantom.shape for name in size_of(part).leaves}
+    return np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop()
 
 
 def _differs_inside(shape: Shape, walk: Shape) -> bool:
@@ -176,13 +209,12 @@ def store(trace: Trace, parts: Sequence[Expr], reason: str) -> Collection[t.Stat
     users = _users(trace, parts)
     for part in parts:
         dtype = scalar_type(part)
-        shape = common_phantom(frames_of(trace, part), dtype)
         inner = part.rebuild(tuple(t.replaced(child, known) for child in part.children))
+        shape = common_phantom(frames_of(trace, inner), dtype)
         buffer = trace.temporary(shape, dtype)
         held = trace.leaf(buffer, (), buffer.phantom)
         known[part] = widened(t.leaves_of(held.expr)[0], compute_type(dtype))
         first.setdefault(users[part], []).append(t.Define(buffer, t.ArrayValue(Scalar(dtype, inner), shape)))
-        trace.lasting_notes += 1
         trace.notes.append(f"a value of shape {shape.shape} is stored: {reason}")
     changed = {each for each in trace.statements if change(each, known)}
     trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]

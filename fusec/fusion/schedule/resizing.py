@@ -2,15 +2,16 @@
 
 Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent, but as its conditions say: all
 views are data (`ViewOf`, `Indexed` that are alike), library calls say what they make of operands of other extents
-(`LibraryCall.again`), and all temporaries are dense in C order. What is equal by accident of the traced call's extents
-must not be taken for equal: calls that share a plan in this way agree in which extents are 0, 1 or equal to each other,
-and every shape is worked out again from those of the arguments.
+(`LibraryCall.again`), shapes that leaves do not tell follow from those of arguments (`TraceExtents`), and temporaries
+are dense in C order. What is equal by accident of the traced call's extents must not be taken for equal: calls that
+share a plan in this way agree in which extents are 0, 1 or equal to each other, and every shape is worked out again
+from those of the arguments.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import prod
@@ -23,14 +24,14 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
-from fusec.fusion.schedule.placed import OtherShapesError, PlacedTemplate
+from fusec.fusion.schedule.placed import PlacedTemplate
 from fusec.fusion.schedule.placing_rules import PlacedStatements, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.conditions import ANYWHERE, stepped
+from fusec.fusion.trace.conditions import ANYWHERE
+from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError, UnknownExtentsError, joined_shape
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
-from fusec.ir.reductions import ROUNDS
 
 MOST_TRIES = 4
 Shape = tuple[int, ...]
@@ -48,6 +49,7 @@ class PlanTemplate:
     needed: Sequence[t.Buffer]
     prior: Sequence[t.Buffer]
     placed: Sequence[PlanStep]
+    shapes: Mapping[t.Computation, Derived]  # of values that take elements elsewhere
     long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
     outlines: Sequence[Any]  # of the traced call
     memory: object  # that its plan uses, see `_memory`
@@ -95,21 +97,21 @@ class PlanTemplate:
         }
         for old, call in made.calls.items():
             reads[call] = [leaf(trace.leaves[each]) for each in old.operands]
-        numbers = [each for step in self.steps for each in step.leaves if each.input in trace.counts]
+        counted = [each for step in self.steps for each in step.leaves if each.input in trace.counts]
         counts = {
-            leaf(each): (list(map(leaf, over)), axes) for each in numbers for over, axes in (trace.counts[each.input],)
+            leaf(each): (list(map(leaf, over)), axes) for each in counted for over, axes in (trace.counts[each.input],)
         }
         long: Any = [(made.statements[total], most) for total, most in self.long]
-        conditions = [
-            replace(each, parts=[(list(map(leaf, leaves)), *rest) for leaves, *rest in each.parts])
-            for each in trace.conditions
-        ]
-        given = PlacedStatements([new[each] for each in trace.statements], reads, counts, long, conditions)
+        shapes = {new[each]: derived for each, derived in self.shapes.items()}
+        known = trace.extents.numbers
+        numbers = {leaf(each): known[each.input] for step in self.steps for each in step.leaves if each.input in known}
+        statements = [new[each] for each in trace.statements]
+        given = PlacedStatements(statements, reads, counts, long, trace.conditions, trace.extents, shapes, numbers)
         return placed_template(given, outlines, steps, slots)
 
     def placed_again(self, outlines: Sequence[Any]) -> tuple[_Resized, list[PlanStep], Slots]:
         """All parts, derived and placed for calls of arrays like these. Raises OtherShapesError."""
-        made = _Resized(self.trace, outlines, self._reads)
+        made = _Resized(self.trace, outlines, self._reads, self.shapes)
         try:
             steps = made.steps(self.steps)
         except (ValueError, IndexError):  # NumPy's: shapes do not broadcast, no such view
@@ -136,21 +138,24 @@ def _operands(step: PlanStep) -> tuple[object, ...]:
 def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any]) -> PlanTemplate | None:
     """What makes plans for other extents; None if the trace depends on some."""
     trace, prior, steps = builder.trace, builder.prior, builder.unplaced
-    if trace.has_looked or len(trace.notes) > trace.lasting_notes or not steps or prior is None:
+    if trace.has_looked or trace.extents.is_unknown or not steps or prior is None:
         return None
     totals = {(each.value.shape, each.axes): each for each in trace.statements if isinstance(each, t.Total)}
-    long = [(totals[rows], most) for rows, most in builder.unstaged.items() if rows in totals and most > ROUNDS]
-    if len(long) < len(builder.unstaged):  # they may be walked along another axis in a call of other extents
+    views: list[Any] = [each for each in trace.statements if isinstance(each, t.Write)]
+    views += [leaf for leaf in trace.leaves.values() if leaf.buffer is not None]
+    long = [(totals[rows], most) for rows, most in builder.unstaged.items() if rows in totals]
+    calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
+    if any(each.again is None for each in calls) or not all(map(_is_plain, trace.leaves.values())):
         return None
-    if not all(map(_is_alike, trace.statements)) or not all(map(_is_plain, trace.leaves.values())):
+    if any(view.steps and view.buffer.group in trace.versions and any(map(_is_sized, view.steps)) for view in views):
         return None
-    made = {buffer for each in trace.statements for buffer in t.buffers_of(each)}
-    asked = [leaf for each in trace.conditions for leaves, *_ in each.parts for leaf in leaves]
-    if any(each.buffer and each.buffer.kind == "temporary" and each.buffer not in made for each in asked):
+    try:
+        shapes = _shapes(trace)
+    except UnknownExtentsError:
         return None
     known = [None if each is None else without_memory(each) for each in outlines]
     memory = _memory(placed, builder.slots)
-    return PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, long, known, memory)
+    return PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, shapes, long, known, memory)
 
 
 def _memory(steps: Sequence[PlanStep], slots: Slots) -> tuple[object, ...]:
@@ -159,11 +164,21 @@ def _memory(steps: Sequence[PlanStep], slots: Slots) -> tuple[object, ...]:
     return own, dict(slots.views), slots.arena.nbytes
 
 
-def _is_alike(statement: t.Statement) -> bool:
-    """Whether a statement is about the same positions in calls of all extents."""
-    if isinstance(statement, t.LibraryCall):
-        return statement.again is not None
-    return size_of(statement.value.expr).kinds <= ANYWHERE
+def _shapes(trace: Trace) -> dict[t.Computation, Derived]:
+    """The shapes of values that what they read does not tell. Raises UnknownExtentsError."""
+    found: dict[t.Computation, Derived] = {}
+    trace.extents.learn_again()
+    for each in trace.statements:
+        if not isinstance(each, t.LibraryCall):
+            size = size_of(each.value.expr)
+            read = [trace.leaves[name].phantom.shape for name in size.leaves]
+            if not size.kinds <= ANYWHERE or joined_shape(read) != each.value.shape:
+                found[each] = trace.extents.of_value(each.value)
+    return found
+
+
+def _is_sized(step: t.Step) -> bool:
+    return bool(getattr(step, "is_sized", False))
 
 
 def _is_plain(leaf: t.Leaf) -> bool:
@@ -176,8 +191,11 @@ def _is_plain(leaf: t.Leaf) -> bool:
 class _Resized:
     """The parts of a trace in other shapes."""
 
-    def __init__(self, trace: Trace, outlines: Sequence[Any], reads: Reads) -> None:
+    def __init__(
+        self, trace: Trace, outlines: Sequence[Any], reads: Reads, shapes: Mapping[t.Computation, Derived]
+    ) -> None:
         self.trace, self.old, self.outlines, self.reads = copy.copy(trace), trace, outlines, reads
+        self.call, self.shapes = CallShapes(outlines), shapes
         self.buffers: dict[t.Buffer, t.Buffer] = {}
         self.leaves: dict[t.Leaf, t.Leaf] = {}
         self.statements: dict[t.Computation, t.Computation] = {}
@@ -191,8 +209,10 @@ class _Resized:
             else:
                 self.statements[statement] = self._statement(statement)
         for condition in self.old.conditions:
-            if not condition.check([self._shape(leaves) for leaves, _, _ in condition.parts]):
+            if not condition.check(self.call):
                 raise OtherShapesError
+        if not self.old.extents.agree(self.call):
+            raise OtherShapesError
         return list(map(self._step, steps))
 
     def _step(self, step: PlanStep) -> PlanStep:
@@ -223,11 +243,17 @@ class _Resized:
                 found = self._number(leaf)
             else:
                 buffer = self.buffer(leaf.buffer)
-                part = stepped(buffer.phantom, leaf.steps)
+                steps = self._steps(leaf.steps)
+                part = t.stepped(buffer.phantom, steps)
                 _check_alike(part, leaf.phantom)
-                found = replace(leaf, phantom=part, buffer=buffer)
+                found = replace(leaf, phantom=part, buffer=buffer, steps=steps)
             self.leaves[leaf] = found
         return found
+
+    def _steps(self, steps: tuple[t.Step, ...]) -> tuple[t.Step, ...]:
+        """The steps to a view, with the numbers that this call makes of extents."""
+        known: Sequence[Any] = steps
+        return tuple([each.at(self.call) if _is_sized(each) else each for each in known])
 
     def _call(self, call: t.LibraryCall) -> t.LibraryCall:
         """The same call of a library. Raises OtherShapesError."""
@@ -240,6 +266,9 @@ class _Resized:
 
     def _number(self, leaf: t.Leaf) -> t.Leaf:
         counted = self.old.counts.get(leaf.input)
+        derived = self.old.extents.numbers.get(leaf.input)
+        if derived is not None:
+            return replace(leaf, number=("known", self.call.of(derived)))
         if counted is None:
             return leaf
         leaves, axes = counted
@@ -248,21 +277,22 @@ class _Resized:
 
     def _shape(self, leaves: Sequence[t.Leaf]) -> Shape:
         """That of a value over some leaves."""
-        found: Shape = ()
-        for shape in {self.leaf(each).phantom.shape for each in leaves}:
-            joined = layouts.common_shape(found, shape)
-            if isinstance(joined, int):
-                raise OtherShapesError
-            found = joined
+        found = joined_shape({self.leaf(each).phantom.shape for each in leaves})
+        if found is None:
+            raise OtherShapesError
         return found
 
     def _statement(self, statement: t.Computation) -> t.Computation:
-        shape = self._shape(self.reads[statement])
+        derived = self.shapes.get(statement)
+        shape = self._shape(self.reads[statement]) if derived is None else self.call.of(derived)
         value = t.ArrayValue(statement.value.scalar, t.phantom(shape, statement.value.dtype.numpy))
         if isinstance(statement, t.Write):
             buffer = self.buffer(statement.buffer)
-            part = stepped(buffer.phantom, statement.steps)
-            return t.Write(buffer, statement.steps, part, value, statement.version)
+            steps = self._steps(statement.steps)
+            part = t.stepped(buffer.phantom, steps)
+            if layouts.common_shape(shape, part.shape) != part.shape:
+                raise OtherShapesError
+            return t.Write(buffer, steps, part, value, statement.version)
         seen, dtype = value.phantom, statement.buffer.dtype.numpy
         if isinstance(statement, t.Total):
             seen = t.phantom(tuple(1 if axis in statement.axes else extent for axis, extent in enumerate(shape)), dtype)

@@ -13,13 +13,24 @@ from collections.abc import Collection
 
 from fusec.fusion.schedule.groups import LIBRARY_CALL, MAX_ARRAYS, Group, arrays_of, extents_of, squeezed
 from fusec.fusion.schedule.memory_order import MemoryOrder
-from fusec.fusion.schedule.repairs import REPEATED, SHARED, computed_again, copy_before, divided_again, shared, store
+from fusec.fusion.schedule.repairs import (
+    OFTEN,
+    REPEATED,
+    SHARED,
+    computed_again,
+    copy_before,
+    divided_again,
+    outermost,
+    shared,
+    store,
+)
 from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write, buffers_of
 
 NEEDS_RESULTS = "it needs the results of the kernel before"
 WRITES_AGAIN = "it writes memory that the kernel before writes"
 ONE_BY_ONE = 8  # values that are stored one after another; of more, all that kernels share are stored at once
+FEW = 3  # repairs, after which quotients that are computed twice are stored too: there are not many repairs more
 MAX_ASKED = 64  # kernels, the last ones, that a statement may join
 MOST = 4 * MAX_ASKED  # of one sort, among which they are looked for
 
@@ -41,8 +52,9 @@ def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[obje
             repairs += 1
             every = shared(trace, scheduler.groups)
             changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else again[:1], SHARED)
-        elif often := divided_again(trace, scheduler.groups):
-            changed = store(trace, often, REPEATED)
+        elif every := divided_again(trace, scheduler.groups, OFTEN if repairs < FEW else 2):
+            repairs += 1
+            changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else outermost(every), REPEATED)
         else:
             return scheduler.groups
         live = _alive(trace, needed)

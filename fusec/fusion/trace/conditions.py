@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from fusec.arguments import layouts
 from fusec.base.records import dataclass
-from fusec.fusion.trace.sizes import size_of
-from fusec.fusion.trace.trace_values import Array, Indexed, Leaf, Step, geometry, is_regular_part, phantom
+from fusec.fusion.trace.extents import CallShapes, Derived, UnknownExtentsError
+from fusec.fusion.trace.numbers import ExtentNumber, plain
+from fusec.fusion.trace.trace_values import Array, Indexed, Leaf, Step, geometry, is_regular_part
 from fusec.ir.expr import Apply, Const, Lookup
 from fusec.ir.graph import Input
 
 ANYWHERE = {Input, Const, Apply, Lookup}  # what values are made of that do not depend on positions
-ArrayPart = tuple[Sequence[Leaf], Sequence[Step], Any]
-"""A view of a value: leaves whose shapes broadcast to that of the value, the steps from there, and its dtype."""
-
-
 ALL = Indexed((...,))
 
 
@@ -35,15 +31,14 @@ class TracedView(Protocol):
 
 @dataclass(eq=False)
 class Condition:
-    """What must be true of arrays that have the shapes of some views and are dense before their steps."""
+    """What must be true of what calls work out of the shapes of their arrays."""
 
-    parts: Sequence[ArrayPart]
+    derived: Sequence[Derived]
     holds: Callable[..., bool]
 
-    def check(self, shapes: Iterable[layouts.Shape]) -> bool:
-        """Whether it is true of values of some shapes."""
-        pairs = zip(shapes, self.parts, strict=True)
-        return self.holds(*[stepped(phantom(shape, dtype), steps) for shape, (_, steps, dtype) in pairs])
+    def check(self, call: CallShapes) -> bool:
+        """Whether it is true of a call. Raises OtherShapesError, and NumPy's errors."""
+        return self.holds(*[call.of(each) for each in self.derived])
 
 
 class PartsTaken:
@@ -64,12 +59,14 @@ class PartsTaken:
 def require(arrays: Sequence[TracedView], holds: Callable[..., bool]) -> None:
     """State what is true of some arrays, and must be of those of other calls. holds: asked with stand-ins for them."""
     trace = arrays[0]._trace
-    parts = [_part(each) for each in arrays]
-    known = [each for each in parts if each is not None]
-    if len(known) < len(parts):
+    if trace.has_looked:
+        return
+    try:
+        derived = [trace.extents.seen(each) for each in arrays]
+    except UnknownExtentsError:
         trace.has_looked = True
     else:
-        trace.conditions.append(Condition(tuple(known), holds))
+        trace.require(derived, holds)
 
 
 def require_extents(x: TracedView, axes: Iterable[int]) -> None:
@@ -80,15 +77,27 @@ def require_extents(x: TracedView, axes: Iterable[int]) -> None:
 
 def indexed(x: TracedView, where: tuple[Any, ...]) -> Indexed:
     """The step to a part of an array, which other extents may put elsewhere, or make all of the array."""
-    step, trace = Indexed(where), x._trace
-    trace.reach.note(where)
-    if step.is_regular:
+    trace, sized = x._trace, where
+    is_sized = [_is_sized(each) for each in where]
+    where = tuple([_plain(each) for each in where])
+    trace.reach.note([each for each, is_made in zip(where, is_sized, strict=True) if not is_made])
+    step = Indexed(where)
+    if any(is_sized):
+        trace.extents.is_asked = True
+        pairs = zip(sized, is_sized, strict=True)
+        step = Indexed(where, True, tuple([_derived(each) if is_made else _plain(each) for each, is_made in pairs]))
+    elif step.is_regular:
         return step
     items = [each for each in where if each is not None]
     if ... in items:
         at = items.index(...)
         items[at : at + 1] = [...] * (x._seen.ndim - len(items) + 1)
-    irregular = [(axis, each) for axis, each in enumerate(items) if not is_regular_part(each)]
+    made = [each for each, is_made in zip(where, is_sized, strict=True) if is_made]
+    irregular = [
+        (axis, each)
+        for axis, each in enumerate(items)
+        if not is_regular_part(each) and not any(each is other for other in made)
+    ]
     if len(items) > x._seen.ndim:  # an error, which the function may catch
         trace.has_looked = True
         return step
@@ -101,40 +110,36 @@ def indexed(x: TracedView, where: tuple[Any, ...]) -> Indexed:
             for axis, (extent, is_near) in known.items()
         )
 
-    require([x], holds)
-    return Indexed(where, is_stated=True)
+    if known:
+        require([x], holds)
+    return step if step.sized is not None else Indexed(where, is_stated=True)
+
+
+def _bounds(item: Any) -> tuple[Any, ...]:
+    return (item.start, item.stop, item.step) if isinstance(item, slice) else ()
+
+
+def _is_sized(item: Any) -> bool:
+    """Whether part of an index is a slice whose bounds calls make of extents."""
+    found = [each for each in _bounds(item) if type(each) is ExtentNumber]
+    is_known = all(each.derived is not None and type(each.value) is int for each in found)
+    return bool(found) and is_known and item.step in (None, 1) and type(item.step) is not ExtentNumber
+
+
+def _plain(item: Any) -> Any:
+    """Part of an index with Python's own numbers, which a slice of `_is_sized` has in this call alone."""
+    if _is_sized(item):
+        return slice(*[each.value if type(each) is ExtentNumber else each for each in _bounds(item)])
+    return slice(*map(plain, _bounds(item))) if isinstance(item, slice) else plain(item)
+
+
+def _derived(item: Any) -> Any:
+    return slice(*[each.derived if type(each) is ExtentNumber else each for each in _bounds(item)])
 
 
 def _is_near(item: Any) -> bool:
     """Whether an index takes an element, or several in a row."""
     return not isinstance(item, slice) or item.step in (None, 1)
-
-
-def _part(x: TracedView) -> ArrayPart | None:
-    """How the shape of an array follows from those of leaves; None if it does not."""
-    memory = x._memory
-    base = memory.base
-    if not base.flags.c_contiguous or not all(not isinstance(each, Indexed) or each.is_alike for each in x._steps):
-        return None
-    if memory.value is None:
-        buffer = memory.buffer
-        return (Leaf(Input("", buffer.dtype), base, buffer),), x._steps, base.dtype
-    size = size_of(memory.value.expr)
-    leaves = tuple(x._trace.leaves[each] for each in size.leaves)
-    if not size.kinds <= ANYWHERE or _common(leaves) != base.shape:
-        return None
-    return leaves, x._steps, base.dtype
-
-
-def _common(leaves: Sequence[Leaf]) -> layouts.Shape | None:
-    """The shape to which those of leaves broadcast."""
-    found: layouts.Shape = ()
-    for leaf in leaves:
-        joined = layouts.common_shape(found, leaf.phantom.shape)
-        if isinstance(joined, int):
-            return None
-        found = joined
-    return found
 
 
 def require_one_place(trace: Any, leaf: Leaf, other: Leaf) -> None:
@@ -143,19 +148,15 @@ def require_one_place(trace: Any, leaf: Leaf, other: Leaf) -> None:
     if ours == theirs and leaf.buffer is other.buffer:
         return
     buffer = leaf.buffer
-    if buffer is not other.buffer or buffer is None or not buffer.phantom.flags.c_contiguous:
+    try:
+        if buffer is not other.buffer or buffer is None:
+            raise UnknownExtentsError
+        derived = [trace.extents.array(buffer, steps) for steps in (ours, theirs)]
+    except UnknownExtentsError:
         trace.has_looked = True
         return
-
-    def holds(array: Array) -> bool:
-        return geometry(stepped(array, ours)) == geometry(stepped(array, theirs))
-
-    whole = Leaf(Input("", buffer.dtype), buffer.phantom, buffer)
-    trace.conditions.append(Condition((((whole,), (), buffer.phantom.dtype),), holds))
+    trace.require(derived, _are_in_one_place)
 
 
-def stepped(array: Array, steps: Sequence[Step]) -> Array:
-    """A view of an array."""
-    for step in steps:
-        array = step(array)
-    return array
+def _are_in_one_place(one: Array, other: Array) -> bool:
+    return geometry(one) == geometry(other)

@@ -39,7 +39,7 @@ def moved(trace: Trace, value: ArrayValue, moves: Mapping[int, Neighbour], seen:
         assert index is not None, "what does not compose is held"
         return widened(replace(known, index=index, shape=shape), known.type)
     leaf = trace.leaves[leaves_of(value.expr)[0]]
-    whole = trace.whole(leaf, value.shape)
+    whole = trace.whole(leaf, value)
     index = tuple(moves.get(axis) or position(axis, shape) for axis in range(len(shape)))
     return taken(whole, index, shape, outside)
 

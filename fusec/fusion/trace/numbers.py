@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Literal
 
+import numpy as np
+
 from fusec.base.records import dataclass
+from fusec.errors.fusing import NegativePower
+from fusec.fusion.trace.lines import here
 
 Source = tuple[Literal["argument", "known", "computed"], Any]
 """Where a call finds a number: among the arguments, by its place; here, by its value; or computed, by its place."""
@@ -47,46 +52,129 @@ class NumberStep:
 
 
 class ExtentNumber:
-    """A number that a function makes of extents: kernels take it as a parameter, for its value differs by shape."""
+    """A number that a function makes of the extents of traced arrays: kernels take it as a parameter.
 
+    Whatever else is done with it than arithmetic states that it is as it is now, or that a comparison holds.
+    value: of Python's own; derived: how calls work it out, None if they do not; extents: told of what must stay.
+    """
 
-class ExtentInt(int, ExtentNumber):
-    """An extent of a traced array, or what integers make of some."""
+    __slots__ = ("derived", "extents", "value")
+    __hash__ = None  # type: ignore[assignment]  # set below
 
+    def __init__(self, extents: Any, value: Any, derived: Any) -> None:
+        self.extents, self.value, self.derived = extents, value, derived
 
-class ExtentFloat(float, ExtentNumber):
-    """What floats, or a division, make of extents."""
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What isinstance asks."""
+        return type(self.value)
 
-
-def plain(value: Any) -> Any:
-    """A number made of extents as one of Python's own."""
-    return int(value) if isinstance(value, ExtentInt) else float(value) if isinstance(value, ExtentFloat) else value
-
-
-def _kept(name: str) -> Callable[[Any, Any], Any]:
-    """Python's operator, whose result is known to be made of extents."""
-
-    def operate(self: Any, other: Any) -> Any:
-        if type(other) not in (int, float, ExtentInt, ExtentFloat):
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        if any(getattr(type(each), "__fusec_tracer__", False) for each in args):
             return NotImplemented
-        found = getattr(plain(self), name)(plain(other))
-        if found is NotImplemented:  # an int with a float
-            found = getattr(float(self), name)(plain(other))
-        return ExtentInt(found) if type(found) is int else ExtentFloat(found)
+        return getattr(ufunc, method)(*map(plain, args), **options)
 
-    return operate
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        del copy
+        return np.asarray(plain(self), dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self.value, name):
+            raise AttributeError(f"'{type(self.value).__name__}' object has no attribute '{name}'")
+        return getattr(plain(self), name)
+
+
+def is_extent(given: Any) -> bool:
+    """Whether a number is made of extents."""
+    return type(given) is ExtentNumber
+
+
+def length(given: Any) -> Any:
+    """What len() is in traced functions: of a traced array the extent, of which numbers can be made."""
+    return given._length() if getattr(type(given), "__fusec_tracer__", False) else len(given)
+
+
+def plain(given: Any) -> Any:
+    """A number made of extents as one of Python's own, which it is in no other call; anything else as it is."""
+    if type(given) is not ExtentNumber:
+        return given
+    if given.derived is not None:
+        given.extents.fix(given.derived)
+    return given.value
+
+
+def _arithmetic(name: str, is_turned: bool) -> Callable[[Any, Any], Any]:
+    """An operator that makes another number of extents."""
+    operate = getattr(operator, name)
+
+    def apply(self: Any, other: Any) -> Any:
+        if getattr(type(other), "__fusec_tracer__", False):
+            return NotImplemented
+        if type(other) not in (int, float, ExtentNumber):
+            pair = (other, plain(self)) if is_turned else (plain(self), other)
+            return operate(*pair)
+        pair = (other, self) if is_turned else (self, other)
+        return _made(operate, pair)
+
+    return apply
+
+
+def _made(operate: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """What Python makes of numbers, some of which are made of extents."""
+    extents = next(each.extents for each in operands if is_extent(each))
+    if any(is_extent(each) and each.derived is None for each in operands):
+        found = operate(*[each.value if is_extent(each) else each for each in operands])
+        return ExtentNumber(extents, found, None)
+    try:
+        derived = extents.computed(operate, [each.derived if is_extent(each) else each for each in operands])
+    except Exception:  # which the function may catch, as ZeroDivisionError
+        return operate(*map(plain, operands))
+    return ExtentNumber(extents, derived.now, derived)
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    """An operator whose answer is stated."""
+    operate = getattr(operator, name)
+
+    def apply(self: Any, other: Any) -> Any:
+        if getattr(type(other), "__fusec_tracer__", False):
+            return NotImplemented
+        if type(other) not in (int, float, ExtentNumber):
+            return operate(plain(self), other)
+        if type(other) is ExtentNumber and other.derived is self.derived is not None:
+            return operate(self.value, other.value)
+        return plain(_made(operate, (self, other)))
+
+    return apply
+
+
+def _of_plain(name: str) -> Callable[..., Any]:
+    """A method of Python's numbers that needs the number."""
+
+    def ask(self: Any, *args: Any) -> Any:
+        function = getattr(type(self.value), name, None)
+        return NotImplemented if function is None else function(plain(self), *map(plain, args))
+
+    return ask
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
-    for _form in (f"__{_name}__", f"__r{_name}__"):
-        setattr(ExtentInt, _form, _kept(_form))
-        setattr(ExtentFloat, _form, _kept(_form))
+    setattr(ExtentNumber, f"__{_name}__", _arithmetic(_name, False))
+    setattr(ExtentNumber, f"__r{_name}__", _arithmetic(_name, True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(ExtentNumber, f"__{_name}__", _comparison(_name))
+ExtentNumber.__bool__ = lambda self: plain(_made(operator.truth, (self,)))  # type: ignore[attr-defined]
+for _name in (
+    "pow rpow divmod rdivmod and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert index int float"
+    " hash round trunc floor ceil repr str format reduce reduce_ex"
+).split():
+    setattr(ExtentNumber, f"__{_name}__", _of_plain(f"__{_name}__"))
 
 
 def natural(exponent: int) -> int:
-    """The exponent of an integer. Raises NumPy's error for negative ones."""
+    """The exponent of an integer. Raises NegativePower."""
     if exponent < 0:
-        raise ValueError("Integers to negative integer powers are not allowed.")
+        raise NegativePower().at(here())
     return exponent
 
 

@@ -22,7 +22,17 @@ ANY_EXTENTS = frozenset(
     " moveaxis rollaxis expand_dims flip fliplr flipud ndim dot inner sort argsort reshape ravel flatten nanvar nanstd"
     " angle isclose isposinf isneginf isreal iscomplex polyval unwrap diff".split()
 )
-"""Functions and methods that do the same for arrays of all extents but 0 and 1; others look at extents."""
+"""Functions and methods that do the same for arrays of all extents but 0 and 1."""
+
+STATED = frozenset(
+    "roll pad take take_along_axis concatenate concat stack zeros_like ones_like empty_like full_like broadcast_to"
+    " broadcast_arrays squeeze rot90 diagonal atleast_1d atleast_2d atleast_3d shape size result_type can_cast"
+    " iscomplexobj isrealobj repeat outer copyto fill".split()
+)
+"""Those that state for which extents they do the same; others look at extents."""
+
+IN_SOURCE: set[str] = set()
+"""Those that run NumPy's source, which asks traced arrays for extents."""
 
 _CURES = {
     "nonzero flatnonzero argwhere":

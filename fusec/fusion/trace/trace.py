@@ -15,7 +15,6 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.base.contexts import holding
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
-from fusec.base.records import dataclass
 from fusec.errors.arguments import ShapesDoNotBroadcast, UnsupportedDtype
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
@@ -23,7 +22,8 @@ from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.chosen_parts import ChosenParts
-from fusec.fusion.trace.conditions import Condition, PartsTaken, require_one_place
+from fusec.fusion.trace.conditions import ANYWHERE, Condition, PartsTaken, require_one_place
+from fusec.fusion.trace.extents import Derived, TraceExtents, joined_shape
 from fusec.fusion.trace.numbers import Computed, Source
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
@@ -34,6 +34,7 @@ from fusec.fusion.trace.trace_values import (
     Leaf,
     Statement,
     Step,
+    Storage,
     Write,
     geometry,
     is_moved,
@@ -58,22 +59,6 @@ def recorded_by(recording: Any) -> AbstractContextManager[None]:
 HERE, defined, here = lines.HERE, lines.defined, lines.here
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
 MAX_DEPTH = 150  # of one value's expression
-
-
-@dataclass(eq=False)
-class Storage:
-    """Memory as the function sees it: a buffer, or a value that no buffer holds yet."""
-
-    base: Array  # its shape and strides
-    buffer: Buffer | None = None
-    value: ArrayValue | None = None  # what all of it is now, if that is known as a value
-    is_written: bool = False
-    is_python: bool = False  # NumPy makes a bool of Python here
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether the caller sees writes."""
-        return self.buffer is not None and self.buffer.kind == "argument"
 
 
 class NeedsNumberError(Exception):
@@ -101,12 +86,13 @@ class Trace:
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
         self.parts = ChosenParts()
-        self.checked: set[tuple[Input, int]] = set()  # indices, and extents of axes that they are known to be inside of
+        self.checked = set[tuple[Input, int, Derived | None]]()  # indices, and extents that they are known to be below
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
-        self.notes, self.lasting_notes = list[str](), 0  # and how many are about calls of other extents too
+        self.notes = list[str]()
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
         self.has_looked = False  # whether what it does may depend on extents
         self.conditions, self.reach = list[Condition](), PartsTaken()  # under which it does not
+        self.extents = TraceExtents(self)
         self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
         self.swapped: Mapping[int, tuple[str, str]] = {}  # by place, arguments in another byte order: names and dtypes
@@ -116,8 +102,16 @@ class Trace:
         """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
         found = copy.copy(self)
         found.flat, found._of_constants, found.written = (), {}, []
-        found._unstored, found.parts = Unstored(found._groups_read), ChosenParts()
+        found._unstored, found.parts, found.extents = (
+            Unstored(found._groups_read),
+            ChosenParts(),
+            self.extents.without_call(),
+        )
         return found
+
+    def require(self, derived: Sequence[Derived], holds: Callable[..., bool]) -> None:
+        """State what must be true of calls that share the plan."""
+        self.conditions.append(Condition(derived, holds))
 
     # --- memory --------------------------------------------------------------------------------------------------
 
@@ -172,9 +166,9 @@ class Trace:
             require_one_place(self, found, leaf)
         return found
 
-    def whole(self, leaf: Leaf, shape: layouts.Shape, steps: tuple[Step, ...] = ()) -> Leaf:
-        """A view of a leaf that is repeated to a shape, for elements to be taken from."""
-        around, part = views.repeated(leaf, shape, steps)
+    def whole(self, leaf: Leaf, value: ArrayValue, steps: tuple[Step, ...] = ()) -> Leaf:
+        """A view of a leaf that is repeated to the shape of a value, for elements to be taken from."""
+        around, part = views.repeated(leaf, value, steps, self.extents)
         return self._leaf(Leaf(leaf.input, part, leaf.buffer, leaf.version, around, is_whole=True))
 
     def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
@@ -198,6 +192,8 @@ class Trace:
         if value.scalar.literal is not None:
             return "known", value.scalar.literal
         assert isinstance(value.expr, Input), "what Python makes of numbers is a number"
+        if value.expr in self.extents.numbers:
+            self.extents.fix(self.extents.numbers[value.expr])
         found = self.leaves[value.expr].number
         assert found is not None, "a number"
         return found
@@ -227,14 +223,20 @@ class Trace:
             nothing = phantom((), storage(kind).numpy)
             found = Leaf(Input(f"v{len(self.leaves)}", storage(kind)), nothing, number=which)
             self._by_geometry[key] = self.leaves[found.input] = found
+            if isinstance(counted, Derived):
+                self.extents.take_number(found.input, counted)
         return ArrayValue(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
 
     def count(self, value: ArrayValue, axes: tuple[int, ...], kind: DType) -> ArrayValue:
         """How many elements of a value lie along some axes, as a number."""
-        found = self.number(("known", prod(value.shape[axis] for axis in axes)), kind, (value.expr, axes))
-        leaves = tuple(self.leaves[each] for each in leaves_of(value.expr))
-        self.counts[leaves_of(found.expr)[0]] = (leaves, axes)
-        return found
+        count, size = prod(value.shape[axis] for axis in axes), size_of(value.expr)
+        leaves, extents = tuple(self.leaves[each] for each in size.leaves), self.extents
+        if size.kinds <= ANYWHERE and joined_shape([each.phantom.shape for each in leaves]) == value.shape:
+            found = self.number(("known", count), kind, (value.expr, axes))
+            self.counts[leaves_of(found.expr)[0]] = (leaves, axes)
+            return found
+        derived = extents.attempt(lambda: extents.count(extents.of_value(value), axes)) or (value.expr, axes)
+        return self.number(("known", count), kind, derived)
 
     def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """The present contents of a view of some memory. Raises NotFusable for parts that may be other than NumPy's."""
@@ -355,6 +357,7 @@ class Trace:
             self.written.append(memory)
         is_alone = memory.buffer is None or memory.buffer.group not in self.shared
         if is_alone and geometry(seen) == geometry(memory.base):
+            self.extents.stored(value, memory)
             memory.value = ArrayValue(value.scalar, memory.base)
             self._unstored.add(memory)
         else:
@@ -383,7 +386,9 @@ class Trace:
 
     def combined(self, scalar: Scalar, values: Sequence[ArrayValue]) -> ArrayValue:
         """The value that an operation makes of others."""
-        return ArrayValue(scalar, common_phantom(values, storage(scalar.type)))
+        found = ArrayValue(scalar, common_phantom(values, storage(scalar.type)))
+        self.extents.combine(found, values)
+        return found
 
     def ready(self, values: Sequence[ArrayValue]) -> list[ArrayValue]:
         """The operands of one operation; those that would be recomputed for many elements are stored."""
@@ -408,7 +413,8 @@ class Trace:
             if kind == BOOL and not holds(kind, value.kind):
                 value = self.computed(bool, [value])
             if holds(kind, value.kind):
-                return self.number(self.leaves[value.expr].number, kind)  # type: ignore[index]
+                name: Any = value.expr
+                return self.number(self.leaves[name].number, kind, self.extents.numbers.get(name))
         scalar = value.scalar
         if scalar.literal is not None:
             made = python_values.adapt(scalar, kind, here())

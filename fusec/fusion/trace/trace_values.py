@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.arguments.operands import strided
+from fusec.arguments.operands import Outline, strided
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import Span
@@ -35,10 +35,24 @@ class ViewOf:
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
+    origin: ViewOf | None = field(default=None, compare=False, repr=False)  # the same before `at`
 
     def __call__(self, array: Array) -> Array:
         """The view."""
-        return self.function(array, *self.args, **dict(self.options))  # type: ignore[no-any-return]
+        args = [each.now if hasattr(each, "now") else each for each in self.args] if self.is_sized else self.args
+        return self.function(array, *args, **dict(self.options))  # type: ignore[no-any-return]
+
+    def at(self, call: Any) -> ViewOf:
+        """The same in a call of other extents; see `CallShapes`."""
+        if not self.is_sized:
+            return self
+        args = tuple([call.of(each) if hasattr(each, "now") else each for each in self.args])
+        return ViewOf(self.function, args, self.options, self)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether it depends on extents, as a new shape does that is made of some."""
+        return any(hasattr(each, "now") for each in self.args)
 
 
 @dataclass(frozen=True)
@@ -47,10 +61,23 @@ class Indexed:
 
     where: tuple[Any, ...]
     is_stated: bool = field(default=False, compare=False, repr=False)  # among the conditions of its trace
+    sized: tuple[Any, ...] | None = None  # the same, of slices whose bounds are made of extents
+    origin: Indexed | None = field(default=None, compare=False, repr=False)  # the same before `at`
 
     def __call__(self, array: Array) -> Array:
         """The view."""
         return array[self.where]  # type: ignore[no-any-return]
+
+    def at(self, call: Any) -> Indexed:
+        """The same in a call of other extents; see `CallShapes`."""
+        if self.sized is None:
+            return self
+        return Indexed(tuple([_bounded(each, call.of) for each in self.sized]), True, None, self)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether it depends on extents."""
+        return self.sized is not None
 
     @property
     def is_alike(self) -> bool:
@@ -61,6 +88,13 @@ class Indexed:
     def is_regular(self) -> bool:
         """Whether no two such views of one array are the same view by accident of its extents."""
         return all(map(is_regular_part, self.where))
+
+
+def _bounded(item: Any, of: Callable[[Any], int]) -> Any:
+    """Part of an index with the numbers that a call makes of extents."""
+    if not isinstance(item, slice):
+        return item
+    return slice(*[of(each) if hasattr(each, "now") else each for each in (item.start, item.stop, item.step)])
 
 
 def is_regular_part(given: Any) -> bool:
@@ -147,6 +181,22 @@ class ArrayValue:
 
 
 @dataclass(eq=False)
+class Storage:
+    """Memory as the function sees it: a buffer, or a value that no buffer holds yet."""
+
+    base: Array  # its shape and strides
+    buffer: Buffer | None = None
+    value: ArrayValue | None = None  # what all of it is now, if that is known as a value
+    is_written: bool = False
+    is_python: bool = False  # NumPy makes a bool of Python here
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether the caller sees writes."""
+        return self.buffer is not None and self.buffer.kind == "argument"
+
+
+@dataclass(eq=False)
 class Define:
     """A buffer of the plan's own holds a value."""
 
@@ -206,7 +256,7 @@ def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | 
     for axis in reversed(range(len(shape)) if axes is None else axes):
         strides[axis] = step
         step *= max(shape[axis], 1)
-    return strided(np.empty(1, dtype), shape, strides)
+    return strided(np.empty(1, dtype).view(Outline), shape, strides)
 
 
 def laid_out(like: Array, dtype: np.dtype[Any], order: str | None = "K", shape: tuple[int, ...] | None = None) -> Array:
@@ -240,6 +290,13 @@ def joint_phantom(operands: Sequence[Array], shape: tuple[int, ...], dtype: np.d
         order="K",
     ).operands[-1]
     return phantom(shape, dtype, outermost_first(order))
+
+
+def stepped(array: Array, steps: Sequence[Step]) -> Array:
+    """A view of an array."""
+    for step in steps:
+        array = step(array)
+    return array
 
 
 def geometry(array: Array) -> tuple[object, ...]:

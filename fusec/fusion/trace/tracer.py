@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import re
@@ -20,11 +21,12 @@ from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, N
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.trace import conditions, elementwise, lines
+from fusec.fusion.trace.flags import Flags
 from fusec.fusion.trace.indices import basic, has_mask, is_chosen, is_known_mask
-from fusec.fusion.trace.numbers import ExtentInt, ExtentNumber, plain
-from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, METHODS, cure_for
-from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Storage, Trace, check_fits, constant, here, literal
-from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, ViewOf, laid_out, leaves_of
+from fusec.fusion.trace.numbers import is_extent
+from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, IN_SOURCE, METHODS, STATED, cure_for
+from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace, check_fits, constant, here, literal
+from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, Storage, ViewOf, laid_out, leaves_of
 
 CURES = {
     "making a NumPy array of it": "use functions that docs/fuse.md lists; np.zeros makes arrays that take it",
@@ -44,24 +46,6 @@ REDUCED = frozenset("sum prod mean std var min max any all".split())
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
 
 
-class _Flags:
-    """x.flags, which can be read."""
-
-    def __init__(self, flags: Any) -> None:
-        object.__setattr__(self, "_flags", flags)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._flags, name)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._flags[name]
-
-    def __setattr__(self, name: str, _: Any) -> None:
-        raise NotFusable(f"setting x.flags.{name}", "do it to the result").at(here())
-
-    __setitem__ = __setattr__
-
-
 class Tracer:
     """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy gives a number."""
 
@@ -70,7 +54,6 @@ class Tracer:
     dtype: np.dtype[Any]
     strides: tuple[int, ...]
     ndim: int
-    size: int
     itemsize: int
     nbytes: int
 
@@ -84,9 +67,8 @@ class Tracer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents, known while tracing."""
-        self._trace.has_looked = True
-        return tuple(map(ExtentInt, self._seen.shape))
+        """The extents, of which other numbers can be made for calls of other extents too."""
+        return tuple(self._trace.extents.numbers_of(self))
 
     @shape.setter
     def shape(self, given: Any) -> None:
@@ -97,10 +79,10 @@ class Tracer:
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
 
     @property
-    def flags(self) -> _Flags:
+    def flags(self) -> Flags:
         """What NumPy says of the memory."""
         self._trace.has_looked = True
-        return _Flags(self._seen.flags)
+        return Flags(self._seen.flags)
 
     @property
     def device(self) -> Any:
@@ -108,8 +90,18 @@ class Tracer:
         return self._trace.device
 
     def __len__(self) -> int:
-        self._trace.has_looked = True
+        if self.ndim:
+            conditions.require_extents(self, [0])
         return len(self._seen)
+
+    def _length(self) -> Any:
+        """What len() is where the function calls it."""
+        return self.shape[0] if self.ndim else len(self._seen)
+
+    @property
+    def size(self) -> Any:
+        """How many elements there are."""
+        return functools.reduce(operator.mul, self.shape, 1)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         del api_version
@@ -181,7 +173,6 @@ class Tracer:
         items = index if isinstance(index, tuple) else (index,)
         if any(map(is_chosen, items)):
             self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
-            self._trace.has_looked = True
             return METHODS["_chosen"](self, index)
         index = basic(index)
         if index != (...,):
@@ -322,9 +313,15 @@ class Tracer:
         known = FUNCTIONS.get(name)
         if known is None:
             raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
-        if name not in ANY_EXTENTS and not METHODS["_follows"](known):
-            self._trace.has_looked = True
+        self._see_extents(name, known)
         return _asked(f"np.{name}", known, args, options)
+
+    def _see_extents(self, name: str, function: Any) -> None:
+        """Note that a function of a name is called, which may look at extents."""
+        if name in STATED or name in IN_SOURCE:
+            self._trace.extents.is_asked = True
+        elif name not in ANY_EXTENTS and not METHODS["_follows"](function):
+            self._trace.has_looked = True
 
     # --- methods -------------------------------------------------------------------------------------------------
 
@@ -346,8 +343,7 @@ class Tracer:
             for each in wanted:
                 if each not in options:
                     self._refuse_labelled(f"'{name}' without {each}=", f"pass {each}=, whose default differs")
-            if name not in ANY_EXTENTS and not METHODS["_follows"](method):
-                self._trace.has_looked = True
+            self._see_extents(name, method)
             return _asked(f"the method '{name}'", method, (self, *args), options)
 
         return call
@@ -420,9 +416,8 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
         return given._read()
     if isinstance(given, (bool, int, float, complex)) and type(given) in (bool, int, float, complex):
         return literal(given)
-    if isinstance(given, ExtentNumber):
-        found = plain(given)
-        return trace.number(("known", found), PYTHON_TYPES[type(found)])
+    if is_extent(given):
+        return trace.number(("known", given.value), PYTHON_TYPES[type(given.value)], given.derived)
     if isinstance(given, np.generic):
         return constant(given, elementwise.known_dtype(given.dtype))
     if isinstance(given, np.ndarray):
@@ -451,7 +446,7 @@ def _depends_on_extents(name: str) -> Any:
 
     def get(self: Tracer) -> Any:
         self._trace.has_looked = True
-        return ExtentInt(read(self._seen)) if name == "size" else read(self._seen)
+        return read(self._seen)
 
     return property(get)
 
@@ -469,7 +464,7 @@ def _needs_number(name: str, what: str) -> Callable[..., Any]:
 Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
 for _name in ("dtype", "ndim", "itemsize"):  # as unfused, known while tracing
     setattr(Tracer, _name, property(operator.attrgetter(f"_seen.{_name}")))
-for _name in ("strides", "size", "nbytes"):
+for _name in ("strides", "nbytes"):
     setattr(Tracer, _name, _depends_on_extents(_name))
 for _name, _what in {
     **{f"__{each}__": f"{each}()" for each in ("bool", "int", "float", "complex")}, "__contains__": "in",

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fusec.base.dtypes import INT64
 from fusec.base.records import replace
-from fusec.fusion.trace.trace_values import Array, ArrayValue, Buffer, Leaf, Step, leaves_of, parts_of, replaced
+from fusec.fusion.trace.trace_values import (
+    Array,
+    ArrayValue,
+    Buffer,
+    Indexed,
+    Leaf,
+    Step,
+    ViewOf,
+    leaves_of,
+    parts_of,
+    replaced,
+)
 from fusec.ir.expr import Expr, apply, const
 from fusec.ir.graph import Input, Neighbour, Position, Taken, Within
 
 Shape = tuple[int, ...]
+IN_PLACE = (np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze)
 Places = list[tuple[int, dict[int, int]]]
 """For every axis of an array: where a view of it begins, and how far each axis of the view goes along it."""
 
@@ -22,6 +34,10 @@ class Leaves(Protocol):
     """What kernels read: the trace."""
 
     leaves: dict[Input, Leaf]
+    extents: Any
+
+    def require(self, derived: Sequence[Any], holds: Callable[..., bool]) -> None:
+        """State what must be true of calls that share the plan."""
 
     def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> ArrayValue:
         """The contents of a view of a buffer, at some version or now."""
@@ -34,30 +50,74 @@ def seen(trace: Leaves, value: ArrayValue, steps: tuple[Step, ...]) -> Expr | No
         for name in leaves_of(value.expr):
             leaf = trace.leaves[name]
             if leaf.buffer is not None and not leaf.is_whole:
-                (around, part) = repeated(leaf, value.shape, steps)
+                (around, part) = repeated(leaf, value, steps, trace.extents)
                 made = trace.leaf(leaf.buffer, around, part, leaf.version)
                 known[name] = leaves_of(made.expr)[0]
         moving = [each for each in parts_of(value.expr) if isinstance(each, Position | Neighbour | Taken)]
         if not moving:
+            trace.extents.see(value, steps)
             return replaced(value.expr, known)
-        return _moved(value, known, *_places(value.shape, steps))
+        found = _moved(value.expr, value.shape, known, _places(value.shape, steps))
+        _state(trace, value, steps, known, found)
+        return found
     except ValueError:  # a new shape that no strides give
         return None
 
 
-def repeated(leaf: Leaf, shape: Shape, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Array]:
-    """A view of a leaf that is repeated to a shape: the steps from its buffer, and what it is."""
+def repeated(leaf: Leaf, value: ArrayValue, steps: tuple[Step, ...], extents: Any) -> tuple[tuple[Step, ...], Array]:
+    """A view of a leaf that is repeated to the shape of a value: the steps from its buffer, and what it is."""
     around, part = leaf.steps, leaf.phantom
-    if part.shape != shape:
-        part, around = np.broadcast_to(part, shape), (*around, broadcast_to(shape))
+    if part.shape != value.shape:
+        part, around = np.broadcast_to(part, value.shape), (*around, broadcast_to(value.shape, extents.known(value)))
     for step in steps:
         part = step(part)
     return (*around, *steps), part
 
 
-def broadcast_to(shape: Shape) -> Step:
-    """The view of an array that is repeated to a shape."""
-    return lambda array: np.broadcast_to(array, shape)
+def broadcast_to(shape: Shape, derived: Any) -> Step:
+    """The view of an array that is repeated to a shape. derived: how calls work it out, None if they do not."""
+    return (lambda array: np.broadcast_to(array, shape)) if derived is None else ViewOf(np.broadcast_to, (derived,))
+
+
+def _state(
+    trace: Leaves, value: ArrayValue, steps: tuple[Step, ...], known: dict[Expr, Expr], found: Expr | None
+) -> None:
+    """State that elements are moved as they are now; see `_moved`."""
+    extents = trace.extents
+    own = extents.known(value)
+    if own is None or found is None:
+        extents.is_unknown = True
+        return
+    seen = extents.viewed_shape(own, value.dtype.numpy, steps)
+    if seen is None:
+        extents.is_unknown = True
+        return
+    extents.claim(seen)
+    if all(map(_is_in_place, steps)):
+        return
+    if any(getattr(each, "is_sized", False) for each in steps):
+        extents.is_unknown = True
+        return
+    leaves: dict[Expr, Expr] = {name: known[name] for name in leaves_of(value.expr) if name in known}
+
+    def holds(shape: Shape) -> bool:
+        return _moved(value.expr, shape, dict(leaves), _places(shape, steps), seen.now) == found
+
+    trace.require([own], holds)
+
+
+def _is_in_place(step: Step) -> bool:
+    """Whether a view has its elements where the array has them, but for a distance that no extent changes."""
+    if isinstance(step, Indexed):
+        return step.sized is None and all(map(_is_from_start, step.where))
+    return isinstance(step, ViewOf) and step.function in IN_PLACE
+
+
+def _is_from_start(item: Any) -> bool:
+    if isinstance(item, slice):
+        start, stop, step = item.start or 0, item.stop, item.step or 1
+        return step == 1 and start >= 0 and (stop is None or stop < 0)
+    return item is None or item is ... or item >= 0
 
 
 def _places(shape: Shape, steps: Sequence[Step]) -> tuple[Places, Shape]:
@@ -82,22 +142,27 @@ def _places(shape: Shape, steps: Sequence[Step]) -> tuple[Places, Shape]:
     return places, new
 
 
-def _moved(value: ArrayValue, known: dict[Expr, Expr], places: Places, shape: Shape) -> Expr | None:
-    """A value at the places of a view. known: what stands for its leaves."""
-    for part in parts_of(value.expr):
+def _moved(
+    root: Expr, own: Shape, known: dict[Expr, Expr], view: tuple[Places, Shape], frame: Shape | None = None
+) -> Expr | None:
+    """A value of some shape at the places of a view, which has a shape. known: what stands for its leaves; frame: what
+    the view is noted to have as its shape.
+    """
+    places, shape = view
+    for part in parts_of(root):
         children = tuple(known.get(child, child) for child in part.children)
         found: Expr | None = part.rebuild(children) if children else known.get(part, part)
         match found:
             case Position(axis):
                 found = _position(*places[axis], len(shape))
             case Neighbour(axis):
-                found = _neighbour(found, value.shape[axis], *places[axis], shape)
+                found = _neighbour(found, own[axis], *places[axis], shape)
             case Taken():
-                found = replace(found, shape=shape)
+                found = replace(found, shape=shape if frame is None else frame)
         if found is None:
             return None
         known[part] = found
-    return known[value.expr]
+    return known[root]
 
 
 def _position(start: int, far: dict[int, int], axes: int) -> Expr:

@@ -1,0 +1,482 @@
+"""How shapes in a trace follow from those of a call's arrays, for calls of other extents.
+
+What follows is noted as functions of what it follows from, down to the shapes of arguments; the same twice is noted
+once. Of what does not follow, nothing is known: the trace is then one of its own extents alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from operator import index
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusec.arguments import layouts
+from fusec.base.records import dataclass
+from fusec.fusion.trace.numbers import ExtentNumber, is_extent, plain
+from fusec.fusion.trace.sizes import size_of
+from fusec.fusion.trace.trace_values import (
+    Array,
+    ArrayValue,
+    Buffer,
+    LibraryCall,
+    Step,
+    Total,
+    Write,
+    buffers_of,
+    phantom,
+)
+from fusec.ir.expr import Expr
+from fusec.ir.graph import Input, Neighbour, Position, Taken
+
+T = TypeVar("T")
+Shape = tuple[int, ...]
+MOST = 60  # steps from an argument to what follows from it
+MOVING = {Taken, Position, Neighbour}
+
+
+class OtherShapesError(Exception):
+    """The extents of a call ask for another plan."""
+
+
+class UnknownExtentsError(Exception):
+    """A shape does not follow from those of arguments."""
+
+
+class CallShapes:
+    """What follows from the arrays of one call. outlines: by place."""
+
+    __slots__ = ("_found", "outlines")
+
+    def __init__(self, outlines: Sequence[Any]) -> None:
+        self.outlines = outlines
+        self._found: dict[Derived, Any] = {}
+
+    def of(self, derived: Derived) -> Any:
+        """A shape, an extent, an array. Raises OtherShapesError, and NumPy's errors."""
+        found = self._found.get(derived, self)
+        if found is self:
+            found = self._found[derived] = derived.make(self)
+        return found
+
+
+@dataclass(eq=False)
+class Derived:
+    """What calls make of the shapes of their arrays. now: in the traced call; depth: steps from an argument."""
+
+    make: Callable[[CallShapes], Any]
+    now: Any
+    depth: int
+
+
+class TraceExtents:
+    """What follows from the shapes of arguments in one trace."""
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+        self._known: dict[object, Derived] = {}
+        self._frames: dict[Shape, Derived] = {}
+        self._makers: dict[Buffer, Any] = {}
+        self._learned = 0  # statements
+        self._arguments: dict[Shape, Derived] = {}
+        self._fixed: set[Derived] = set()
+        self.agreements: list[tuple[Derived, Derived]] = []  # shapes, the first of which broadcasts to the second
+        self.is_unknown = False  # whether a shape that does not follow was to agree with another one
+        self.is_plain = False  # whether the function is given extents as Python's own numbers
+        self.is_given = False  # whether the function has been given an ExtentNumber
+        self.is_asked = False  # whether shapes were asked for, or worked out: a graph of the trace is not open
+        self.given = 0  # arguments: calls that share a plan agree in which of their extents are equal, 0 or 1
+        self.numbers: dict[Input, Derived] = {}  # what numbers are that kernels take
+
+    def without_call(self) -> TraceExtents:
+        """What calls need of it."""
+        found = TraceExtents(None)
+        found.numbers, found.agreements = self.numbers, self.agreements
+        return found
+
+    def _derived(
+        self, key: object, operands: Sequence[Derived], now: Any, make: Callable[[CallShapes], Any]
+    ) -> Derived:
+        found = self._known.get(key)
+        if found is None:
+            depth = 1 + max([each.depth for each in operands], default=0)
+            if depth > MOST:
+                raise UnknownExtentsError
+            found = self._known[key] = Derived(make, now, depth)
+        return found
+
+    # --- shapes ------------------------------------------------------------------------------------------------------
+
+    def fixed(self, value: Any) -> Derived:
+        """What is the same in all calls."""
+        return self._derived(("fixed", value), (), value, lambda _: value)
+
+    def of_buffer(self, buffer: Buffer) -> Derived:
+        """The shape of all of a buffer. Raises UnknownExtentsError."""
+        shape, place = buffer.phantom.shape, buffer.place
+        if not buffer.phantom.flags.c_contiguous:
+            raise UnknownExtentsError
+        if buffer.kind == "argument" and place < self.given:
+            found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
+            return self._arguments.setdefault(shape, found)
+        if buffer.kind in ("argument", "constant"):  # from outside, in one shape
+            return self.fixed(shape)
+        made = self._maker(buffer)
+        if isinstance(made, LibraryCall):
+            return self._of_result(made, buffer)
+        found = self.of_value(made.value)
+        if isinstance(made, Total):
+            axes, of = made.axes, found
+
+            def kept(call: CallShapes) -> Shape:
+                return tuple([1 if axis in axes else extent for axis, extent in enumerate(call.of(of))])
+
+            found = self._derived(("kept", of, axes), [of], shape, kept)
+        if found.now != shape:
+            raise UnknownExtentsError
+        return found
+
+    def _maker(self, buffer: Buffer) -> Any:
+        """The statement that defines a temporary."""
+        statements = self._trace.statements
+        for each in statements[self._learned :]:
+            if not isinstance(each, Write):
+                self._makers.update(dict.fromkeys(buffers_of(each), each))
+        self._learned = len(statements)
+        found = self._makers.get(buffer)
+        if found is None:
+            raise UnknownExtentsError
+        return found
+
+    def learn_again(self) -> None:
+        """Statements were put between others."""
+        self._learned = 0
+
+    def _of_result(self, call: LibraryCall, buffer: Buffer) -> Derived:
+        """The shape of what a call of a library makes."""
+        again, at = call.again, call.buffers.index(buffer)
+        if again is None:
+            raise UnknownExtentsError
+        leaves = [self._trace.leaves[each] for each in call.operands]
+        operands = [each.phantom if each.buffer is None else self.array(each.buffer, each.steps) for each in leaves]
+        arrays = [each for each in operands if isinstance(each, Derived)]
+
+        def made(shapes: CallShapes) -> Sequence[Array]:
+            return again([shapes.of(each) if isinstance(each, Derived) else each for each in operands])
+
+        all_of = self._derived(("made", call), arrays, call.buffers, made)
+        return self._derived(
+            ("result", call, at), [all_of], buffer.phantom.shape, lambda shapes: shapes.of(all_of)[at].shape
+        )
+
+    def array(self, buffer: Buffer, steps: Sequence[Step] = ()) -> Derived:
+        """A view of a buffer, of which nothing may be read. Raises UnknownExtentsError."""
+        return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype, steps)
+
+    def array_of(self, shape: Derived, dtype: Any, steps: Sequence[Step] = ()) -> Derived:
+        """A view of an array that is dense in C order."""
+        if not all(hasattr(each, "at") for each in steps):  # it is not data
+            raise UnknownExtentsError
+        before = steps[:-1]
+        if not steps:
+            return self._derived(
+                ("array", shape, dtype), [shape], phantom(shape.now, dtype), lambda call: phantom(call.of(shape), dtype)
+            )
+        whole = self.array_of(shape, dtype, before)
+        last: Any = steps[-1]
+        return self._derived(
+            ("view", whole, repr(last)), [whole], last(whole.now), lambda call: last.at(call)(call.of(whole))
+        )
+
+    def shape_of(self, array: Derived) -> Derived:
+        """The shape of an array."""
+        return self._derived(("shape", array), [array], array.now.shape, lambda call: call.of(array).shape)
+
+    def of(self, x: Any) -> Derived:
+        """The shape of a traced array. Raises UnknownExtentsError."""
+        return self.viewed(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
+
+    def viewed(self, shape: Derived, dtype: Any, steps: Sequence[Step]) -> Derived:
+        """The shape of a view of an array of some shape."""
+        return self.shape_of(self.array_of(shape, dtype, steps)) if steps else shape
+
+    def viewed_shape(self, shape: Derived, dtype: Any, steps: Sequence[Step]) -> Derived | None:
+        """The same, None if it does not follow."""
+        try:
+            return self.viewed(shape, dtype, steps)
+        except UnknownExtentsError:
+            return None
+
+    def of_value(self, value: ArrayValue) -> Derived:
+        """The shape of a value. Raises UnknownExtentsError."""
+        found = self._of_read(value)
+        return found if found.now == value.shape else self.frame(value.shape)
+
+    def _of_read(self, value: ArrayValue) -> Derived:
+        """The shape to which what a value reads broadcasts."""
+        shapes = []
+        for each in _read_in(value.expr):
+            if isinstance(each, Taken):
+                shapes.append(self.frame(each.shape))
+                continue
+            leaf = self._trace.leaves[each]
+            if leaf.buffer is not None:
+                shapes.append(self.viewed(self.of_buffer(leaf.buffer), leaf.buffer.phantom.dtype, leaf.steps))
+        return self.joined(shapes)
+
+    def known(self, value: ArrayValue) -> Derived | None:
+        """The shape of a value, None if it does not follow."""
+        try:
+            return None if self._trace.has_looked else self.of_value(value)
+        except UnknownExtentsError:
+            return None
+
+    def joined(self, shapes: Sequence[Derived]) -> Derived:
+        """The shape to which some broadcast."""
+        several = list(dict.fromkeys(each for each in shapes if each.now))
+        if len(several) == 1:
+            return several[0]
+        now = joined_shape([each.now for each in several])
+        if now is None:
+            raise UnknownExtentsError
+
+        def join(call: CallShapes) -> Shape:
+            found = joined_shape([call.of(each) for each in several])
+            if found is None:
+                raise OtherShapesError
+            return found
+
+        return self._derived(("joined", frozenset(several)), several, now, join)
+
+    def of_memory(self, memory: Any) -> Derived:
+        """The shape of some memory. Raises UnknownExtentsError."""
+        if not memory.base.flags.c_contiguous:
+            raise UnknownExtentsError
+        if memory.buffer is not None:
+            return self.of_buffer(memory.buffer)
+        found = self.of_value(memory.value)
+        if found.now != memory.base.shape:
+            raise UnknownExtentsError
+        return found
+
+    def seen(self, x: Any) -> Derived:
+        """A traced array, of which nothing may be read. Raises UnknownExtentsError."""
+        return self.array_of(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
+
+    # --- frames ------------------------------------------------------------------------------------------------------
+
+    def frame(self, shape: Shape) -> Derived:
+        """The shape of what nothing that it reads gives a shape. Raises UnknownExtentsError."""
+        found = self._frames.get(shape) if shape else self.fixed(())
+        if found is None:
+            raise UnknownExtentsError
+        return found
+
+    def claim(self, shape: Derived) -> None:
+        """Values of a shape have it since it follows; calls agree where it follows twice, and in extents of 0 and 1."""
+        known = self._frames.get(shape.now)
+        if known is not None:
+            self.require_same(known, shape)
+            return
+        self._frames[shape.now] = shape
+        if shape.depth > 1:
+            alike = [min(each, 2) for each in shape.now]
+            self._trace.require([shape], lambda found: [each if each < 2 else 2 for each in found] == alike)
+
+    def claim_changed(self, x: Any, function: Callable[..., Any], numbers: Mapping[int, int]) -> None:
+        """The same of the shape of an array, of which a function changes some extents by numbers."""
+
+        def claim() -> None:
+            own = self.of(x)
+            sizes = [self.extent(own, at) for at in range(len(own.now))]
+            for at, number in numbers.items():
+                sizes[at] = self.computed(function, (sizes[at], number))
+            self.claim(self.gathered(sizes))
+
+        self.attempt(claim)
+
+    def require_same(self, one: Derived, other: Derived) -> None:
+        """State that two are equal."""
+        if one is not other:
+            self._trace.require([one, other], _are_equal)
+
+    def stored(self, value: ArrayValue, memory: Any) -> None:
+        """Note that some memory takes a value, which broadcasts to it in all calls that share the plan."""
+        if self._trace.has_looked or self.is_unknown:
+            return
+        try:
+            self.fits(value, self.of_memory(memory))
+        except UnknownExtentsError:
+            self.is_unknown = True
+
+    def framed(self, x: Any, shape: Callable[[TraceExtents], Derived]) -> Any:
+        """A new array whose shape follows as said, as well as from what its value reads."""
+        self.attempt(lambda: self.fits(x._memory.value, shape(self)))
+        return x
+
+    def is_framed(self, value: ArrayValue) -> bool:
+        """Whether a value has a shape that nothing that it reads has."""
+        shape, size = value.shape, size_of(value.expr)
+        if not shape or not size.kinds.isdisjoint(MOVING):
+            return False
+        read = [self._trace.leaves[name].phantom.shape for name in size.leaves]
+        return shape not in read and joined_shape(read) != shape
+
+    def combine(self, found: ArrayValue, values: Sequence[ArrayValue]) -> None:
+        """Note that a value is made of some, of whose shapes it does not tell all."""
+        if not self._trace.has_looked and any(map(self.is_framed, values)):
+            self.attempt(lambda: self.fits(found, self.joined([self.of_value(each) for each in values])))
+
+    def see(self, value: ArrayValue, steps: Sequence[Step]) -> None:
+        """Note a view of a value whose shape nothing that it reads has."""
+        if not self._trace.has_looked and self.is_framed(value):
+            seen = self.attempt(lambda: self.viewed(self.of_value(value), value.dtype.numpy, steps))
+            if seen is not None:
+                self.claim(seen)
+
+    def fits(self, value: ArrayValue, shape: Derived) -> None:
+        """A value is repeated to a shape. Raises UnknownExtentsError."""
+        own = self._of_read(value)
+        if own is not shape and own.now:
+            if not all(self._arguments.get(each.now) is each for each in (own, shape)):  # which agree as kinds of calls
+                self.agreements.append((own, shape))
+            if own.now == shape.now:
+                return
+        self.claim(shape)
+
+    def agree(self, call: CallShapes) -> bool:
+        """Whether values broadcast to what takes them. Raises OtherShapesError, and NumPy's errors."""
+        pairs = [(call.of(one), call.of(other)) for one, other in self.agreements]
+        return all(one == other or layouts.common_shape(one, other) == other for one, other in pairs)
+
+    # --- numbers -----------------------------------------------------------------------------------------------------
+
+    def extent(self, shape: Derived, axis: int) -> Derived:
+        """An extent of a shape."""
+        axis %= len(shape.now)
+        if self._arguments.get(shape.now) is shape:
+            known = shape.now[axis]
+            if known < 2:
+                return self.fixed_number(known)
+            return self._derived(("argument's", known), [shape], known, lambda call: call.of(shape)[axis])
+        return self._derived(("extent", shape, axis), [shape], shape.now[axis], lambda call: call.of(shape)[axis])
+
+    def computed(self, function: Callable[..., Any], operands: Sequence[Any]) -> Derived:
+        """What Python makes of extents and numbers. Raises what it raises."""
+        known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
+        now = function(*[each.now for each in known])
+        return self._derived(
+            ("computed", function, *known), known, now, lambda call: function(*[call.of(each) for each in known])
+        )
+
+    def count(self, shape: Derived, axes: tuple[int, ...]) -> Derived:
+        """How many elements lie along some axes of a shape."""
+        now = prod([shape.now[axis] for axis in axes])
+        return self._derived(
+            ("count", shape, axes), [shape], now, lambda call: prod([call.of(shape)[axis] for axis in axes])
+        )
+
+    def fixed_number(self, value: Any) -> Derived:
+        """A number that is the same in all calls, and of the same type."""
+        return self._derived(("number", type(value), repr(value)), (), value, lambda _: value)
+
+    def fix(self, derived: Derived) -> None:
+        """State that a number is what it is now."""
+        if derived not in self._fixed:
+            self._fixed.add(derived)
+            now = derived.now
+            self._trace.require([derived], lambda found: type(found) is type(now) and bool(found == now))
+
+    def take_number(self, name: Input, derived: Derived) -> None:
+        """Have calls of other extents work out a number that kernels take, which fits its dtype or does not, as now."""
+        self.numbers[name] = derived
+        if name.type.is_integer:
+            limits = np.iinfo(name.type.numpy)
+            fits = limits.min <= derived.now <= limits.max
+            self._trace.require([derived], lambda found: (limits.min <= found <= limits.max) == fits)
+
+    def numbers_of(self, x: Any) -> list[Any]:
+        """The extents of a traced array, as the function sees them."""
+        self.is_asked = True
+        if self.is_plain:
+            self._trace.has_looked = True
+            return list(x._seen.shape)
+        self.is_given = True
+        sizes: list[Derived | None] = [None] * x._seen.ndim
+        try:
+            if not self._trace.has_looked:
+                shape = self.of(x)
+                sizes = [self.extent(shape, axis) for axis in range(x._seen.ndim)]
+        except UnknownExtentsError:
+            self._trace.has_looked = True
+        return [ExtentNumber(self, extent, size) for extent, size in zip(x._seen.shape, sizes, strict=True)]
+
+    def shape_given(self, given: Any) -> tuple[Shape, Derived | None]:
+        """A shape that the function gives, in this call and as calls work it out; None if that is the same."""
+        items = tuple(given) if isinstance(given, Iterable) else (given,)
+        if not any(map(is_extent, items)):
+            return items, None
+        if any(is_extent(each) and (each.derived is None or type(each.value) is not int) for each in items):
+            return tuple(map(plain, items)), None
+        self.is_asked = True
+        try:
+            derived = self.gathered([each.derived if is_extent(each) else index(each) for each in items])
+        except UnknownExtentsError:
+            return tuple(map(plain, items)), None
+        return derived.now, derived
+
+    def attempt(self, make: Callable[[], T]) -> T | None:
+        """What calls work out; None if it does not follow, so that the trace is one of its own extents alone."""
+        self.is_asked = True
+        if self._trace.has_looked or self.is_unknown:
+            return None
+        try:
+            return make()
+        except UnknownExtentsError:
+            self.is_unknown = True
+            return None
+
+    def gathered(self, extents: Sequence[Any]) -> Derived:
+        """A shape of extents, some of which are known numbers."""
+        known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in extents]
+        now = tuple([each.now for each in known])
+        whole = self._arguments.get(now)
+        if whole is not None and all(self.extent(whole, axis) is each for axis, each in enumerate(known)):
+            return whole
+        return self._derived(("gathered", *known), known, now, lambda call: tuple([call.of(each) for each in known]))
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    return bool(one == other)
+
+
+def joined_shape(shapes: Iterable[Shape]) -> Shape | None:
+    """The shape to which some broadcast, if they do."""
+    found: Shape = ()
+    for shape in shapes:
+        joined = layouts.common_shape(found, shape)
+        if isinstance(joined, int):
+            return None
+        found = joined
+    return found
+
+
+def _read_in(root: Expr) -> list[Any]:
+    """The inputs that an expression reads at the position at hand, and the elements that it takes elsewhere."""
+    size = size_of(root)
+    if size.kinds.isdisjoint(MOVING):
+        return list(size.leaves)
+    found: dict[Expr, None] = {}
+    pending, known = [root], {root}
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, Taken | Input):
+            found[expr] = None
+            continue
+        for child in expr.children:
+            if child not in known:
+                known.add(child)
+                pending.append(child)
+    return list(found)

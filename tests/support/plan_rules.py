@@ -1,0 +1,40 @@
+"""Plans for other extents: those that rules make beside those that are derived and placed anew."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.schedule.resizing import PlanTemplate
+from fusec.fusion.trace.extents import OtherShapesError
+
+
+def facts_of(step: Any) -> tuple[Any, ...]:
+    """What a step does with the slots of a call."""
+    is_call = hasattr(step, "call")
+    made = [each.phantom for each in step.call.buffers] if is_call else []
+    own = () if is_call else (step.fresh, step.makes)
+    return step.inputs, step.outputs, step.views, step.releases, own, [(each.shape, each.strides) for each in made]
+
+
+@contextmanager
+def rules_are_compared() -> Iterator[None]:
+    """Assert, for each plan that rules make in the block, that it is the one that is derived and placed."""
+    resized = PlanTemplate.resized
+
+    def compared(template: PlanTemplate, outlines: Any, on_host: bool) -> Any:
+        try:
+            found, memory = template._rules.fitted(outlines) if template._rules else (None, None)
+        except (OtherShapesError, ValueError, IndexError):
+            found = memory = None
+        if found is not None:
+            _, wanted, slots = template.placed_again(outlines)
+            assert list(map(facts_of, found)) == list(map(facts_of, wanted))
+            assert vars(memory) == vars(HostMemory.of(slots))
+        return resized(template, outlines, on_host)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlanTemplate, "resized", compared)
+        yield
