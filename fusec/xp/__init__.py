@@ -19,6 +19,7 @@ from fusec.xp import (
     linalg,
     looking,
     manipulation,
+    memory,
     numpy_names,
     products,
     searching,
@@ -27,11 +28,13 @@ from fusec.xp import (
 from fusec.xp.array import Array
 from fusec.xp.creation import *  # noqa: F403
 from fusec.xp.datatypes import *  # noqa: F403
+from fusec.xp.datatypes import DTYPES
 from fusec.xp.elementwise import *  # noqa: F403
 from fusec.xp.forms import Device
 from fusec.xp.info import __array_namespace_info__
 from fusec.xp.looking import *  # noqa: F403
 from fusec.xp.manipulation import *  # noqa: F403
+from fusec.xp.memory import *  # noqa: F403
 from fusec.xp.products import *  # noqa: F403
 from fusec.xp.promotion import flags
 from fusec.xp.searching import *  # noqa: F403
@@ -42,10 +45,10 @@ if TYPE_CHECKING:
 
 __array_api_version__ = "2025.12"
 e, inf, nan, newaxis, pi = np.e, np.inf, np.nan, None, np.pi
-bool, int8, int16, int32, int64 = map(np.dtype, ("bool", "int8", "int16", "int32", "int64"))  # noqa: A001
-uint8, uint16, uint32, uint64 = map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))
-float16, float32, float64 = map(np.dtype, ("float16", "float32", "float64"))
-complex64, complex128 = map(np.dtype, ("complex64", "complex128"))
+bool, int8, int16, int32, int64 = map(DTYPES.__getitem__, ("bool", "int8", "int16", "int32", "int64"))  # noqa: A001
+uint8, uint16, uint32, uint64 = map(DTYPES.__getitem__, ("uint8", "uint16", "uint32", "uint64"))
+float16, float32, float64 = map(DTYPES.__getitem__, ("float16", "float32", "float64"))
+complex64, complex128 = map(DTYPES.__getitem__, ("complex64", "complex128"))
 
 __all__ = [
     "Array",
@@ -64,7 +67,7 @@ __all__ = [
     "random",
 ]
 __all__ += datatypes.NAMES
-for _chapter in (creation, datatypes, elementwise, looking, manipulation, products, searching, statistics):
+for _chapter in (creation, datatypes, elementwise, looking, manipulation, memory, products, searching, statistics):
     __all__ += _chapter.__all__
 
 

@@ -14,11 +14,14 @@ import numpy as np
 from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device
 from fusec.xp.loading import on_device
-from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped, write
+from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
 from fusec.xp.signatures import repeated
+from fusec.xp.writes import IN_PLACE, in_place, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
+PLAIN_KEYS = frozenset((int, slice))
+"""Types of keys that select a part without any further check."""
 
 
 class Array(Recorded):
@@ -176,20 +179,31 @@ class Array(Recorded):
             return wrapped, (valued(self),)
         return _restored, (looked(self), str(self.device))
 
+    def __dask_tokenize__(self) -> Any:
+        return "fusec.xp", str(self.device), looked(self)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     # --- views and writes ----------------------------------------------------------------------------------------
 
-    @repeated
     def __getitem__(self, key: Any, /) -> Array:
+        if self._tape is None and type(key) in PLAIN_KEYS and self._form.device is CPU:
+            return wrapped(valued(self)[key])  # type: ignore[no-any-return]
+        return self._part(key)  # type: ignore[no-any-return]
+
+    @repeated
+    def _part(self, key: Any) -> Any:
         key = _plain(key, self)
         if _any(_is_mask, key):
-            return eager(operator.getitem, (self, key), {})  # type: ignore[no-any-return]
+            return eager(operator.getitem, (self, key), {})
         if _any(_is_array, key):
-            return record(operator.getitem, self, key)  # type: ignore[no-any-return]
+            return record(operator.getitem, self, key)
         return self.view(operator.getitem, key)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         value = beside(value, self) if isinstance(value, (list, tuple)) else value
-        write(operator.setitem, self, _plain(key, self), value)
+        store(self, _plain(key, self), value)
 
     def view(self, function: Call, *args: Any, **options: Any) -> Array:
         """What a function makes of the array without a copy."""
@@ -275,6 +289,12 @@ class Array(Recorded):
             return eager(function, inputs, options if out is None else {**options, "out": out})
         if method == "at":
             return write(function, *inputs)
+        if function is ufunc and out is None and not options and ufunc in OPERATORS:
+            left, right = inputs
+            straight, swapped = OPERATORS[ufunc]
+            found = straight(left, right) if isinstance(left, Array) else swapped(right, left)
+            if found is not NotImplemented:
+                return found
         return called(function, inputs, options, out[0] if isinstance(out, tuple) and len(out) == 1 else out)
 
     @classmethod
@@ -288,6 +308,12 @@ class Array(Recorded):
         others = {name: each for name, each in options.items() if name != "out"}
         return called(function, args, others, options.get("out"))
 
+
+UFUNCS = [each for each in vars(np).values() if isinstance(each, np.ufunc) and each.nin == 2 and each.nout == 1]
+OPERATORS = {
+    each: (binary(each), binary(each, True)) for each in UFUNCS if each.signature is None and each is not np.power
+}
+"""NumPy's functions of two operands, recorded as operators are."""
 
 Recorded.kind = Array
 _record = repeated(record)
@@ -345,19 +371,11 @@ def _now(function: Call, *args: Any, **options: Any) -> Any:
     return eager(function, args, options)
 
 
-def _in_place(function: Call) -> Call:
-    def operate(self: Array, other: Any) -> Array:
-        write(function, self, other)
-        return self
-
-    return operate
-
-
 for _run, _names in ((record, RECORDED), (record, VIEWS), (write, WRITES), (_now, EAGER)):
     for _name in _names.split():
         setattr(Array, _name, _method(_run, _name, _names is VIEWS))
-for _name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
-    setattr(Array, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
+for _run in IN_PLACE:
+    setattr(Array, f"__{_run.__name__}__", in_place(_run))
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

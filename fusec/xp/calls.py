@@ -9,8 +9,9 @@ import numpy as np
 
 from fusec.xp.array import Array, called
 from fusec.xp.promotion import check
-from fusec.xp.recording import NUMBERS, eager, record, wrapped, write
+from fusec.xp.recording import NUMBERS, eager, record, wrapped
 from fusec.xp.signatures import CHECKED
+from fusec.xp.writes import write
 
 Operand = Any
 """A lazy array; also an array of NumPy's, a number or a list, which become one."""

@@ -18,7 +18,75 @@ from fusec.xp.signatures import CHECKED
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 NAMES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128").split()
-DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in NAMES}
+
+
+class NamedDType:
+    """A dtype under its name in the namespace: NumPy's dtype, which can be called as NumPy's scalar types are.
+
+    NumPy's dtypes cannot be subclassed. So this class wraps one, and has its equality, hash, order and `__class__`. It
+    differs in one thing: NumPy's float64 equals None.
+
+    >>> xp.float32(2.5), xp.float32(xp.asarray([1, 2]))
+    (np.float32(2.5), Array([1., 2.], dtype=float32))
+    """
+
+    __slots__ = ("dtype",)
+    dtype: np.dtype[Any]
+
+    def __init__(self, name: str) -> None:
+        self.dtype = np.dtype(name)
+
+    @property
+    def __class__(self) -> Any:
+        return type(self.dtype)
+
+    @__class__.setter
+    def __class__(self, _: type) -> None:
+        raise TypeError("the class of a dtype is what it is")
+
+    def __call__(self, value: Any = 0, /) -> Any:
+        """A number as a scalar of NumPy's; the elements of an array as this dtype."""
+        if type(value) is Array:
+            return value.astype(self.dtype)
+        found = self.dtype.type(value)
+        return array_of(found) if isinstance(found, np.ndarray) else found
+
+    def __eq__(self, other: object) -> bool:
+        return other is not None and bool(self.dtype == other)
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.dtype < other)
+
+    def __le__(self, other: Any) -> bool:
+        return bool(self.dtype <= other)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self.dtype > other)
+
+    def __ge__(self, other: Any) -> bool:
+        return bool(self.dtype >= other)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dtype, name)
+
+    def __reduce__(self) -> Any:
+        return _named, (self.dtype.name,)
+
+    def __repr__(self) -> str:
+        return repr(self.dtype)
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
+DTYPES = {name: NamedDType(name) for name in NAMES}
+
+
+def _named(name: str) -> NamedDType:
+    return DTYPES[name]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ ARGUMENTS = {
     "n": "n: the length of the transformed axis; it is cut or filled up with zeros.",
     "s": "s: the lengths of the transformed axes, which are cut or filled up with zeros.",
     "k": "k: which diagonal; positive ones are above the main one.",
-    "offset": "offset: which diagonal; positive ones are above the main one.",
+    "offset": "offset: the diagonal; positive ones are above the main one. For random arrays, the first counter.",
     "rtol": "rtol: singular values below this part of the greatest count as zero; None for NumPy's choice.",
     "ord": "ord: the order of the norm.",
 }

@@ -26,12 +26,16 @@ CPU = Device("cpu")
 
 
 class Form:
-    """The dtype, shape and device of arrays. strides: in bytes, None in C order; limits: of integers, as a range."""
+    """The dtype, shape and device of arrays. strides: in bytes, None in C order; limits: of integers, as a range.
 
-    __slots__ = ("__weakref__", "device", "dtype", "limits", "shape", "strides")
+    places: some small parts that were written, by key.
+    """
+
+    __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "shape", "strides")
 
     def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device) -> None:
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
+        self.places: tuple[Any, ...] = ()
         found = np.iinfo(dtype) if dtype.kind in "iu" else None
         self.limits = None if found is None else range(int(found.min), int(found.max) + 1)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fusec.xp import devices
-from fusec.xp.datatypes import DTYPES
+from fusec.xp.datatypes import DTYPES, NamedDType
 from fusec.xp.forms import Device
 
 STANDARD = {name: dtype for name, dtype in DTYPES.items() if name != "float16"}
@@ -44,7 +44,7 @@ class Info:
         """
         return devices.devices()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+    def default_dtypes(self, *, device: Any = None) -> dict[str, NamedDType]:
         """The dtypes of new arrays on a device, by kind. Raises FusecValueError if there is no such device.
 
         >>> xp.__array_namespace_info__().default_dtypes()["integral"]
@@ -53,7 +53,7 @@ class Info:
         devices.checked(device)
         return {kind: DTYPES[name] for kind, name in DEFAULTS.items()}
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, NamedDType]:
         """The standard's dtypes that a device has, by name.
 
         kind: only those of a kind, as `isdtype` takes it. Raises FusecValueError if there is no such device.
@@ -62,7 +62,7 @@ class Info:
         ['float32', 'float64']
         """
         devices.checked(device)
-        return {name: dtype for name, dtype in STANDARD.items() if kind is None or np.isdtype(dtype, kind)}
+        return {name: dtype for name, dtype in STANDARD.items() if kind is None or np.isdtype(dtype.dtype, kind)}
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807 - the standard's name

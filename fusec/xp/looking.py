@@ -1,18 +1,19 @@
-"""Evaluating several arrays at once, and looking at what is recorded of them."""
+"""Evaluating arrays, and looking at what is recorded of them."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from fusec.xp.array import Array
 from fusec.xp.calls import Operand, array_of
-from fusec.xp.recording import tape_of_all
+from fusec.xp.recording import eagerly, tape_of_all
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
 
-__all__ = ["compute", "explain"]
+__all__ = ["compute", "eager", "explain"]
 MOST_STEPS = 1024  # of one plan: the time to make one grows faster than its steps
 
 
@@ -32,6 +33,22 @@ def compute(*arrays: Operand) -> tuple[Array, ...]:
     while (tape := tape_of_all(found, MOST_STEPS)) is not None:
         tape.evaluate()
     return found
+
+
+def eager() -> AbstractContextManager[None]:
+    """Compute operations as they are recorded until the block ends, in this thread or task: for debugging.
+
+    Arrays of all shapes and dtypes have their values there, so an index out of range, a library's error or a lack of
+    memory is raised at its line, and a debugger shows elements. Results have the same bits. What was
+    recorded before the block is computed when an operation in the block needs it. Blocks may be nested. The
+    environment variable FUSEC_EAGER=1 does the same for a whole program. Nothing is raised.
+
+    >>> with xp.eager():
+    ...     x = xp.sqrt(xp.asarray([1.0, 4.0]))  # computed here
+    >>> x
+    Array([1., 2.])
+    """
+    return eagerly()
 
 
 def explain(*arrays: Operand) -> Explanation:

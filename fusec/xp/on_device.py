@@ -24,12 +24,14 @@ from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.devices import device_calls
 from fusec.fusion.devices.device_memory import DeviceSide, is_described, outline
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitArraysError
+from fusec.fusion.memory.results import MISSED, ServedCall
 from fusec.fusion.trace.lines import here
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 from fusec.runtime.cuda import CudaArray
 from fusec.xp import forms
 from fusec.xp.forms import CPU, Device, Form
+from fusec.xp.trie import TapePlan
 
 
 @cache
@@ -136,6 +138,17 @@ def exported(value: CudaArray, stream: Any, options: dict[str, Any]) -> Any:
     return value.__dlpack__(stream=stream, **options)
 
 
+def owner(value: CudaArray) -> tuple[Any, Device, int]:
+    """What owns the memory of an array, its device, and the bytes."""
+    whole = value if value._whole is None else value._whole
+    return whole._buffer, name_of(value.device), whole.size * whole.row.nbytes
+
+
+def pooled(device: Device) -> int:
+    """The bytes that were freed and are kept for new arrays."""
+    return cuda.pooled_bytes(ordinal_of(device))
+
+
 def may_share(one: CudaArray, other: CudaArray) -> bool:
     """Whether two arrays may share memory."""
     return one.device == other.device and np.may_share_memory(_outline(one), _outline(other))
@@ -164,25 +177,37 @@ def outlines(flat: Sequence[Any]) -> list[Any]:
     return [_outline(each) if type(each) is CudaArray else each for each in flat]
 
 
-def results(plan: FusedPlan, flat: Sequence[Any], other: Callable[[Any], FusedPlan]) -> Any:
+def results(planned: TapePlan, flat: Sequence[Any], other: Callable[[Any], FusedPlan]) -> Any:
     """What a plan computes for arrays and numbers. other: the plan for arrays that share memory in some other way."""
-    try:
-        found = _run(plan, flat)
-    except UNFIT:  # before anything is written
-        found = _run(other(pattern_of(outlines(flat), plan.writes)), flat, True)
+    found = MISSED if planned.repeats is None else planned.repeats.call(flat, {}, (), ())
+    if found is MISSED:
+        try:
+            found = _run(planned, flat)
+        except UNFIT:  # before anything is written
+            found = other(pattern_of(outlines(flat), planned.plan.writes)).run(*_given(flat))
     device = next(each.device for each in flat if type(each) is CudaArray)
     if type(found) is tuple:
         return [_there(each, device) for each in found]
     return _there(found, device)
 
 
-def _run(plan: FusedPlan, flat: Sequence[Any], is_made_for: bool = False) -> Any:
+def _given(flat: Sequence[Any]) -> tuple[list[Any], DeviceSide]:
+    """Arrays and numbers as plans take them."""
     side = DeviceSide()
-    given = [side.described(each) if type(each) is CudaArray else each for each in flat]
-    seen = [outline(each) if is_described(each) else each for each in given] if plan.writes else []
-    if seen and not is_made_for and plan.may_not_fit(seen):
+    return [side.described(each) if type(each) is CudaArray else each for each in flat], side
+
+
+def _run(planned: TapePlan, flat: Sequence[Any]) -> Any:
+    """A call of the plan, from which later ones may be repeated. Raises UnfitArraysError."""
+    given, side = _given(flat)
+    plan = planned.plan
+    if plan.writes and plan.may_not_fit([outline(each) if is_described(each) else each for each in given]):
         raise UnfitArraysError
-    return plan.run(given, side)
+    found = plan.run(given, side)
+    if side.served is not None:
+        planned.repeats = planned.repeats or side.repeats(lambda problem: problem)
+        planned.repeats.add(flat, {}, ServedCall(plan, given, len(flat), side.served))
+    return found
 
 
 def _there(found: Any, device: int) -> CudaArray:
@@ -208,8 +233,7 @@ def call(function: Any, args: Any, options: dict[str, Any]) -> Any:
     try:
         import_module("cupy")
     except ImportError as problem:
-        why = "CuPy, which would compute it there, cannot be imported"
-        raise NotOnDevice(name, name_of(device), why).at(here()) from problem
+        raise NotOnDevice(name, name_of(device), device_calls.NO_CUPY).at(here()) from problem
 
     def lend(each: Any) -> Any:
         return cuda.lent_to_cupy(cuda.describe(each)) if type(each) is CudaArray else each

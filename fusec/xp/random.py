@@ -2,7 +2,8 @@
 
 There is no state. Equal arguments give equal arrays, and another offset goes on where an array has ended:
 `uniform(1000, key)` is `uniform(400, key)` followed by `uniform(600, key, offset=400)`. Arrays of several axes are
-filled in C order. A stream is an independent sequence of the same key.
+filled in C order. A stream is an independent sequence of the same key. The numbers are made on the device where the
+array is, with the same bits on each.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from fusec.language.random_checks import SIGNED, WORD, in_range, whole
 from fusec.xp.array import Array
 from fusec.xp.calls import DType, Operand, array_of
 from fusec.xp.creation import Shape
+from fusec.xp.devices import checked
 from fusec.xp.documentation import documented
+from fusec.xp.forms import CPU, Device
 from fusec.xp.linalg import cholesky
-from fusec.xp.products import matmul
 from fusec.xp.recording import record, wrapped
 from fusec.xp.searching import argsort
 
@@ -42,7 +44,7 @@ Word = Any
 @documented
 def uniform(
     size: Shape, key: Word, *, low: Number = 0.0, high: Number = 1.0, offset: Word = 0, stream: Word = 0,
-    dtype: DType = None,
+    dtype: DType = None, device: Any = None,
 ) -> Array:  # fmt: skip
     """Floats that are equally likely in [low, high): low + (high - low) * fusec.random.uniform64(key, counter).
 
@@ -52,11 +54,11 @@ def uniform(
     >>> xp.round(xp.random.uniform(3, 7), 4)
     Array([0.7502, 0.7953, 0.0085])
     """
-    shape, dtype = _shape(size), _dtype(dtype, "fd")
-    found = _drawn(f"uniform{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape)))
+    shape, dtype, where = _shape(size), _dtype(dtype, "fd"), _device(device, key, offset, stream, low, high)
+    found = _drawn(f"uniform{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape), where))
     if _is(low, 0) and _is(high, 1):
         return found
-    low, high = _fitting("low", low, shape, dtype), _fitting("high", high, shape, dtype)
+    low, high = (_fitting(name, each, shape, dtype, where) for name, each in (("low", low), ("high", high)))
     result: Array = low + (high - low) * found
     return result
 
@@ -64,7 +66,7 @@ def uniform(
 @documented
 def normal(
     size: Shape, key: Word, *, loc: Number = 0.0, scale: Number = 1.0, offset: Word = 0, stream: Word = 0,
-    dtype: DType = None,
+    dtype: DType = None, device: Any = None,
 ) -> Array:  # fmt: skip
     """Numbers of a normal distribution: loc + scale * fusec.random.normal64(key, counter).
 
@@ -75,23 +77,24 @@ def normal(
     >>> xp.round(xp.random.normal(3, 7), 4)
     Array([1.43  , 1.719 , 0.0757])
     """
-    shape, dtype = _shape(size), _dtype(dtype, "fdFD")
-    words = _words(key, offset, stream, prod(shape))
+    shape, dtype, where = _shape(size), _dtype(dtype, "fdFD"), _device(device, key, offset, stream, loc, scale)
+    words = _words(key, offset, stream, prod(shape), where)
     found: Array
     if dtype.kind == "c":
         name = "normal32x4" if dtype == np.complex64 else "normal64x2"
-        found = record(_complex, name, *words, shape)
+        found = record(_complex, name, words, shape)
     else:
         found = _drawn(f"normal{dtype.itemsize * 8}", shape, words)
     if not _is(scale, 1):
         real_part = np.dtype(dtype.char.lower())
-        found = _fitting("scale", scale, shape, real_part) * found
-    return found if _is(loc, 0) else _fitting("loc", loc, shape, dtype) + found
+        found = _fitting("scale", scale, shape, real_part, where) * found
+    return found if _is(loc, 0) else _fitting("loc", loc, shape, dtype, where) + found
 
 
 @documented
 def exponential(
     size: Shape, key: Word, *, scale: Number = 1.0, offset: Word = 0, stream: Word = 0, dtype: DType = None,
+    device: Any = None,
 ) -> Array:  # fmt: skip
     """Numbers of an exponential distribution: scale * fusec.random.exponential64(key, counter).
 
@@ -101,14 +104,15 @@ def exponential(
     >>> xp.round(xp.random.exponential(3, 7), 4)
     Array([1.3869, 1.5861, 0.0085])
     """
-    shape, dtype = _shape(size), _dtype(dtype, "fd")
-    found = _drawn(f"exponential{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape)))
-    return found if _is(scale, 1) else _fitting("scale", scale, shape, dtype) * found
+    shape, dtype, where = _shape(size), _dtype(dtype, "fd"), _device(device, key, offset, stream, scale)
+    found = _drawn(f"exponential{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape), where))
+    return found if _is(scale, 1) else _fitting("scale", scale, shape, dtype, where) * found
 
 
 @documented
 def integers(
     size: Shape, key: Word, low: Any, high: Any = None, *, offset: Word = 0, stream: Word = 0, dtype: DType = None,
+    device: Any = None,
 ) -> Array:  # fmt: skip
     """Integers from low to high - 1: fusec.random.integers(key, counter, low, high).
 
@@ -122,15 +126,16 @@ def integers(
     """
     shape, dtype = _shape(size), _dtype(dtype, "bhilqBHILQ", np.int64)
     low, high = (0, low) if high is None else (low, high)
-    bounds = [_bound(name, each, shape) for name, each in (("low", low), ("high", high))]
+    where = _device(device, key, offset, stream, low, high)
+    bounds = [_bound(name, each, shape, where) for name, each in (("low", low), ("high", high))]
     if type(low) is not Array and type(high) is not Array:
         _holds(low, high, dtype)
-    found = _drawn("integers", shape, _words(key, offset, stream, prod(shape)), *bounds)
+    found = _drawn("integers", shape, _words(key, offset, stream, prod(shape), where), *bounds)
     return found.astype(dtype, copy=False)
 
 
 @documented
-def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0) -> Array:
+def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0, device: Any = None) -> Array:
     """The numbers from 0 to x - 1 in random order, or the rows of an array.
 
     x: an integer, or an array that has axes. Element i takes the place that 64 random bits of counter offset + i have
@@ -139,18 +144,19 @@ def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0) -> Arr
     >>> xp.random.permutation(5, 7)
     Array([2, 3, 0, 1, 4])
     """
-    rows = None if isinstance(x, (int, np.integer)) else array_of(x)
+    where = _device(device, x, key, offset, stream)
+    rows = None if isinstance(x, (int, np.integer)) else _placed(array_of(x), x, where)
     if rows is not None and not rows.ndim:
         raise NotASize(repr(x), "a whole number, or an array with axes").at()
     shape = _shape(x if rows is None else rows.shape[0])
-    order = argsort(_drawn("_word64", shape, _words(key, offset, stream, shape[0])))
+    order = argsort(_drawn("_word64", shape, _words(key, offset, stream, shape[0], where)))
     return order if rows is None else rows[order]
 
 
 @documented
 def multivariate_normal(
     size: Shape, key: Word, mean: Operand, cov: Operand = None, *, factor: Operand = None, offset: Word = 0,
-    stream: Word = 0, dtype: DType = None,
+    stream: Word = 0, dtype: DType = None, device: Any = None,
 ) -> Array:  # fmt: skip
     """Vectors of a normal distribution: mean + L @ z, where z is standard normal; the shape is that of size and mean.
 
@@ -163,7 +169,8 @@ def multivariate_normal(
     >>> xp.random.multivariate_normal(2, 7, [0.0, 10.0], [[1.0, 0.5], [0.5, 1.0]]).shape
     (2, 2)
     """
-    shape, dtype, middle = _shape(size), _dtype(dtype, "fd"), array_of(mean)
+    shape, dtype, where = _shape(size), _dtype(dtype, "fd"), _device(device, key, offset, stream, mean, cov, factor)
+    middle = _placed(array_of(mean), mean, where)
     if middle.ndim != 1:
         raise DoesNotFit("mean", f"of shape {middle.shape}", "a vector").at()
     if (cov is None) == (factor is None):
@@ -171,7 +178,8 @@ def multivariate_normal(
             "covariance", "given twice" if factor is not None else "missing", "one of cov= and factor="
         ).at()
     count = middle.shape[0]
-    matrix = array_of(factor if cov is None else cov)
+    given = factor if cov is None else cov
+    matrix = _placed(array_of(given), given, where)
     if matrix.shape != (count, count):
         raise DoesNotFit(
             "factor" if cov is None else "cov", f"of shape {matrix.shape}", f"the shape {(count, count)}"
@@ -181,11 +189,11 @@ def multivariate_normal(
         offset = int(offset) * count
     else:
         offset = offset * count
-    z = normal((*shape, count), key, offset=offset, stream=stream, dtype=dtype)
-    lower = matrix.astype(dtype, copy=False)
+    shape = *shape, count
+    words = _words(key, offset, stream, prod(shape), where)
+    middle, lower = middle.astype(dtype, copy=False), matrix.astype(dtype, copy=False)
     lower = cholesky(lower) if factor is None else lower
-    found: Array = middle.astype(dtype, copy=False) + matmul(z, lower.T)
-    return found
+    return record(_vectors, f"normal{dtype.itemsize * 8}", words, shape, middle, lower)  # type: ignore[no-any-return]
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
@@ -212,34 +220,47 @@ def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
     return found
 
 
-def _words(key: Word, offset: Word, stream: Word, count: int) -> tuple[Array, ...]:
-    """The key, the offset and the stream as arrays without axes."""
-    found = tuple(_word(name, each) for name, each in (("key", key), ("offset", offset), ("stream", stream)))
+def _device(device: Any, *given: Any) -> Device:
+    """Where numbers are made: on a named device, else on that of the first lazy array. Raises NoSuchDevice."""
+    if device is None:
+        return next((each.device for each in given if type(each) is Array), CPU)
+    return checked(device)
+
+
+def _placed(array: Array, given: Any, where: Device) -> Array:
+    """What was given, as an array: numbers and lists are copied to a device, arrays are used where they are."""
+    return array if isinstance(given, (Array, np.ndarray)) else array.to_device(where)
+
+
+def _words(key: Word, offset: Word, stream: Word, count: int, where: Device) -> Array | tuple[Array, ...]:
+    """The key, the offset and the stream: an array of them, or arrays without axes if one is a lazy array."""
+    given = {"key": key, "offset": offset, "stream": stream}
+    found = [_word(name, each) for name, each in given.items()]
     if type(offset) is not Array and int(offset) + count > WORD[1] + 1:
         raise NotInWord("offset", str(offset), 0, WORD[1] + 1 - count).at()
-    return found
+    if not any(isinstance(each, Array) for each in found):
+        return wrapped(np.array(found)).to_device(where)  # type: ignore[no-any-return]
+    return tuple(each if isinstance(each, Array) else wrapped(each).to_device(where) for each in found)
 
 
-def _word(name: str, given: Word) -> Array:
-    if type(given) is Array:
-        if given.dtype.kind not in "iu":
-            raise NotWhole(name, f"an array of {given.dtype}").at()
-        found = given
-    else:
+def _word(name: str, given: Word) -> Any:
+    if type(given) is not Array:
         whole(given, name, WORD)
-        found = wrapped(np.asarray(given, np.uint64))
-    if found.ndim:
-        raise DoesNotFit(name, f"of shape {found.shape}", "a single number").at()
-    return found
+        given = np.asarray(given, np.uint64)
+    elif given.dtype.kind not in "iu":
+        raise NotWhole(name, f"an array of {given.dtype}").at()
+    if given.ndim:
+        raise DoesNotFit(name, f"of shape {given.shape}", "a single number").at()
+    return given
 
 
-def _bound(name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    if type(given) is Array:
-        if given.dtype.kind not in "iu":
-            raise NotWhole(name, f"an array of {given.dtype}").at()
-    else:
+def _bound(name: str, given: Any, shape: tuple[int, ...], where: Device) -> Array:
+    if type(given) is not Array:
         whole(given, name, SIGNED)
-    return _fitting(name, np.asarray(given, np.int64) if type(given) is not Array else given, shape, np.dtype("int64"))
+        given = wrapped(np.asarray(given, np.int64)).to_device(where)
+    elif given.dtype.kind not in "iu":
+        raise NotWhole(name, f"an array of {given.dtype}").at()
+    return _fitting(name, given, shape, np.dtype("int64"), where)
 
 
 def _holds(low: Any, high: Any, dtype: np.dtype[Any]) -> None:
@@ -252,7 +273,7 @@ def _holds(low: Any, high: Any, dtype: np.dtype[Any]) -> None:
                 raise NotInWord(name, str(given), int(limits.min) + end, int(limits.max) + end).at()
 
 
-def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], where: Device) -> Array:
     """A parameter as an array, which broadcasts against the draws."""
     found = array_of(given)
     try:
@@ -263,7 +284,7 @@ def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
         raise DoesNotFit(name, f"of shape {found.shape}", f"a shape that broadcasts to {shape}").at()
     if not np.can_cast(found.dtype, dtype, "same_kind"):
         raise NotADType(str(found.dtype), f"a dtype of {name}", f"convert it to {dtype}").at()
-    return found.astype(dtype, copy=False)
+    return _placed(found, given, where).astype(dtype, copy=False)
 
 
 def _is(given: Any, number: int) -> bool:
@@ -273,13 +294,14 @@ def _is(given: Any, number: int) -> bool:
 # --- draws -----------------------------------------------------------------------------------------------------------
 
 
-def _drawn(name: str, shape: tuple[int, ...], words: tuple[Array, ...], *bounds: Array) -> Array:
-    return record(_draw, name, *words, shape, *bounds)  # type: ignore[no-any-return]
+def _drawn(name: str, shape: tuple[int, ...], words: Any, *bounds: Array) -> Array:
+    return record(_draw, name, words, shape, *bounds)  # type: ignore[no-any-return]
 
 
-def _draw(name: str, key: Any, offset: Any, stream: Any, shape: tuple[int, ...], *bounds: Any) -> Any:
+def _draw(name: str, words: Any, shape: tuple[int, ...], *bounds: Any) -> Any:
     """The numbers of a function of fusec.random for each counter of an array."""
     function = getattr(random, name)
+    key, offset, stream = (words[at] for at in range(3))
     if not isinstance(key, tracer.Tracer):
         return function(key, np.arange(prod(shape), dtype=np.uint64).reshape(shape) + offset, *bounds, stream)
     counter: Any = tracer.made(key._trace, positions(0, shape)) if shape else 0
@@ -288,11 +310,16 @@ def _draw(name: str, key: Any, offset: Any, stream: Any, shape: tuple[int, ...],
     return traced(function)(key, np.add(counter, offset.astype(np.int64)).astype(np.uint64), *bounds, stream)
 
 
-def _complex(name: str, *given: Any) -> Any:
+def _complex(name: str, words: Any, shape: tuple[int, ...]) -> Any:
     """The first two numbers of a function of fusec.random, as parts with half of the variance."""
-    real, imag = _draw(name, *given)[:2]
+    real, imag = _draw(name, words, shape)[:2]
     half = real.dtype.type(sqrt(0.5))
     return real * half + np.complex64(1j) * (imag * half)
+
+
+def _vectors(name: str, words: Any, shape: tuple[int, ...], mean: Any, factor: Any) -> Any:
+    """Vectors with a mean, of which those of a function of fusec.random are multiplied by a factor."""
+    return mean + np.matmul(_draw(name, words, shape), factor.T)
 
 
 def __getattr__(name: str) -> Any:

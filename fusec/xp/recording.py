@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import accumulate
 from typing import Any, ClassVar
 from weakref import ref
@@ -10,18 +12,32 @@ from weakref import ref
 import numpy as np
 
 from fusec.base import locks
+from fusec.base.contexts import holding
+from fusec.environment.settings import value_of
 from fusec.xp.forms import CPU, Form, form_of
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.steps import Operation, TapePlace, UnknownConstantError
+from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import WRITTEN, MovedError, Tape, readers, writers
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
-MAX_STEPS = 128  # of a tape; it is evaluated before another one
+MAX_STEPS = 256  # of a tape; it is evaluated before another one
 NUMBERS = (float, int, bool, complex)
 ALONE: Any = object()
 """What stands beside the operand of an operator of one array."""
 
 COMPARED = (np.equal, np.not_equal)
+INTEGERS = range(-(2**63), 2**63)
+BY_VALUE: dict[Callable[..., Any], tuple[int, ...]] = {np.where: (1, 2), np.clip: (1, 2)}
+"""Functions that do the same for all numbers of a type, and at which places these are among the arguments."""
+
+WRITERS: set[Callable[..., Any]] = set()
+"""Functions that write their first arguments."""
+
+
+EAGER_BLOCKS: list[None] = [None] if value_of("FUSEC_EAGER") else []
+"""One entry for each block, in any thread, in which operations are computed as they are recorded."""
+
+_is_eager: ContextVar[bool] = ContextVar("is_eager", default=bool(EAGER_BLOCKS))
 LOOKS: list[Any] = [None]
 """Another object after each look at the value of an array."""
 
@@ -69,7 +85,7 @@ def valued(array: Any) -> Any:
     LOOKS[0] = object()
     tape = array._tape
     while tape is not None:
-        tape.evaluate()
+        tape.evaluate(array)
         tape = array._tape
     if WRITTEN:
         for each in writers(array._value):
@@ -84,9 +100,32 @@ def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """
     while True:
         try:
-            return _recorded(function, args, options)
+            found = _recorded(function, args, options)
+            break
         except MovedError:
             continue
+    return _settled(found, args, tuple(options.values())) if EAGER_BLOCKS else found
+
+
+@contextmanager
+def eagerly() -> Iterator[None]:
+    """Compute operations as they are recorded while a block runs."""
+    with holding(_is_eager, True):
+        with locks.lock:
+            EAGER_BLOCKS.append(None)
+        try:
+            yield
+        finally:
+            with locks.lock:
+                EAGER_BLOCKS.pop()
+
+
+def _settled(found: Any, *operands: Any) -> Any:
+    """The result of an operation; in an eager block it is computed, and so is what the operation has written."""
+    if _is_eager.get():
+        for each in _arrays((*operands, found)):
+            valued(each)
+    return found
 
 
 # --- any function ------------------------------------------------------------------------------------------------
@@ -94,17 +133,27 @@ def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     tape = _tape_of(_arrays((args, tuple(options.values()))))
+    spec = _spec(tape, args)
+    numbers = _numbers_among(function, args)
+    for at, place in enumerate(numbers):
+        spec = (*spec[:place], TapeNumber(type(args[place]), at), *spec[place + 1 :])
     try:
-        step = Operation(function, _spec(tape, args), {name: _spec(tape, each) for name, each in options.items()})
+        named = {name: _spec(tape, each) for name, each in options.items()}
+        step = Operation(function, spec, named)
     except UnknownConstantError:
         return eager(function, args, options)
+    values = [args[at] for at in numbers]
     while True:
         node = tape.node
-        after = tape.after(node, step.key, step, ())
+        after = tape.after(node, step.key, step, values)
+        if values and (after is EAGER or after is NEEDS_NUMBER):
+            step, values = Operation(function, _spec(tape, args), named), []
+            continue
         if after is EAGER:
             return eager(function, args, options)
         made = [_new_at(tape, at, form) for at, form in enumerate(after.forms, after.start) if form is not None]
-        held: list[Any] = [ref(each) for each in made] or [tape]
+        results: list[Any] = [ref(each) for each in made]
+        held = [*(results or [object()]), *values]
         if tape.claim(node, after, held[0]):
             for at, each in enumerate(held[1:], after.start + 1):
                 tape.slots[at] = each
@@ -112,6 +161,15 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
             if after.writes:
                 tape.note_writes(after)
             return None if not made else made[0] if after.alone else made
+
+
+def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[int]:
+    """Which arguments are numbers that belong to the tape, as the operation is the same for others."""
+    places = [at for at in BY_VALUE.get(function, ()) if at < len(args) and type(args[at]) in NUMBERS]
+    if not places:
+        return places
+    limits = [each._form.limits or INTEGERS for each in args if isinstance(each, Recorded)]
+    return [at for at in places if type(args[at]) is not int or all(args[at] in each for each in limits)]
 
 
 def _new_at(tape: Tape, at: int, form: Form) -> Any:
@@ -239,35 +297,6 @@ def _all_wrapped(found: Any) -> Any:
     return lazy(found) if hasattr(found, "__cuda_array_interface__") else found
 
 
-# --- writes ------------------------------------------------------------------------------------------------------
-
-
-def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
-    """Record the call of a function that writes its first argument, which comes later."""
-    if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
-        raise ValueError("assignment destination is read-only")
-    record(_without_result(function), target, *args, **options)
-
-
-def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without its result."""
-    found = _known.get(function)
-    if found is None:
-
-        def call(target: Any, *args: Any, **options: Any) -> None:
-            function(target, *args, **options)
-
-        with locks.lock:
-            found = _known.setdefault(function, call)
-            WRITERS.add(found)
-    return found
-
-
-_known: dict[Callable[..., Any], Callable[..., Any]] = {}
-WRITERS: set[Callable[..., Any]] = set()
-"""Functions that write their first arguments."""
-
-
 # --- operators, which are recorded most --------------------------------------------------------------------------
 
 
@@ -276,21 +305,26 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
 
     def operate(self: Any, other: Any) -> Any:
         tape, kind, own = self._tape, other.__class__, self.__class__
-        if tape is None:
-            return _begun(function, self, other, swapped)
-        if kind is own:
-            if other._tape is tape:
+        if tape is None or EAGER_BLOCKS:
+            if EAGER_BLOCKS or kind is not own or (tape := other._tape) is None:
+                return _begun(function, self, other, swapped)
+            at, behind = _beside_others(tape, self), other._at
+        elif kind is own:
+            if (there := other._tape) is None:
+                behind = _beside_others(tape, other)
+            elif there is tape or (tape := _both(tape, there)) is not None:
                 behind = other._at
-            elif other._tape is None and not WRITTEN:
-                behind = tape.places.get(id(other._value))
             else:
-                behind = None
+                return operated(function, self, other, swapped)
+            at = self._at
+        elif kind is np.ndarray:
+            at, behind = self._at, None if WRITTEN else tape.places.get(id(other))
         else:
-            behind = kind
+            at, behind = self._at, kind
             if kind is int and (limits := self._form.limits) is not None and other not in limits:
                 return operated(function, self, other, swapped)
         try:
-            after, start, form = tape.node[(function, behind, self._at) if swapped else (function, self._at, behind)]
+            after, start, form = tape.node[(function, behind, at) if swapped else (function, at, behind)]
         except KeyError:
             return operated(function, self, other, swapped)
         made = _new(own)
@@ -298,7 +332,7 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
         weak = ref(made)
         if tape.slots.setdefault(start, weak) is not weak:
             return operated(function, self, other, swapped)
-        if kind is not own:
+        if behind is kind:
             tape.slots[start + 1] = other
         tape.node = after
         return made
@@ -306,13 +340,34 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
     return operate
 
 
+def _beside_others(tape: Tape, array: Any) -> int | None:
+    """The place on a tape of an array with a value; None if that takes more than to add it."""
+    if WRITTEN:
+        return None
+    try:
+        return tape.leaf(array._value, array._form)
+    except MovedError:
+        return None
+
+
+def _both(one: Tape, other: Tape) -> Tape | None:
+    """Two tapes as one; None if another thread has one of them."""
+    if other.node.depth > one.node.depth:
+        one, other = other, one
+    try:
+        one.absorb(other)
+    except MovedError:
+        return None
+    return one
+
+
 def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """The operator of one array that records a function."""
 
     def operate(self: Any) -> Any:
         tape = self._tape
-        if tape is None:
-            return operated(function, self, ALONE, False)
+        if tape is None or EAGER_BLOCKS:
+            return _begun(function, self, ALONE, False)
         try:
             after, start, form = tape.node[function, self._at]
         except KeyError:
@@ -330,13 +385,13 @@ def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
     """The first operation of a tape, on arrays that have values."""
+    if EAGER_BLOCKS:
+        return operated(function, self, other, swapped)
     kind, own, value = other.__class__, self.__class__, self._value
     slots, places = {0: value}, {id(value): 0}
     try:
         after = TRIE.root[self._form][0]
         if kind is own:
-            if other._tape is not None:
-                return operated(function, self, other, swapped)
             beside, behind = other._value, 0
             if beside is not value:
                 after = after[other._form][0]
@@ -345,14 +400,17 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
             behind = kind
             if kind is int and (limits := self._form.limits) is not None and other not in limits:
                 return operated(function, self, other, swapped)
-        after, start, form = after[(function, behind, 0) if swapped else (function, 0, behind)]
+        if other is ALONE:
+            after, start, form = after[function, 0]
+        else:
+            after, start, form = after[(function, behind, 0) if swapped else (function, 0, behind)]
     except KeyError:
         return operated(function, self, other, swapped)
     if WRITTEN:
         return operated(function, self, other, swapped)
     made = _new(own)
     slots[start] = ref(made)
-    if kind is not own:
+    if kind is not own and other is not ALONE:
         slots[start + 1] = other
     made._tape, made._at, made._form = Tape(after, slots, places), start, form
     return made
@@ -366,9 +424,11 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
         other = wrapped(other)
     while True:
         try:
-            return _operated(function, self, other, swapped)
+            found = _operated(function, self, other, swapped)
+            break
         except MovedError:
             continue
+    return _settled(found, self, other) if EAGER_BLOCKS else found
 
 
 def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
@@ -387,7 +447,7 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
     key = (function, *(operands[::-1] if swapped else operands))
     while True:
         node = tape.node
-        after = tape.after(node, key, key, (None, other))
+        after = tape.after(node, key, key, (other,) if is_number else ())
         if after is EAGER or after is NEEDS_NUMBER:
             args = (self,) if other is ALONE else (other, self) if swapped else (self, other)
             return eager(function, args, {}) if after is EAGER else record(function, *args)

@@ -9,14 +9,16 @@ one step, with one array, and no element was looked at meanwhile.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 from weakref import ref
 
 import numpy as np
 
-from fusec.xp.recording import LOOKS, Recorded
-from fusec.xp.tape import WRITTEN
+from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
+from fusec.xp.tape import WRITTEN, Tape
+from fusec.xp.trie import TRIE, TapeState
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,18 +48,32 @@ def repeated(function: F) -> F:
                 tape = _signed(key, (each,), tape)
                 if tape is MISSED:
                     break
-        if tape is MISSED or tape is None or CHECKED:
+        if tape is MISSED or tape is None or CHECKED or EAGER_BLOCKS:
             return function(*args, **options)
         node, found = tape.node, tuple(key)
         step = node.get(found)
         if step is None:
-            return _noted(function, args, options, (tape, node, found))
-        after, start, form = step
+            floats = tuple([each for each in args if each.__class__ is float])
+            if floats and not options:
+                found = _typed(found, args)
+                step = node.get(found)
+            if step is None:
+                return _noted(function, args, options, (node, tuple(key), found, floats))
+            after, start, form, _ = step
+            numbers = floats
+        else:
+            after, start, form, numbers = step
         made = _new(Recorded.kind)
+        if tape.__class__ is _Beginning:
+            tape = Tape(node, {0: tape.value}, tape.places)
         made._tape, made._at, made._form = tape, start, form
         weak = ref(made)
         if tape.slots.setdefault(start, weak) is not weak:
             return function(*args, **options)
+        if numbers:
+            for number in numbers:
+                start += 1
+                tape.slots[start] = number
         tape.node = after
         return made
 
@@ -105,25 +121,58 @@ def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:
     return tape
 
 
+class _Beginning:
+    """What a tape of one array with a value would be."""
+
+    __slots__ = ("node", "places", "value")
+
+    def __init__(self, node: TapeState, value: Any) -> None:
+        self.node, self.value, self.places = node, value, {id(value): 0}
+
+
+def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
+    """The key of a call of arrays and floats with the floats' type alone; the key itself of other calls."""
+    made, at = [_typed, key[0]], 1  # no other key begins so: in those, a float is followed by its value
+    for each in args:
+        if each.__class__ is float:
+            made.append(float)
+            at += 2
+        elif each.__class__ is Recorded.kind:
+            made.append(key[at])
+            at += 1
+        else:
+            return key
+    return tuple(made)
+
+
 def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
-    """Add an array with a value, which is on the tape of another one; that tape, or MISSED."""
+    """Add an array with a value, which is on the tape of another one, or begins one; that tape, or MISSED."""
+    if WRITTEN:
+        return MISSED
     if tape is None:
         tape = next((each._tape for each in args if each.__class__ is Recorded.kind and each._tape is not None), None)
-    at = None if tape is None or WRITTEN else tape.places.get(id(array._value))
+        if tape is None:
+            node = TRIE.root.get(array._form)
+            if node is None:
+                return MISSED
+            tape = _Beginning(node[0], array._value)
+    at = tape.places.get(id(array._value))
     if at is None:
         return MISSED
     key.append(at)
     return tape
 
 
-def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any]) -> Any:
-    """Call the function, and keep the step that it takes."""
-    tape, node, key = signature
+def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any]) -> Any:
+    """Call the function, and keep the step that it takes: for all floats, or with its numbers."""
+    node, key, typed, floats = signature
     looks = LOOKS[0]
     made = function(*args, **options)
-    if made.__class__ is Recorded.kind and made._tape is tape and LOOKS[0] is looks:
+    if made.__class__ is Recorded.kind and (tape := made._tape) is not None and LOOKS[0] is looks:
         after = tape.node
-        is_next = after.parent is node and made._at == after.start
-        if is_next and after.alone and len(after.forms) == 1 and not after.writes:
-            node[key] = (after, after.start, after.forms[0])
+        if after.parent is node and made._at == after.start and after.alone and not after.writes:
+            numbers = tuple([tape.slots[at] for at in after.numbers()])
+            if typed is not key and len(numbers) == len(floats) and all(map(operator.is_, numbers, floats)):
+                key = typed
+            TRIE.note(node, key, (after, after.start, after.forms[0], numbers))
     return made

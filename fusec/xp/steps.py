@@ -1,14 +1,15 @@
 """Operations as tapes record them: functions of places and constants.
 
 Those of one or two arrays, or of an array and a number, are tuples of a function and places; the type of a number
-stands where the number goes. All others are a `Operation`.
+stands where the number goes. All others are an `Operation`. Numbers are part of a tape, not of its operations, as far
+as operations are the same for all numbers of a type: they are in the places behind the results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
@@ -26,24 +27,43 @@ class TapePlace(int):
         return int(self)
 
 
-class Operation:
-    """A call of a function. args, options: with `TapePlace` for arrays; key: equal for equal calls."""
+class TapeNumber(NamedTuple):
+    """A number that belongs to a tape, among the arguments of a step. at: its place among the numbers of the step."""
 
-    __slots__ = ("args", "function", "key", "options")
+    kind: type
+    at: int
+
+
+class Operation:
+    """A call of a function. args, options: with `TapePlace` for arrays; key: equal for equal calls.
+
+    count: of its numbers, which are among args.
+    """
+
+    __slots__ = ("args", "count", "function", "key", "options")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Raises UnknownConstantError."""
         self.function, self.args, self.options = function, args, options
+        self.count = sum(type(each) is TapeNumber for each in args)
         self.key: Hashable = (function, _key(args), *options, _key(tuple(options.values())))
 
-    def run(self, found: Sequence[Any]) -> Any:
-        """The result for what is at the places."""
+    def run(self, found: Sequence[Any], numbers: Sequence[Any]) -> Any:
+        """The result for what is at the places, and for numbers."""
         options = {name: placed(each, found) for name, each in self.options.items()}
-        return self.function(*placed(self.args, found), **options)
+        args = [numbers[each.at] if type(each) is TapeNumber else placed(each, found) for each in self.args]
+        return self.function(*args, **options)
 
 
 class UnknownConstantError(Exception):
     """An argument is no constant: what is equal to it may be another one for the function."""
+
+
+def numbers_of(step: Any) -> int:
+    """How many numbers a step takes from its tape."""
+    if type(step) is tuple:
+        return sum(type(each) is type for each in step[1:])
+    return step.count if type(step) is Operation else 0
 
 
 def moved(step: Any, to: Sequence[int]) -> Any:
@@ -52,6 +72,21 @@ def moved(step: Any, to: Sequence[int]) -> Any:
         return (step[0], *[each if type(each) is type else to[each] for each in step[1:]])
     options = {name: placed(each, to, TapePlace) for name, each in step.options.items()}
     return Operation(step.function, placed(step.args, to, TapePlace), options)
+
+
+class _Places(dict[int, int]):
+    """Places that were asked for, each for itself."""
+
+    def __missing__(self, at: int) -> int:
+        self[int(at)] = int(at)
+        return int(at)
+
+
+def read_by(step: Any) -> Iterable[int]:
+    """The places that a step reads."""
+    found: Any = _Places()
+    moved(step, found)
+    return [*found]
 
 
 @cache
@@ -65,6 +100,8 @@ def _exact() -> Callable[[Any], Hashable | None]:
 def _key(given: Any) -> Hashable:
     if type(given) is TapePlace:
         return given
+    if type(given) is TapeNumber:
+        return TapeNumber, given
     if type(given) in (tuple, list):
         return type(given), *map(_key, given)
     if type(given) is slice:

@@ -16,6 +16,8 @@ Tracing and plans are imported when the first step is traced, which no program n
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,7 +30,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.steps import Operation, moved
+from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class Tape:
         """Take a step whose slots will hold this. Raises MovedError, and all that tracing raises."""
         while True:
             node = self.node
-            after: Any = self.after(node, key, step, slots)
+            after: Any = self.after(node, key, step, slots[len(slots) - numbers_of(step) :])
             if after is EAGER or after is NEEDS_NUMBER:
                 return after
             if self.claim(node, after, slots[0]):
@@ -105,7 +107,7 @@ class Tape:
         self.slots.pop(node.count, None)
         return False
 
-    def after(self, node: TapeState, key: Any, step: Any, slots: Sequence[Any]) -> Any:
+    def after(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
         """The state behind a step, which is traced if it is new; or what the trie says instead."""
         found = node.behind(key)
         if found is not None:
@@ -119,7 +121,7 @@ class Tape:
             self.run = None  # unless all goes well
             written = len(run.trace.written)
             try:
-                forms, alone = run.take(step, {**self.slots, **dict(enumerate(slots, node.count))}, node.count)
+                forms, alone = run.take(step, numbers)
             except UntracedError:
                 return node.refused.setdefault(key, EAGER)
             except FusecError as error:
@@ -141,7 +143,7 @@ class Tape:
             value = self.slots[at]
             self.written += (value,)
             with locks.lock:
-                if self not in WRITTEN:
+                if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it at once
                     WRITTEN.append(self)
             for each in readers(value):
                 if each is not self:
@@ -161,7 +163,7 @@ class Tape:
 
     def absorb(self, other: Tape) -> None:
         """Take over all that another tape has recorded. Raises MovedError."""
-        with locks.lock:
+        with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
             node = other._frozen()
             if node is None:
                 raise MovedError
@@ -175,21 +177,50 @@ class Tape:
             other._close()
 
     def _absorb(self, other: Tape, node: TapeState) -> None:
+        here = self.node
+        key = (Tape.absorb, node.mark, *other.places.values(), *map(self.places.get, other.places))
+        to = self._again(here, key, other) or self._taken_over(here, key, other, node)
+        for at, place in enumerate(to):
+            one = other.slots[at]
+            if type(one) is ref and (array := one()) is not None:
+                array._at = place
+                array._tape = self  # threads read the tape first
+
+    def _taken_over(self, here: TapeState, key: Any, other: Tape, node: TapeState) -> list[int]:
+        """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
         to: list[int] = []
-        arrays = []
+        is_plain = True
         for each in node.path():
             if type(each.step) is Form:
                 to.append(self.leaf(other.slots[each.start], each.step))
-                continue
-            held = [other.slots[at] for at in range(each.start, each.count)]
-            step = moved(each.step, to)
-            after = self.take(step.key if type(step) is Operation else step, step, held)
-            to += range(after.start, after.count)
-            arrays += [(after.start + at, one()) for at, one in enumerate(held) if type(one) is ref]
-        for at, array in arrays:
-            if array is not None:
-                array._at = at
-                array._tape = self  # threads read the tape first
+            else:
+                held = [other.slots[at] for at in range(each.start, each.count)]
+                step = moved(each.step, to)
+                after = self.take(step.key if type(step) is Operation else step, step, held)
+                to += range(after.start, after.count)
+            is_plain = is_plain and not each.writes
+        after = self.node
+        new = [at for at in to if at >= here.count]
+        if is_plain and after.is_behind(here) and len(new) == after.count - here.count:
+            TRIE.note(here, key, (after, to, after.path()[here.depth]))
+        return to
+
+    def _again(self, here: TapeState, key: Any, other: Tape) -> list[int] | None:
+        """The same for steps that were taken over at this state before, all at once; None if they were not."""
+        found: tuple[TapeState, list[int], TapeState] | None = here.get(key)
+        if found is None:
+            return None
+        to: list[int]
+        after, to, first = found
+        if not self.claim(here, first, [other]):
+            return None
+        for at, place in enumerate(to):
+            if place >= here.count:
+                self.slots[place] = other.slots[at]
+        for value, at in other.places.items():
+            self.places.setdefault(value, to[at])
+        self.node = after
+        return to
 
     def _frozen(self) -> TapeState | None:
         """The last state, after which nothing is recorded any more; None if another thread has the tape for itself."""
@@ -217,28 +248,93 @@ class Tape:
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
-    def evaluate(self) -> None:
-        """Compute all arrays of the tape that are in use."""
+    def evaluate(self, wanted: Any = None) -> None:
+        """Compute all arrays of the tape that are in use; if one fails, those that do not need it.
+
+        wanted: raise nothing if there is the value of this array.
+        """
         node = self._frozen()
         if node is None:
             self.wait()
             return
         try:
             self._evaluate(node)
-        except BaseException:
-            del self.slots[node.count]
-            raise
+        except BaseException as problem:
+            try:
+                if isinstance(problem, Exception):
+                    self._evaluate_parts(node)
+            finally:
+                if not self.is_closed:
+                    del self.slots[node.count]
+            if not self.is_closed and (wanted is None or wanted._tape is self):
+                raise
+
+    def _evaluate_parts(self, node: TapeState) -> None:
+        """Compute what is in use without what nothing in use needs; if that fails too, what does not."""
+        used = self._used()
+        self.is_closed = True  # it is no reader of what its parts write
+        try:
+            is_done = self._is_computed(node, used)
+            if not is_done and not self.written:
+                good = [each for each in used if self._is_computed(node, [each], is_kept=False)]
+                if good and self._is_computed(node, good):
+                    for at, _ in good:
+                        self.slots[at] = object()
+        finally:
+            self.is_closed = False
+        if is_done:
+            self._close()
+
+    def _is_computed(self, node: TapeState, used: Sequence[tuple[int, Any]], is_kept: bool = True) -> bool:
+        """Whether some arrays can be computed apart from all others. is_kept: they get these values."""
+        try:
+            part = self._part(node, used)
+            if part is None:
+                return False
+            if is_kept:
+                part._evaluate(part.node)
+            else:
+                live = tuple([at for at, _ in part._used()])
+                part._results(part._planned(part.node, live), part.node, live)
+        except Exception:
+            return False
+        return True
+
+    def _part(self, node: TapeState, used: Sequence[tuple[int, Any]]) -> Tape | None:
+        """A tape with what some arrays need, and with all that is written; None if that is everything."""
+        chosen = {at for at, _ in used}
+        needed, kept = {*chosen}, []
+        for each in reversed(path := node.path()):
+            is_write = type(each.step) is not Form and not any(form is not None for form in each.forms)
+            if is_write or not needed.isdisjoint(range(each.start, each.count)):
+                kept.append(each)
+                needed.update(() if type(each.step) is Form else read_by(each.step))
+        if len(kept) == len(path):
+            return None
+        part, to = Tape(TRIE.root, {}, {}), [-1] * node.count
+        part.is_closed = True  # no other thread finds it
+        for each in reversed(kept):
+            held = [self.slots[at] for at in range(each.start, each.count)]
+            if type(each.step) is Form:
+                to[each.start] = part.leaf(held[0], each.step)
+                continue
+            others = [type(one) is ref and at not in chosen for at, one in enumerate(held, each.start)]
+            held = [object() if is_other else one for is_other, one in zip(others, held, strict=True)]
+            step = moved(each.step, to)
+            after = part.take(step.key if type(step) is Operation else step, step, held)
+            to[each.start : each.count] = range(after.start, after.count)
+        return part
 
     def _evaluate(self, node: TapeState) -> None:
         used = self._used()
         live = tuple([at for at, _ in used])
-        planned = node.plans.get(live) or self._planned(node, live)
+        planned = self._planned(node, live)
         results = self._results(planned, node, live)
         if len(live) < 2:
             results = (results,) * len(live)
         forms = planned.forms
-        if node.is_there:
-            forms = tuple(map(on_device().form_of, results))
+        if forms is None and node.is_there:
+            forms = planned.forms = tuple(map(on_device().form_of, results))
         elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
@@ -255,21 +351,32 @@ class Tape:
     def plan(self) -> FusedPlan:
         """What would evaluate the tape now."""
         node, live = self.node, tuple([at for at, _ in self._used()])
-        planned = node.plans.get(live) or self._planned(node, live)
+        planned = self._planned(node, live)
         flat = [self.slots[at] for at in planned.leaves]
         if node.is_there:
             flat = on_device().outlines(flat)
         if planned.plan.writes and planned.plan.may_not_fit(flat):
             from fusec.fusion.arguments import pattern_of
 
-            planned = self._made(node, live, pattern_of(flat, planned.plan.writes))
+            planned = self._planned(node, live, pattern_of(flat, planned.plan.writes))
         return planned.plan
 
     def _results(self, planned: TapePlan, node: TapeState, live: tuple[int, ...]) -> Any:
         slots, plan = self.slots, planned.plan
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
-            return on_device().results(plan, flat, lambda pattern: self._made(node, live, pattern).plan)
+            return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
+        kept = [(flat[at], flat[at].copy()) for at in plan.writes] if planned.may_fail else []
+        try:
+            return self._run(planned, node, live, flat)
+        except BaseException:  # what is written is written again when the tape is evaluated again
+            for value, elements in kept:
+                if value.flags.writeable:
+                    np.copyto(value, elements)
+            raise
+
+    def _run(self, planned: TapePlan, node: TapeState, live: tuple[int, ...], flat: list[Any]) -> Any:
+        plan = planned.plan
         try:
             if plan.quick is not None:
                 return plan.quick(*flat)
@@ -281,25 +388,46 @@ class Tape:
             pass
         from fusec.fusion.arguments import pattern_of
 
-        return self._made(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
+        return self._planned(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
 
-    def _planned(self, node: TapeState, live: tuple[int, ...]) -> TapePlan:
-        key = (live, *[each.step.key if type(each.step) is Operation else each.step for each in node.path()])
-        found = TRIE.plans.get(key) or TRIE.plans.keep(key, self._made(node, live))
-        node.plans[live] = found
+    def _planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
+        """The plan for the places in use, and for arrays that share memory in some way."""
+        wanted = live if pattern is None else (live, pattern)
+        known = node.plans.get(wanted)
+        if known is not None and (kept := known()) is not None:
+            return kept
+        key = (wanted, *[each.step.key if type(each.step) is Operation else each.step for each in node.path()])
+        found = TRIE.plans.get(key) or TRIE.plans.keep(key, self._made(node, live, pattern))
+        node.plans[wanted] = ref(found)
         return found
 
     def _made(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         with locks.lock, default_rounding():
             run = self._traced_to(node, pattern)
             run.live = live
-            return TapePlan(run.plan(), tuple(node.leaves()))
+            plan = run.plan()
+            return TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan))
+
+
+def may_fail(plan: FusedPlan) -> bool:
+    """Whether a plan calls a library for more than products, or looks at indices, after it may have written."""
+    from fusec.fusion.functions.libraries import calls_plainly
+    from fusec.fusion.memory.calls import CallStep
+
+    calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
+    return not all(calls_plainly(each, np.matmul) for each in calls)
 
 
 def _unfit() -> tuple[type[Exception], ...]:
     from fusec.fusion.fused_plan import UNFIT
 
     return UNFIT
+
+
+_joining: Any = threading.RLock()
+"""One tape at a time is taken over by another. It is taken before the lock that forks wait for, if both are."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
 
 
 class _Token:

@@ -40,22 +40,24 @@ class TapeRun(TracedRun):
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
         for each in node.path()[self.at.depth :]:
-            self.take(each.step, slots, each.start)
+            if type(each.step) is Form:
+                self.device = each.device
+                self.tracers.append(self._leaf(slots[each.start]))
+            else:
+                self.take(each.step, [slots[at] for at in each.numbers()])
             self.at = each
 
-    def take(self, step: Any, slots: Mapping[int, Any], start: int) -> tuple[tuple[Form | None, ...], bool]:
-        """Take one step; the forms of its results, and whether it has one."""
-        if type(step) is Form:
-            self.device = step.device
-            self.tracers.append(self._leaf(slots[start]))
-            return (step,), True
+    def take(self, step: Any, values: Sequence[Any]) -> tuple[tuple[Form | None, ...], bool]:
+        """Take one step; the forms of its results, with None for its numbers, and whether it has one.
+
+        values: of its numbers.
+        """
         before = len(self.trace.statements)
         with default_rounding(), recorded_by(self.recording):
+            numbers = [*map(self._leaf, values)]
             if type(step) is Operation:
-                found = step.run(self.tracers)
-                numbers: list[Any] = []
+                found = step.run(self.tracers, numbers)
             else:
-                numbers = [self._leaf(slots[start + 1]) for each in step[1:] if type(each) is type]
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
             results = [self._whole(each) for each in ([found] if alone else found)]

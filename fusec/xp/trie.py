@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form
+from fusec.xp.steps import numbers_of
 
 if TYPE_CHECKING:
+    from fusec.fusion.devices.device_repeats import DeviceRepeats
     from fusec.fusion.fused_plan import FusedPlan
 
 MAX_NODES = 1 << 15  # the trie starts again beyond
-MAX_PLANS = 256
+MAX_PLANS = 1024  # which are made again if they are needed after others
 
 EAGER: Any = object()
 """The entry of a step that cannot be traced: its operands are evaluated."""
@@ -29,21 +32,22 @@ class TapeState(dict[Any, Any]):
     start: the place of the first result of its step; forms: those of the results; None for a number among them;
     alone: whether the step has one result; writes: the places of arrays with values that it writes as the first one;
     refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
-    is_there: whether it is another one than the host's memory.
+    is_there: whether it is another one than the host's memory. mark: stands for the state in keys.
     """
 
     __slots__ = (
-        "alone", "count", "depth", "device", "forms", "is_there", "parent", "plans", "refused", "start", "step",
+        "alone", "count", "depth", "device", "forms", "is_there", "mark", "parent", "plans", "refused", "start", "step",
         "writes",
     )  # fmt: skip
 
     def __init__(self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...], alone: bool = True) -> None:
         super().__init__()
         self.parent, self.step, self.forms, self.alone = parent, step, forms, alone
+        self.mark = object()
         self.start: int = 0 if parent is None else parent.count
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.count: int = self.start + len(forms)
-        self.plans: dict[tuple[int, ...], TapePlan] = {}
+        self.plans: dict[Any, ref[TapePlan]] = {}
         self.refused: dict[Any, Any] = {}
         self.writes: tuple[int, ...] = ()
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
@@ -76,23 +80,26 @@ class TapeState(dict[Any, Any]):
         for node in self.path():
             if type(node.step) is Form:
                 yield node.start
-            elif node.takes_number:
-                yield node.start + 1
+            else:
+                yield from node.numbers()
 
-    @property
-    def takes_number(self) -> bool:
-        """Whether the step takes a number, whose place is behind the result's."""
-        return type(self.step) is tuple and any(type(each) is type for each in self.step[1:])
+    def numbers(self) -> range:
+        """The places of the step's numbers, which are behind its results."""
+        return range(self.count - numbers_of(self.step), self.count)
 
 
 class TapePlan:
-    """What evaluates tapes of one state. forms: of the results, once they are known."""
+    """What evaluates tapes of one state. forms: of the results, once they are known. repeats: calls on a device.
 
-    __slots__ = ("forms", "leaves", "plan")
+    may_fail: whether it may write and fail later, for other reasons than a lack of memory.
+    """
 
-    def __init__(self, plan: FusedPlan, leaves: tuple[int, ...]) -> None:
-        self.plan, self.leaves = plan, leaves
+    __slots__ = ("__weakref__", "forms", "leaves", "may_fail", "plan", "repeats")
+
+    def __init__(self, plan: FusedPlan, leaves: tuple[int, ...], may_fail: bool) -> None:
+        self.plan, self.leaves, self.may_fail = plan, leaves, may_fail
         self.forms: tuple[Form, ...] | None = None
+        self.repeats: DeviceRepeats | None = None
 
 
 class Trie:
@@ -105,12 +112,16 @@ class Trie:
     def keep(self, key: Any, found: TapeState) -> TapeState:
         """Add a state behind its parent; return the one that is there."""
         assert found.parent is not None, "the first state is there"
+        kept: TapeState = self.note(found.parent, key, (found, found.start, found.forms[0]))[0]
+        return kept
+
+    def note(self, node: TapeState, key: Any, step: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Add an entry to a state; return the one that is there."""
         with locks.lock:
             self.nodes += 1
             if self.nodes > MAX_NODES:
                 self.root, self.nodes = TapeState(None, None, ()), 0
-        kept: TapeState = found.parent.setdefault(key, (found, found.start, found.forms[0]))[0]
-        return kept
+        return node.setdefault(key, step)  # type: ignore[no-any-return]
 
 
 TRIE = Trie()

@@ -67,6 +67,13 @@ def test_a_dump_alone_holds_them_all(
     assert "define" in next(folder.glob("*_shown_llvm.txt")).read_text()
 
 
+def test_walks_of_short_rows_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FUSEC_DEBUG", "4")
+    kernel = ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x + y", "shown")
+    assert kernel(np.ones((40, 3), "f4"), np.ones(3, "f4")).sum() == 240
+    assert "#   x: next row, next element\n#   y: stays, next element\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("level", ["loud", "7", "-1", "2.5"])
 def test_a_level_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     monkeypatch.setenv("FUSEC_DEBUG", level)

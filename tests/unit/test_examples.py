@@ -1,5 +1,6 @@
 """The examples run, and print and write what they promise."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +12,10 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def run(name: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / name], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+def run(name: str, folder: Path, *arguments: str) -> str:
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # its threads wait for each other where tests share the cores
+    command = [sys.executable, EXAMPLES / name, *arguments]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -84,3 +85,44 @@ def test_07_ising(tmp_path: Path) -> None:
     assert [float(row[0]) for row in rows] == [1.8, 2.2, 3.5]
     assert all(abs(float(found) - float(exact)) < 0.06 for _, found, exact in rows)
     assert set(np.unique(np.asarray(image.open(tmp_path / "ising.png")))) == {0, 254}
+
+
+TIMES = r"fusec [\d.]+ ms   NumPy [\d.]+ ms"
+
+
+def test_08_mvn_sampling(tmp_path: Path) -> None:
+    printed = run("08_mvn_sampling.py", tmp_path, "2")
+    assert re.search(r"kernels +2\n", printed)
+    distance = re.search(r"Mahalanobis distance of 2,000 draws: ([\d.]+), known 1000 \+- 1.00", printed)
+    assert distance is not None
+    assert float(distance[1]) == pytest.approx(1000, abs=5)
+    assert re.search(rf"1000 draws: {TIMES}", printed)
+
+
+def test_09_mlp(tmp_path: Path) -> None:
+    printed = run("09_mlp.py", tmp_path)
+    kernels = re.search(r"a step is (\d+) kernels and 8 products", printed)
+    assert kernels is not None
+    assert int(kernels[1]) <= 16
+    curve = re.findall(r"^ +\d+  ([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
+    assert len(curve) == 8
+    assert float(curve[-1][0]) < float(curve[0][0]) / 10
+    assert float(curve[-1][1]) > 0.95
+    assert re.search(rf"a step of 1024: {TIMES}", printed)
+
+
+def test_10_kmeans(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    printed = run("10_kmeans.py", tmp_path)
+    found = re.findall(r"(\d+) steps, mean squared distance ([\d.]+), \d+ ms", printed)
+    assert len(found) == 2
+    assert found[0] == found[1]
+    picture = np.asarray(image.open(tmp_path / "kmeans.png"))
+    assert picture.shape == (512, 512, 3)
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 12
+
+
+def test_11_dask_chunks(tmp_path: Path) -> None:
+    pytest.importorskip("dask.array", reason="the chunks are dask's")
+    printed = run("11_dask_chunks.py", tmp_path)
+    assert re.search(rf"8 chunks: {TIMES}", printed)

@@ -2,9 +2,12 @@
 
 import copy
 import gc
+import itertools
 import pickle
 import re
+import sys
 import threading
+import tracemalloc
 import weakref
 from pathlib import Path
 
@@ -56,6 +59,20 @@ def test_a_repeated_graph_is_not_traced_again(monkeypatch):
     monkeypatch.setattr(tracing.TapeRun, "take", None)
     assert np.asarray(step(x, 5.0)).tolist() == [31.0 - each for each in range(7)]
     assert np.asarray(step(xp.asarray(np.ones(7)), 0.5)).tolist() == [0.5] * 7
+
+
+def test_writes_to_arrays_that_share_memory_are_not_planned_again(monkeypatch):
+    def step(u):
+        u[1:-1] = (u[:-2] + u[2:]) / 2
+        return u.compute()
+
+    ours, theirs = xp.asarray(np.arange(9.0) ** 2), np.arange(9.0) ** 2
+    step(ours)
+    monkeypatch.setattr(tracing.TapeRun, "take", None)
+    step(ours)
+    for _ in range(2):
+        theirs[1:-1] = (theirs[:-2] + theirs[2:]) / 2
+    assert np.asarray(ours).tolist() == theirs.tolist()
 
 
 def test_a_number_that_decides_about_the_operation_is_part_of_it():
@@ -137,6 +154,14 @@ def test_errors_come_where_the_operation_is_written():
     assert np.asarray(x + 1).tolist() == [[2, 2, 2], [2, 2, 2]]  # nothing of that is left
 
 
+def test_negative_powers_of_integers_are_refused_where_they_stand():
+    x = xp.asarray([1, 2, 3])
+    for raised in (lambda: x**-1, lambda: (x + 1) ** -2, lambda: xp.pow(x, -1), lambda: np.power(x, -1)):
+        with pytest.raises(fusec.FusecValueError, match=r"(?s)negative integer powers.*F505.*test_lazy_arrays"):
+            raised()
+    assert np.asarray(x**-1.0).tolist() == [1, 1 / 2, 1 / 3]
+
+
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, RuntimeError])
 def test_an_evaluation_that_fails_can_be_repeated(error, monkeypatch):
     x = xp.asarray(np.arange(3.0))
@@ -178,6 +203,48 @@ def test_the_trie_is_bounded(monkeypatch):
         x = xp.asarray(np.ones(size))
         assert float(xp.sum(x + 1)) == 2 * size
         assert TRIE.nodes <= 20
+
+
+def test_plans_are_bounded_and_made_again(monkeypatch):
+    monkeypatch.setattr(TRIE.plans, "limit", 3)
+    plans = []
+    for size in (*range(200, 210), 200):
+        x = xp.asarray(np.ones(size)) + 1
+        plans.append(weakref.ref(x._tape.plan()))
+        assert float(xp.sum(x)) == 2 * size
+        del x
+    gc.collect()
+    assert sum(each() is not None for each in plans) <= 3
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda x, i: x * float(i) + 1,
+        lambda x, i: xp.where(x > i, x, float(i)),
+        lambda x, i: xp.clip(x, -1.0, float(i)),
+        lambda x, i: np.maximum(x, float(i)),
+        lambda x, i: x.__iadd__(i),
+        lambda x, i: x.__setitem__(0, float(i)),
+        lambda x, i: x.__setitem__(i % 50, float(i)),
+    ],
+)
+def test_evaluations_leave_nothing_behind(law):
+    def run(numbers):
+        x = xp.asarray(np.ones(50))
+        for each in numbers:
+            y = law(x, each)
+            (x if y is None else y).compute()
+
+    run(range(300))
+    tracemalloc.start()
+    held = []
+    for begin in range(300, 1500, 300):  # in some of them, kernels are compiled or become one sequence
+        run(range(begin, begin + 300))
+        gc.collect()
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert min(now - before for before, now in itertools.pairwise(held)) < 6000  # 20 bytes for each
 
 
 def test_a_long_loop_is_evaluated_on_its_way():
@@ -257,6 +324,34 @@ def test_copies_and_pickles_are_values():
     assert np.asarray(x).tolist() == [0, 2, 4]
 
 
+def test_the_example_of_the_page_for_users_of_numpy_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "from_numpy.md").read_text()
+    ((text, printed),) = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", page, re.DOTALL)
+    exec(compile(text, "from_numpy.md", "exec"), {})
+    assert capsys.readouterr().out == printed
+
+
+def test_chunks_of_dask_are_lazy_arrays():
+    array = pytest.importorskip("dask.array")
+    base = pytest.importorskip("dask.base")
+    values = np.arange(24.0).reshape(6, 4)
+    x = xp.asarray(values)
+    chunks = array.from_array(x, chunks=(3, 2))
+    assert type(chunks._meta) is xp.Array
+    found = (array.exp(chunks / 10) + chunks.T.T).map_blocks(lambda each: each.compute()).compute()
+    assert type(found) is xp.Array
+    np.testing.assert_allclose(np.asarray(found), np.exp(values / 10) + values, rtol=1e-14)
+    for join in (array.concatenate, array.stack):
+        np.testing.assert_array_equal(np.asarray(join([chunks, chunks]).compute()), join([values, values]).compute())
+    np.testing.assert_allclose(np.asarray(array.tensordot(chunks, chunks.T, 1).compute()), values @ values.T)
+    np.testing.assert_allclose(np.asarray(array.einsum("ij,kj->ik", chunks, chunks).compute()), values @ values.T)
+    assert base.tokenize(x) == base.tokenize(xp.asarray(values.copy())) != base.tokenize(x + 1)
+
+
+def test_sizes_in_memory_count_the_elements():
+    assert sys.getsizeof(xp.zeros(1000)) - sys.getsizeof(xp.zeros(0)) == 8000
+
+
 def test_the_examples_of_the_page_print_what_it_says(capsys):
     blocks = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == 4
@@ -265,3 +360,17 @@ def test_the_examples_of_the_page_print_what_it_says(capsys):
         exec(compile(text, "lazy_arrays.md", "exec"), names)
         assert capsys.readouterr().out == printed
     assert f"more than {MAX_STEPS} steps" in PAGE
+
+
+def test_verbs_of_fused_functions_take_lazy_arrays_by_their_values():
+    @fusec.fuse
+    def scaled(x):
+        return x * 2 + 1
+
+    values = np.array([1.0, 2.0, 3.0])
+    x = xp.asarray(values)
+    assert str(scaled.explain(x)) == str(scaled.explain(values))
+    assert str(scaled.graph(x)) == str(scaled.graph(values))
+    assert scaled.source("cuda", x).startswith("// scaled: 1 launch")
+    scaled.compile(x)
+    assert scaled(x).tolist() == [3, 5, 7]

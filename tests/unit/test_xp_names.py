@@ -1,8 +1,10 @@
 """The names and signatures of fusec.xp are the standard's, and each function is explained by an example that runs."""
 
 import ast
+import copy
 import doctest
 import inspect
+import pickle
 import subprocess
 import sys
 import warnings
@@ -163,7 +165,7 @@ def functions():
     for module in (xp, xp.linalg, xp.fft, xp.extra):
         for name in module.__all__:
             found = getattr(module, name)
-            if callable(found) and not isinstance(found, type):
+            if callable(found) and not isinstance(found, type | np.dtype):
                 yield f"{module.__name__}.{name}", found
     info = xp.__array_namespace_info__()
     yield from ((name, getattr(info, name)) for name in dir(info) if name[0] != "_")
@@ -221,5 +223,38 @@ def test_importing_the_namespace_imports_neither_compiler_nor_tracers():
     loaded = run.stdout.split()
     assert {each.split(".")[0] for each in loaded}.isdisjoint({"llvmlite", "lark", "ml_dtypes", "scipy"})
     folders = {".".join(each.split(".")[:2]) for each in loaded if each.startswith("fusec.")}
-    assert folders == {"fusec.base", "fusec.errors", "fusec.version", "fusec.xp"}
+    assert folders == {"fusec.base", "fusec.environment", "fusec.errors", "fusec.version", "fusec.xp"}
     assert not {"fusec.xp.extra", "fusec.xp.tracing", "fusec.errors.fusing"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes_stand_for_numpys_and_are_called_as_its_scalar_types(name):
+    ours, theirs = getattr(xp, name), np.dtype(name)
+    assert (ours == theirs, theirs == ours, ours == ours.dtype.type, hash(ours)) == (True, True, True, hash(theirs))
+    assert xp.zeros(3, dtype=ours).dtype == ours != np.dtype("S1")
+    assert [None] != [ours] != [None]  # NumPy's float64 equals None
+    assert pickle.loads(pickle.dumps(ours)) is copy.deepcopy(ours) is ours
+    assert (repr(ours), str(ours), ours.kind, ours.itemsize) == (repr(theirs), name, theirs.kind, theirs.itemsize)
+    assert np.zeros(2, ours).dtype is np.dtype(ours) is theirs
+    number = ours(1)
+    assert (type(number), number, ours()) == (theirs.type, 1, 0)
+    lazy, listed = ours(xp.asarray([0, 1])), ours([0, 1])
+    assert type(lazy) is type(listed) is xp.Array
+    assert lazy.dtype == listed.dtype == theirs
+    assert lazy.tolist() == listed.tolist() == [0, 1]
+
+
+def test_dtypes_are_ordered_as_numpys():
+    assert sorted([xp.float64, xp.int8, xp.float32]) == [np.int8, np.float32, np.float64]
+    assert np.dtype("int16") < xp.int32 < np.dtype("int64")
+    assert xp.float32 <= xp.float64 >= xp.float32
+    assert xp.int8 >= np.dtype("int8") <= xp.int8
+    with pytest.raises(TypeError):
+        xp.int8.__class__ = int
+
+
+@pytest.mark.parametrize("record", [xp.sum, xp.exp, lambda x: xp.zeros(2) + x, lambda x: xp.concat([xp.zeros(2), x])])
+def test_arrays_of_objects_are_refused_where_they_are_used(record):
+    with pytest.raises(fusec.FusecError, match="objects cannot be computed on") as raised:
+        record(np.array([1, None]))
+    assert raised.value.code == "F206"

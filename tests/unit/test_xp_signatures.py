@@ -5,6 +5,7 @@ import pytest
 
 import fusec.xp as xp
 from fusec.xp import recording
+from fusec.xp.tape import Tape
 
 X = np.arange(1.0, 13).reshape(3, 4)
 CALLS = {
@@ -116,3 +117,63 @@ def test_errors_of_a_call_come_each_time():
         with pytest.raises(ValueError, match="axis 5"):
             xp.sum(x, axis=5)
         same(x, X + 1)
+
+
+def joined(x, y, number, is_swapped):
+    """An operation of two tapes, the second one with operands that the first has, or not."""
+    left = xp.sin(x * 2 + 1) - x
+    right = (number - y) * x if number else y * y
+    found = right - left if is_swapped else left - right
+    return found * left, right
+
+
+def test_tapes_that_are_joined_again_have_the_values_of_now():
+    for repeat in range(3):
+        for number in (0, 2.5, -1):
+            for shared in (False, True):
+                for is_swapped in (False, True):
+                    a, b = X + repeat, X[::-1] * 3
+                    x, y = xp.asarray(a), xp.asarray(a if shared else b)
+                    found = joined(x, x if shared else y, number, is_swapped)
+                    b = a if shared else b
+                    right = (number - b) * a if number else b * b
+                    left = np.sin(a * 2 + 1) - a
+                    wanted = (right - left if is_swapped else left - right) * left
+                    np.testing.assert_allclose(np.asarray(found[0]), wanted, rtol=1e-13)
+                    np.testing.assert_allclose(np.asarray(found[1]), right, rtol=1e-13)
+
+
+def test_writes_of_a_tape_that_is_joined_are_seen():
+    for repeat in range(3):
+        x, y = xp.array(X + repeat), xp.asarray(X)
+        before, view = x * 2, x[1:]
+        view += y[1:]
+        after = (y + 1) + x
+        np.testing.assert_array_equal(np.asarray(before), (X + repeat) * 2)
+        np.testing.assert_array_equal(np.asarray(after)[1:], (2 * X + 1 + X + repeat)[1:])
+        np.testing.assert_array_equal(np.asarray(after)[0], (X + 1 + X + repeat)[0])
+
+
+def test_a_join_that_was_made_before_takes_no_single_steps(monkeypatch):
+    def program():
+        x, y = xp.asarray(X), xp.asarray(X[::-1].copy())
+        return (x * 2 + 1) - 3 * y
+
+    wanted = np.asarray(program())
+    monkeypatch.setattr(Tape, "take", None)
+    monkeypatch.setattr(recording, "operated", None)
+    np.testing.assert_array_equal(np.asarray(program()), wanted)
+
+
+def test_a_float_before_an_array_is_told_from_a_float_with_its_value():
+    """The key of a call with an array at some place has a number where that of a float has its value."""
+    values = np.arange(6.0)
+    for given in ((0.5, None), (3.0,)):
+        x = xp.asarray(values) + 1.0
+        y = x + x
+        bounds = [y if each is None else each for each in given]
+        expected = [2 * values + 2 if each is None else each for each in given]
+        assert (
+            np.asarray(xp.clip(x, *bounds)).tolist()
+            == np.clip(values + 1, *expected, *[None] * (2 - len(given))).tolist()
+        )

@@ -1,5 +1,6 @@
 """A plugin of pytest that adds fusec.xp to the libraries that array-api-extra's tests run on."""
 
+import pytest
 from array_api_extra._lib._backends import Backend
 
 NAME = "FUSEC_XP"
@@ -16,3 +17,11 @@ def add(name: str, value: str) -> None:
 
 
 add(NAME, "fusec.xp:fusec")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Expect a failure where array-api-extra has code of its own for each library that it knows by name."""
+    for item in items:
+        if "TestNUnique::test_delegates[fusec" in item.nodeid:
+            reason = "array-api-extra calls only libraries that it knows by name"
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -11,8 +11,12 @@ from itertools import takewhile
 from tests.conformance.array_api.run_suite import ROOT, path_with
 
 PLUGINS = "tests.conformance.array_api"
+DEPRECATIONS = "filterwarnings=error:.*removed in v1:DeprecationWarning"
 CLIENTS: dict[str, tuple[list[str], list[str]]] = {
-    "extra": (["-p", f"{PLUGINS}.extra_plugin", "-k", "fusec"], ["array_api_extra.tests.main"]),
+    "extra": (
+        ["-p", f"{PLUGINS}.extra_plugin", "-k", "fusec", "-o", DEPRECATIONS],
+        ["array_api_extra.tests.main"],
+    ),
     "scipy": (
         ["--noconftest", "-p", "scipy.conftest", "-p", f"{PLUGINS}.scipy_plugin", "-m", "array_api_backends"],
         [f"scipy.{name}" for name in "special stats fft cluster optimize spatial signal".split()],

@@ -1,7 +1,7 @@
 """Runs data-apis/array-api-tests on fusec.xp: ``python -m tests.conformance.array_api.run_suite PATH [options]``.
 
-PATH: a checkout of the suite with its submodule; without it, that of FUSEC_ARRAY_API_TESTS. Options beside --version
-and --examples go to pytest.
+PATH: a checkout of the suite with its submodule; without it, that of FUSEC_ARRAY_API_TESTS. Options beside those below
+go to pytest, and so do files of the suite, such as array_api_tests/test_linalg.py.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
+PACKAGE = "tests.conformance.array_api"
 
 
 def main(*args: str) -> int:
@@ -21,19 +22,38 @@ def main(*args: str) -> int:
     parser.add_argument("path", nargs="?", default=os.environ.get("FUSEC_ARRAY_API_TESTS"))
     parser.add_argument("--version", default="2025.12", help="of the standard")
     parser.add_argument("--examples", type=int, default=20, help="of each test")
+    parser.add_argument("--device", help="where arrays are, such as cuda:0")
+    parser.add_argument("--compiles", action="store_true", help="run twice, and count what each run compiles")
     given, options = parser.parse_known_args(args)
     if given.path is None or not (Path(given.path) / "array_api_tests").is_dir():
         print(f"{given.path} is no checkout of data-apis/array-api-tests", file=sys.stderr)
         return 2
-    command = [sys.executable, "-m", "pytest", "array_api_tests", "-q", "-p", "no:cacheprovider", "--disable-deadline"]
+    tests = [] if any(each.startswith("array_api_tests") for each in options) else ["array_api_tests"]
+    command = [sys.executable, "-m", "pytest", *tests, "-q", "-p", "no:cacheprovider", "--disable-deadline"]
     command += [f"--max-examples={given.examples}", *options]
     settings = {"ARRAY_API_TESTS_MODULE": "fusec.xp", "ARRAY_API_TESTS_VERSION": given.version}
+    if given.device:
+        settings |= {"ARRAY_API_TESTS_MODULE": f"{PACKAGE}.placed", "ARRAY_API_TESTS_DEVICE": given.device}
     with tempfile.TemporaryDirectory() as folder:  # examples of one run are not tried first in another
         settings |= {"HYPOTHESIS_STORAGE_DIRECTORY": folder, "PYTHONPATH": path_with(ROOT)}
         expected = Path(folder) / "expected_failures.txt"
         expected.write_text(expected_failures(given.version))
         command.append(f"--xfails-file={expected}")
-        return subprocess.call(command, cwd=given.path, env={**os.environ, **settings})
+        run = _twice if given.compiles else subprocess.call
+        return run(command, cwd=given.path, env={**os.environ, **settings})
+
+
+def _twice(command: list[str], cwd: str, env: dict[str, str]) -> int:
+    """Run with the same examples twice, and print how many kernels each run adds to the disk cache."""
+    before, status = 0, 0
+    with tempfile.TemporaryDirectory() as cache:
+        env |= {"FUSEC_CACHE_DIR": cache, "FUSEC_TIERS": "0"}
+        for run in ("first", "second"):
+            status |= subprocess.call([*command, "--hypothesis-seed=0"], cwd=cwd, env=env)
+            after = len([*Path(cache).glob("kernel/*")])
+            print(f"{after - before} kernels compiled in the {run} run", flush=True)
+            before = after
+    return status
 
 
 def expected_failures(version: str) -> str:

@@ -1,0 +1,221 @@
+"""Writes to lazy arrays.
+
+Note [Places]: a recorded write to a part of an array holds for one place, since views are at places that the trace
+knows. A loop over all places would have each of its writes traced. So each form remembers a few small parts that were
+written, and writes to those are recorded. Any other small part is written at once: its elements are few, what comes
+before them is computed by plans that know nothing of the place, and the conversion is one that NumPy rounds as kernels
+do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusec.base import locks
+from fusec.xp.forms import CPU, Form
+from fusec.xp.recording import (
+    ALONE,
+    BY_VALUE,
+    EAGER_BLOCKS,
+    INTEGERS,
+    NUMBERS,
+    WRITERS,
+    Recorded,
+    record,
+    valued,
+)
+from fusec.xp.tape import WRITTEN, readers
+from fusec.xp.trie import TRIE
+
+MAX_PLACES = 4  # of a form to which writes are recorded
+SMALL = 4  # a part with less than this fraction of all elements is small
+EXACT = 2**53  # integers up to here are floats
+
+
+def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
+    """Record the call of a function that writes its first argument, which comes later."""
+    if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    record(_without_result(function), target, *args, **options)
+
+
+def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without its result."""
+    found = _known.get(function)
+    if found is None:
+
+        def call(target: Any, *args: Any, **options: Any) -> None:
+            function(target, *args, **options)
+
+        with locks.lock:
+            found = _known.setdefault(function, call)
+            WRITERS.add(found)
+            if function in NUMBER_AT:
+                BY_VALUE[found] = (NUMBER_AT[function],)
+    return found
+
+
+IN_PLACE = tuple(getattr(operator, f"i{each}") for each in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor",
+))  # fmt: skip
+NUMBER_AT = {operator.setitem: 2, np.copyto: 1, **dict.fromkeys(IN_PLACE, 1)}
+"""Functions that write a number, or with a number, and its place among the arguments."""
+
+_known: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+# --- writes that were recorded before ----------------------------------------------------------------------------
+
+
+def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator that writes its first operand."""
+
+    def operate(self: Any, other: Any) -> Any:
+        again = _Again(function, self, other)
+        if not again.is_taken():
+            write(function, self, other)
+            again.keep()
+        return self
+
+    return operate
+
+
+class _Again:
+    """A write of an array, or of a number, that may have been recorded before."""
+
+    __slots__ = ("key", "node", "number", "tape")
+
+    def __init__(self, function: Any, target: Any, value: Any) -> None:
+        tape, kind = target._tape, value.__class__
+        if tape is None:
+            tape = WRITTEN[0] if len(WRITTEN) == 1 else None
+            at = None if tape is None else tape.places.get(id(target._value))
+        else:
+            at = target._at
+        behind: Any = None
+        self.number: Any = ALONE
+        if kind in NUMBERS:
+            if kind is not int or value in (target._form.limits or INTEGERS):
+                behind, self.number = kind, value
+        elif kind is target.__class__ and tape is not None:
+            there = value._tape
+            behind = value._at if there is tape else tape.places.get(id(value._value)) if there is None else None
+        self.tape = None if at is None or behind is None or EAGER_BLOCKS else tape
+        if self.tape is not None:
+            self.node, self.key = self.tape.node, (function, at, behind)
+
+    def is_taken(self) -> bool:
+        """Whether the write is recorded now."""
+        tape = self.tape
+        if tape is None or (step := self.node.get(self.key)) is None:
+            return False
+        after, start, _ = step
+        token = object()
+        if tape.slots.setdefault(start, token) is not token:
+            return False
+        if self.number is not ALONE:
+            tape.slots[start + 1] = self.number
+        tape.node = after
+        return True
+
+    def keep(self) -> None:
+        """Keep the step that was recorded instead, if it is the same for all such numbers."""
+        if self.tape is None:
+            return
+        after = self.tape.node
+        if after.parent is self.node and not after.writes and len(after.numbers()) == (self.number is not ALONE):
+            TRIE.note(self.node, self.key, (after, after.start, None))
+
+
+# --- small parts -------------------------------------------------------------------------------------------------
+
+
+def store(target: Any, key: Any, value: Any) -> None:
+    """Write a value to a part of an array: record that, or do it at once. Note [Places]."""
+    form, place = target._form, _place(key)
+    if place is None or form.device != CPU:
+        write(operator.setitem, target, key, value)
+        return
+    again = _Again(place, target, value)
+    if again.is_taken():
+        return
+    if place in form.places or not _is_elsewhere(target, key, place) or not _written(target, key, value):
+        write(operator.setitem, target, key, value)
+        again.keep()
+
+
+def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:
+    """Whether a key of an array selects a small part, which is none of those to which writes are recorded."""
+    form = target._form
+    try:
+        part = (np.broadcast_to(_ZERO, form.shape) if target._tape is not None else target._value)[key]
+    except IndexError:
+        return False  # the trace says where
+    if SMALL * part.size > prod(form.shape):
+        return False
+    if len(form.places) < MAX_PLACES:
+        form.places += (place,)
+        return False
+    return True
+
+
+_ZERO = np.zeros(())
+
+
+def _place(key: Any) -> Any:
+    """A key of integers and slices as a constant; None for others."""
+    kind = type(key)
+    if kind is int:
+        return key
+    if kind is slice:
+        start, stop, step = key.start, key.stop, key.step
+        for each in (start, stop, step):
+            if each is not None and type(each) is not int:
+                return None
+        return slice, start, stop, step
+    if kind is tuple:
+        places = tuple([_place(each) for each in key])
+        return None if None in places else places
+    return key if key is ... else None
+
+
+def _written(target: Any, key: Any, value: Any) -> bool:
+    """Write a part of an array now, if NumPy does that as kernels do."""
+    dtype = target._form.dtype
+    if isinstance(value, Recorded):
+        if value._form.device != CPU or not _is_kept(value._form.dtype, dtype):
+            return False
+        value = valued(value)
+    elif not (_is_kept(value.dtype, dtype) if isinstance(value, np.ndarray) else _fits(value, target._form)):
+        return False
+    memory = valued(target)
+    if not memory.flags.writeable:
+        return False
+    for each in readers(memory):
+        each.evaluate()
+    try:
+        with np.errstate(all="ignore"):
+            memory[key] = value
+    except (TypeError, ValueError):
+        return False  # the trace says where
+    return True
+
+
+def _is_kept(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether NumPy converts to a dtype as kernels do: with one rounding at most."""
+    return source == target or np.can_cast(source, target) or source.kind == target.kind != "c"
+
+
+def _fits(number: Any, form: Form) -> bool:
+    """The same for a Python number."""
+    kind = type(number)
+    if kind is int:
+        return (
+            number in form.limits if form.limits is not None else form.dtype.kind in "fc" and -EXACT <= number <= EXACT
+        )
+    return kind is bool or (kind is float and form.dtype.kind in "fc") or (kind is complex and form.dtype.kind == "c")

@@ -1,0 +1,267 @@
+"""Lazy arrays under programs that no trace fits: long chains, many inputs, writes everywhere, failures, threads."""
+
+import inspect
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import fusec.xp as xp
+from fusec.fusion.memory.calls import CallStep
+from fusec.xp import tracing
+from fusec.xp.recording import MAX_STEPS
+from fusec.xp.tape import Tape
+from fusec.xp.writes import MAX_PLACES
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The steps that are traced from now on."""
+    steps = []
+    take = tracing.TapeRun.take
+    monkeypatch.setattr(tracing.TapeRun, "take", lambda self, *given: steps.append(given) or take(self, *given))
+    return steps
+
+
+@pytest.fixture
+def few_frames():
+    """Python's stack has room for few further frames."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 150)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def test_a_chain_of_ten_thousand_operations():
+    x = xp.asarray(np.zeros(5))
+    for each in range(10_000):
+        x = x + each
+    assert np.asarray(x).tolist() == [sum(range(10_000))] * 5
+
+
+@pytest.mark.usefixtures("few_frames")
+def test_a_sum_of_three_hundred_arrays():
+    arrays = [xp.asarray(np.full(3, float(each))) for each in range(300)]
+    assert np.asarray(sum(arrays)).tolist() == [sum(range(300))] * 3
+    products = [each * 2 for each in arrays]  # each of them on a tape of its own
+    assert np.asarray(sum(products)).tolist() == [2 * sum(range(300))] * 3
+
+
+def test_writes_to_many_places_are_not_traced_one_by_one(traced):
+    x, rows = xp.asarray(np.zeros(500)), xp.asarray(np.ones((200, 3)))
+    for at in range(500):
+        x[at] = float(at)
+    for at in range(500):
+        x[at] += 1
+    for at in range(1, 200):
+        rows[at] = rows[at - 1] * 0.5 + x[at]
+    for at in range(250):
+        x[2 * at : 2 * at + 2] -= 1
+    assert len(traced) < 20 * MAX_PLACES
+    assert np.asarray(x).tolist() == [*range(500)]
+    expected = np.ones((200, 3))
+    for at in range(1, 200):
+        expected[at] = expected[at - 1] * 0.5 + at + 1
+    np.testing.assert_array_equal(np.asarray(rows), expected)
+
+
+def test_writes_of_other_numbers_are_known_steps(traced):
+    x = xp.asarray(np.zeros(3)) + 1
+    for number in range(2 * MAX_STEPS):
+        x[0] = float(number)
+        x[1:] = number
+        x += 0.5
+        x.compute()
+    assert np.asarray(x).tolist() == [2 * MAX_STEPS - 0.5] * 3
+    assert len(traced) < 20
+
+
+def test_what_was_recorded_before_a_write_to_any_place_has_the_old_elements():
+    own = np.zeros(40)
+    x = xp.asarray(own)
+    before = []
+    for at in range(3 * MAX_PLACES):
+        before.append(x[:12] * 2)
+        x[at] = before[-1][at] + at + 1
+        if at > MAX_PLACES:
+            y = x + 0
+            y[at] = -1
+            assert float(y[at]) == -1
+    for at, each in enumerate(before):
+        assert np.asarray(each).tolist() == [*range(2, 2 * at + 1, 2), *[0] * (12 - at)]
+    assert own.tolist()[:12] == [*range(1, 13)]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f2", "f4", "f8", "c8", "?"])
+@pytest.mark.parametrize(
+    "value", [True, 3, 2.75, 1e39, 1e-50, -0.0, float("nan"), 2**53 + 1, np.float32(0.1), np.ones(())]
+)
+def test_writes_to_any_place_store_what_recorded_ones_do(dtype, value):
+    x, y = xp.asarray(np.zeros(64, dtype)), xp.asarray(np.zeros(64, dtype))
+    found = []
+    for array, places in ((x, range(30, 40)), (y, [39])):
+        try:
+            for at in places:
+                array[at] = value
+            found.append(np.asarray(array)[39].tobytes())
+        except (ValueError, OverflowError, TypeError) as error:
+            found.append(type(error))
+    assert found[0] == found[1]
+
+
+def test_errors_of_writes_are_the_same_at_any_place():
+    x = xp.asarray(np.zeros(40))
+    for at in range(3 * MAX_PLACES):
+        x[at] = 1
+    for key in (40, -41, (0, 0)):
+        with pytest.raises(IndexError):
+            x[key] = 1
+    with pytest.raises(ValueError, match=r"shape|broadcast"):
+        x[20:22] = xp.asarray([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="text"):
+        x[20] = "text"
+    own = np.zeros(40)
+    own.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        xp.asarray(own)[21] = 1
+    assert float(xp.sum(x)) == 3 * MAX_PLACES
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_library_call_that_fails_leaves_arrays_pending(error, monkeypatch):
+    def fail(*_):
+        raise error
+
+    x = xp.asarray(np.eye(3))
+    y = xp.linalg.cholesky(x * 4) + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(CallStep, "run", fail)
+        with pytest.raises(error):
+            y.compute()
+    assert y._tape is not None
+    assert np.asarray(y).tolist() == (2 * np.eye(3) + 1).tolist()
+
+
+def test_an_error_of_a_library_leaves_arrays_pending():
+    own = -np.eye(3)
+    y = xp.linalg.cholesky(xp.asarray(own) * 1.0)
+    z = y + 1
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            z.compute()
+        assert z._tape is not None
+    own += 5 * np.eye(3)
+    assert np.asarray(z).tolist() == (2 * np.eye(3) + 1).tolist()
+
+
+def test_no_memory_leaves_arrays_pending():
+    x = xp.asarray(np.zeros(2**22))  # no page of which is touched
+    vast = xp.reshape(x, (-1, 1)) + x
+    corner = vast[2:4, 3] + 1
+    with pytest.raises(MemoryError):
+        vast.compute()
+    assert vast._tape is not None
+    del vast
+    assert np.asarray(corner).tolist() == [1, 1]
+
+
+def test_threads_write_shared_arrays():
+    shared, apart = xp.asarray(np.zeros((8, 50))), [xp.asarray(np.zeros(50)) for _ in range(8)]
+    failed = []
+
+    def work(mine):
+        try:
+            for step in range(40):
+                apart[mine][step] = step
+                shared[mine, step] = float(mine)
+                (shared[mine] + apart[mine]).compute()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(120)
+    assert not failed
+    for mine in range(8):
+        assert np.asarray(apart[mine]).tolist() == [*range(40), *[0] * 10]
+        assert np.asarray(shared[mine]).tolist() == [mine] * 40 + [0] * 10
+
+
+def test_threads_that_write_the_elements_of_one_array_all_come_to_an_end():
+    before, count = sys.getswitchinterval(), 8
+    sys.setswitchinterval(1e-6)
+    try:
+        for extent in range(40, 44):
+            x = xp.zeros(extent)
+
+            def work(mine, x=x):
+                for at in range(mine, len(x), count):
+                    x[at : at + 1] += at + 1
+                    float(x[at])
+
+            threads = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in range(count)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join(60)
+            assert not any(each.is_alive() for each in threads)
+            assert x.tolist() == [*range(1, extent + 1)]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_what_does_not_need_a_failed_operation_has_its_values():
+    x = xp.ones((2, 2)) - 1
+    row, inverse = x[0], xp.linalg.inv(x)
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            np.asarray(inverse)
+        assert x.tolist() == [[0, 0], [0, 0]]
+        assert np.shares_memory(np.asarray(x), np.asarray(row))
+    assert (x + 1).tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_failed_operation_without_a_result_in_use_is_forgotten():
+    far = xp.asarray([0, 9])
+    x = xp.asarray([1.0, 2.0, 3.0]) + 1
+    lost, twice = x[far], x * 2
+    del lost
+    assert twice.tolist() == [4, 6, 8]
+    assert x.tolist() == [2, 3, 4]
+
+    x = xp.asarray([1.0, 2.0]) + 1
+    with xp.eager(), pytest.raises(IndexError):
+        x[far]
+    assert x.tolist() == [2, 3]
+
+
+def test_writes_beside_a_failed_operation_are_stored_once():
+    far, memory = xp.asarray([7]), np.zeros(3)
+    x = xp.asarray(memory)
+    x[0] += 5
+    lost = x[far]
+    with pytest.raises(IndexError):
+        lost.tolist()
+    del lost
+    x[1] += 6
+    assert x.tolist() == memory.tolist() == [5, 6, 0]
+
+
+def test_an_interrupt_while_parts_are_computed_leaves_arrays_pending(monkeypatch):
+    x = xp.asarray([1.0, 2.0]) + 1
+    far = x[xp.asarray([9])]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tape, "_part", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            far.tolist()
+    with pytest.raises(IndexError):
+        far.tolist()
+    assert x.tolist() == [2, 3]
