@@ -25,7 +25,7 @@ import numpy as np
 from processes import environment
 
 PEERS = ("numpy", "fusec", "fusec-waits", "jax")
-TOPICS = ("import", "cold", "ten", "later", "second", "settled", "repeated")
+TOPICS = ("import", "cold", "ten", "later", "second", "settled", "repeated", "shared")
 
 
 def load(name: str) -> tuple[Any, Callable[[Any], Any]]:
@@ -44,7 +44,9 @@ def load(name: str) -> tuple[Any, Callable[[Any], Any]]:
 
 def _finished(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which returns when its result is there."""
-    return lambda *args: function(*args).block_until_ready()
+    import jax
+
+    return lambda *args: jax.block_until_ready(function(*args))
 
 
 def child(name: str) -> dict[str, float]:
@@ -66,6 +68,12 @@ def child(name: str) -> dict[str, float]:
         b = xp.sqrt(abs(a)) + y
         c = xp.where(b < 0.5, b + a, y * 3)
         return a * 0.75 + c
+
+    def shared(x: Any) -> Any:
+        values = [x]
+        for _ in range(500):
+            values.append(xp.exp(-values[-1]))
+        return [each.sum(axis=0) for each in values[1:]], [each.sum(axis=1) for each in values[1:]]
 
     def timed(topic: str, function: Any, *args: Any) -> None:
         begin = clock()
@@ -89,6 +97,7 @@ def child(name: str) -> dict[str, float]:
     late = [at for (_, at), *few in zip(times, *(times[shift:] for shift in range(9)), strict=False)
             if median(each for each, _ in few) > 5 * found["repeated"]]  # fmt: skip
     found["settled"] = max(late, default=0.0)
+    timed("shared", compiles(shared), x.reshape(40, 25))
     return found
 
 
