@@ -277,7 +277,8 @@ def render(found: dict[str, Any]) -> str:
         own = rows.get("fusec", {}).get("min")
         ratio = own / min(others) if own and others else None
         ratios += [ratio] if ratio else []
-        shown = [f"{rows[each]['min'] * 1e6:.1f}" if "min" in rows[each] else "–" for each in peers]
+        times = [rows.get(each, {}).get("min") for each in peers]
+        shown = [f"{each * 1e6:.1f}" if each else "–" for each in times]
         lines.append(f"| {cell['work']} | {cell['n']:,} | {' | '.join(shown)} | {f'{ratio:.2f}' if ratio else '–'} |")
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

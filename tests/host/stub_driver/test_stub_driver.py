@@ -53,8 +53,8 @@ def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
 FEW = (
     "(beyond_a_chunk or repeated or layouts or block_size or device or streams or chain or several_outputs"
     " or (lazy and (mix or moves or refused or writes or libraries or made_where))"
-    " or (scalars and 128) or atomics) and not reductions_on_several_streams"
-    " and not (axes_directions and (shape0 or shape2)) and not (rows_beyond_a_chunk and (log_softmax or layer_norm))"
+    " or (scalars and 128) or atomics) and not on_several_streams and not repeated_scans"
+    " and not (axes_directions and not shape1) and not (rows_beyond_a_chunk and (log_softmax or layer_norm))"
 )
 
 
