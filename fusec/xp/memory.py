@@ -14,7 +14,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.xp.array import Array
 from fusec.xp.forms import CPU
 from fusec.xp.loading import on_device
-from fusec.xp.tape import pending
+from fusec.xp.sharing import pending
 
 __all__ = ["memory_stats"]
 

@@ -16,8 +16,9 @@ from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
 from fusec.xp.forms import CPU, Form, form_of
 from fusec.xp.loading import mixed, on_device
+from fusec.xp.sharing import WRITTEN, readers, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
-from fusec.xp.tape import WRITTEN, MovedError, Tape, readers, writers
+from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 256  # of a tape; it is evaluated before another one

@@ -17,7 +17,8 @@ from weakref import ref
 import numpy as np
 
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
-from fusec.xp.tape import WRITTEN, Tape
+from fusec.xp.sharing import WRITTEN
+from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE, TapeState
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -29,12 +29,15 @@ from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError
 from fusec.xp.forms import Form, form_of
+from fusec.xp.kinds import KINDS
 from fusec.xp.loading import mixed, on_device
+from fusec.xp.sharing import WRITTEN, noted, readers
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
 if TYPE_CHECKING:
     from fusec.fusion.fused_plan import FusedPlan
+    from fusec.fusion.trace.extents import CallShapes
     from fusec.xp.tracing import TapeRun
 
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
@@ -50,15 +53,14 @@ class Tape:
     """What is recorded of some arrays that depend on each other."""
 
     run: TapeRun | None = None  # of the steps that were traced last
+    shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
     is_closed = False
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity."""
         self.node, self.slots, self.places = node, slots, places
-        _known.append(ref(self))
-        if len(_known) > _most[0]:
-            _forget()
+        noted(self)
 
     # --- recording -----------------------------------------------------------------------------------------------
 
@@ -110,6 +112,8 @@ class Tape:
     def after(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
         """The state behind a step, which is traced if it is new; or what the trie says instead."""
         found = node.behind(key)
+        if found is None:
+            found = self._foreseen(node, key, step)
         if found is not None:
             return found
         with locks.lock, default_rounding():
@@ -123,19 +127,52 @@ class Tape:
             try:
                 forms, alone = run.take(step, numbers)
             except UntracedError:
-                return node.refused.setdefault(key, EAGER)
+                return node.refuse(key, EAGER, run.is_open)
             except FusecError as error:
                 if not isinstance(error.error, (NeedsValues, NoSuchAttribute, NotFusable, NotTraceable)):
                     raise
-                return node.refused.setdefault(key, EAGER)
+                return node.refuse(key, EAGER, run.is_open)
             except NeedsNumberError:
-                return node.refused.setdefault(key, NEEDS_NUMBER)
+                return node.refuse(key, NEEDS_NUMBER, run.is_open)
             made = TapeState(node, step, forms, alone)
             leaves = [*made.leaves()]
             made.writes = tuple(leaves[each] for each in run.newly_written(written))
+            if node.kind is not None and (rule := run.rule(alone, made.writes, numbers_of(step))) is not None:
+                node.kind.rules.setdefault(key, rule)
             made = run.at = TRIE.keep(key, made)
             self.run = run
             return made
+
+    def _foreseen(self, node: TapeState, key: Any, step: Any) -> Any:
+        """The state behind a step that was traced for other extents, or what was found then; None if it must be traced.
+
+        Note [Kinds].
+        """
+        rule = None if node.kind is None else node.kind.rules.get(key)
+        if rule is None:
+            return None
+        if rule is EAGER or rule is NEEDS_NUMBER:
+            return node.refused.setdefault(key, rule)
+        with locks.lock:
+            forms = rule.forms(self._shapes_at(node))
+            if forms is None:
+                return None
+            made = TapeState(node, step, forms, rule.alone)
+            made.writes = rule.writes
+            return TRIE.keep(key, made)
+
+    def _shapes_at(self, node: TapeState) -> CallShapes:
+        """The shapes of the leaves up to a state, and what follows from them."""
+        if self.shapes is None:
+            from fusec.fusion.trace.extents import CallShapes
+
+            self.shapes = 0, CallShapes([])
+        depth, shapes = self.shapes
+        outlines: Any = shapes.outlines
+        for each in node.path(depth):
+            outlines += [each.step] if type(each.step) is Form else [None] * len(each.numbers())
+        self.shapes = max(depth, node.depth), shapes
+        return shapes
 
     def note_writes(self, after: TapeState) -> None:
         """Note what a step writes. What other tapes read of that is evaluated: they have it as it was."""
@@ -352,6 +389,8 @@ class Tape:
         """What would evaluate the tape now."""
         node, live = self.node, tuple([at for at, _ in self._used()])
         planned = self._planned(node, live)
+        if planned.plan.is_resized:  # what it says of its kernels is about other extents
+            planned = self._made(node, live)
         flat = [self.slots[at] for at in planned.leaves]
         if node.is_there:
             flat = on_device().outlines(flat)
@@ -397,7 +436,10 @@ class Tape:
         if known is not None and (kept := known()) is not None:
             return kept
         key = (wanted, *[each.step.key if type(each.step) is Operation else each.step for each in node.path()])
-        found = TRIE.plans.get(key) or TRIE.plans.keep(key, self._made(node, live, pattern))
+        found = TRIE.plans.get(key)
+        if found is None:
+            made = self._resized(node, live) if pattern is None else None
+            found = TRIE.plans.keep(key, made or self._made(node, live, pattern))
         node.plans[wanted] = ref(found)
         return found
 
@@ -406,7 +448,20 @@ class Tape:
             run = self._traced_to(node, pattern)
             run.live = live
             plan = run.plan()
-            return TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan))
+            made = TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan))
+            if plan.template is not None and node.kind is not None:
+                KINDS.plans[node.kind, live] = made
+            return made
+
+    def _resized(self, node: TapeState, live: tuple[int, ...]) -> TapePlan | None:
+        """The plan that one of the same kind makes; None if there is none. Note [Kinds]."""
+        known = None if node.kind is None else KINDS.plans.get((node.kind, live))
+        if known is None:
+            return None
+        flat = [self.slots[at] for at in known.leaves]
+        with locks.lock:
+            plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
+        return None if plan is None else TapePlan(plan, known.leaves, known.may_fail)
 
 
 def may_fail(plan: FusedPlan) -> bool:
@@ -432,40 +487,3 @@ if hasattr(os, "register_at_fork"):
 
 class _Token:
     """What a thread puts into a slot to see whether it was the first."""
-
-
-_known: list[ref[Tape]] = []  # all tapes, and some that are gone
-_most = [64]  # of them until those are forgotten that are gone
-WRITTEN: list[Tape] = []
-"""Tapes that write arrays with values."""
-
-
-def pending() -> list[Tape]:
-    """All tapes that have not been evaluated."""
-    return [found for each in [*_known] if (found := each()) is not None and not found.is_closed]
-
-
-def _forget() -> None:
-    with locks.lock:
-        _known[:] = [each for each in [*_known] if (found := each()) is not None and not found.is_closed]
-        _most[0] = 64 + 2 * len(_known)
-
-
-def writers(value: Any) -> list[Tape]:
-    """The tapes that write the memory of a value."""
-    return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]
-
-
-def readers(value: Any) -> list[Tape]:
-    """The tapes that read or write the memory of a value."""
-    return [
-        each for each in pending()
-        if any(type(one) is type(value) and may_share(one, value) for one in [*each.slots.values()])
-    ]  # fmt: skip
-
-
-def may_share(one: Any, other: Any) -> bool:
-    """Whether two values may share memory."""
-    if type(one) is np.ndarray is type(other):
-        return np.may_share_memory(one, other)
-    return type(one) is type(other) and on_device().may_share(one, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +15,11 @@ from fusec.fusion.fuse import LOADED
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.extents import Derived, UnknownExtentsError
 from fusec.fusion.trace.trace import recorded_by
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
+from fusec.xp.kinds import StepRule
 from fusec.xp.loading import on_device
 from fusec.xp.steps import Operation
 from fusec.xp.trie import TapeState
@@ -36,6 +39,9 @@ class TapeRun(TracedRun):
         self.tracers: list[Any] = []
         self.live: Sequence[int] = ()
         self.at, self.device = root, CPU
+        self.trace.extents.given = sys.maxsize  # all that is read is given
+        self.results: Sequence[Any] = ()  # of the step that was taken last
+        self.known = 0, 0  # conditions and agreements before it
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
@@ -53,6 +59,7 @@ class TapeRun(TracedRun):
         values: of its numbers.
         """
         before = len(self.trace.statements)
+        self.known = len(self.trace.conditions), len(self.trace.extents.agreements)
         with default_rounding(), recorded_by(self.recording):
             numbers = [*map(self._leaf, values)]
             if type(step) is Operation:
@@ -60,11 +67,38 @@ class TapeRun(TracedRun):
             else:
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
-            results = [self._whole(each) for each in ([found] if alone else found)]
+            self.results = results = [self._whole(each) for each in ([found] if alone else found)]
         if self.device != CPU:
             on_device().check(self.trace.statements[before:])
         self.tracers += [*results, *numbers]
         return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), alone
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing depends on extents but as the conditions of steps before the last one say."""
+        trace = self.trace
+        is_known = (len(trace.conditions), len(trace.extents.agreements)) == self.known
+        return is_known and not trace.has_looked and not trace.extents.is_unknown
+
+    def rule(self, alone: bool, writes: tuple[int, ...], numbers: int) -> StepRule | None:
+        """What the last step makes of shapes; None if that does not follow. Note [Kinds]."""
+        trace, extents = self.trace, self.trace.extents
+        if trace.has_looked or extents.is_unknown:
+            return None
+        found: list[tuple[Any, Derived] | None] = []
+        try:
+            for each in self.results:
+                is_whole = isinstance(each, Tracer) and not each._steps
+                if each is not None:
+                    shape = extents.of_memory(each._memory) if is_whole else extents.seen(each)
+                    found.append((each._seen.dtype, shape))
+                else:
+                    found.append(None)
+        except UnknownExtentsError:
+            return None
+        first, pairs = self.known
+        found += [None] * numbers
+        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], alone, writes)
 
     def newly_written(self, before: int) -> list[int]:
         """The numbers of the leaves that are written, but for those that were written before."""

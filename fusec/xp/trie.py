@@ -9,7 +9,8 @@ from weakref import ref
 from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form
-from fusec.xp.steps import numbers_of
+from fusec.xp.kinds import KINDS, TapeKind
+from fusec.xp.steps import Operation, numbers_of
 
 if TYPE_CHECKING:
     from fusec.fusion.devices.device_repeats import DeviceRepeats
@@ -32,12 +33,13 @@ class TapeState(dict[Any, Any]):
     start: the place of the first result of its step; forms: those of the results; None for a number among them;
     alone: whether the step has one result; writes: the places of arrays with values that it writes as the first one;
     refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
-    is_there: whether it is another one than the host's memory. mark: stands for the state in keys.
+    is_there: whether it is another one than the host's memory. mark: stands for the state in keys. kind: of all states
+    that differ in extents alone, None if there are no others; extents: of the leaves, numbered.
     """
 
     __slots__ = (
-        "alone", "count", "depth", "device", "forms", "is_there", "mark", "parent", "plans", "refused", "start", "step",
-        "writes",
+        "alone", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent", "plans",
+        "refused", "start", "step", "writes",
     )  # fmt: skip
 
     def __init__(self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...], alone: bool = True) -> None:
@@ -52,17 +54,30 @@ class TapeState(dict[Any, Any]):
         self.writes: tuple[int, ...] = ()
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
         self.is_there = self.device not in (None, CPU)
+        self.extents: dict[int, int] = {0: 0, 1: 1} if parent is None else parent.extents
+        self.kind: TapeKind | None = KINDS.root if parent is None else parent.kind
+        if self.kind is not None and type(step) is Form:
+            self.extents = {**self.extents}
+            self.kind = KINDS.behind_leaf(self.kind, step, self.extents)
+        elif self.kind is not None and parent is not None:
+            self.kind = KINDS.after(self.kind, step.key if type(step) is Operation else step)
 
     def behind(self, key: Any) -> Any:
         """The next state, or why there is none; None if that is not known."""
         found = self.get(key)
         return found[0] if found is not None else self.refused.get(key)
 
-    def path(self) -> list[TapeState]:
-        """All states after the first, in order."""
+    def refuse(self, key: Any, why: Any, is_shared: bool) -> Any:
+        """Note why a step cannot be taken. is_shared: so for all extents."""
+        if is_shared and self.kind is not None:
+            self.kind.rules.setdefault(key, why)
+        return self.refused.setdefault(key, why)
+
+    def path(self, depth: int = 0) -> list[TapeState]:
+        """All states after the first, in order, or those beyond some depth."""
         found: list[TapeState] = []
         node = self
-        while node.parent is not None:
+        while node.parent is not None and node.depth > depth:
             found.append(node)
             node = node.parent
         return found[::-1]

@@ -29,7 +29,7 @@ from fusec.xp.recording import (
     record,
     valued,
 )
-from fusec.xp.tape import WRITTEN, readers
+from fusec.xp.sharing import WRITTEN, readers
 from fusec.xp.trie import TRIE
 
 MAX_PLACES = 4  # of a form to which writes are recorded

@@ -12,7 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import fusec.xp as xp
 from fusec.xp.recording import MAX_STEPS
 from tests.property.array_programs import arrays, drawn_from
+from tests.property.test_fuse_extents import CHOSEN, ONE, TWO, composed, outcome
 from tests.support.array_programs import ELSEWHERE, FURTHER, STEPS, copies, run
+from tests.support.plan_rules import rules_are_compared
 
 CALM = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 NUMBERS = st.sampled_from([0, 1, -3, 2.5, True])
@@ -145,3 +147,36 @@ def test_chains_of_any_length(steps, size):
     for step in range(steps):
         ours, theirs = (ours + step, theirs + step) if step % 3 else (ours * 3 % 1001, theirs * 3 % 1001)
     assert_equal(ours, theirs)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=25, **CALM)
+@given(CHOSEN, st.one_of(ONE, TWO), st.booleans())
+def test_programs_run_on_arrays_of_any_extents(names, calls, alike):
+    check_extents(names, calls, alike)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=1000, **CALM)
+@given(CHOSEN, st.one_of(ONE, TWO), st.booleans())
+def test_many_programs_run_on_arrays_of_any_extents(names, calls, alike):
+    check_extents(names, calls, alike)
+
+
+def check_extents(names, calls, alike):
+    """Run blocks one after the other, each of what the one before makes, on arrays of all shapes."""
+    function = composed(names)
+    with rules_are_compared():
+        for seed, (one, other) in enumerate(calls):
+            rng = np.random.default_rng(seed)
+            given_arrays = [np.round(rng.normal(size=shape), 2) for shape in (one, one if alike else other)]
+            own = copies(given_arrays)
+            wanted = outcome(function, given_arrays)
+            found = outcome(lambda *each: np.asarray(function(*each)), [xp.asarray(each) for each in own])
+            assert (found is None) == (wanted is None), (one, other)
+            if found is not None:
+                for ours, theirs in zip((found[0], *found[1]), (wanted[0], *wanted[1]), strict=True):
+                    ours = np.asarray(ours)
+                    assert (ours.shape, ours.dtype) == (np.shape(theirs), theirs.dtype), (one, other)
+                    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, err_msg=f"{one}, {other}")

@@ -16,10 +16,12 @@ import pytest
 
 import fusec
 import fusec.xp as xp
+from fusec.base.recent import Recent
 from fusec.xp import tape as tapes
 from fusec.xp import tracing
+from fusec.xp.kinds import KINDS
 from fusec.xp.recording import MAX_STEPS
-from fusec.xp.trie import TRIE
+from fusec.xp.trie import TRIE, TapeState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lazy_arrays.md").read_text()
 
@@ -195,6 +197,52 @@ def test_memory_goes_with_the_arrays():
             assert gone() is None
     finally:
         gc.enable()
+
+
+def centred_rows(x, y):
+    z = (x - xp.mean(x, axis=0)) * 0.5
+    return xp.sum(xp.maximum(z, y), axis=1)
+
+
+def written_rows(x, y):
+    z = x + y
+    z[1:] += x[1:]
+    return z
+
+
+@pytest.mark.parametrize("program", [centred_rows, written_rows, lambda x, y: xp.concat([x, xp.exp(y)])])
+def test_arrays_of_other_extents_need_no_new_trace(monkeypatch, program):
+    def of(rows, columns):
+        x, y = (np.random.default_rng(seed).normal(size=(rows, columns)) for seed in range(2))
+        return np.asarray(program(xp.asarray(x), xp.asarray(y)))
+
+    of(11, 13)
+    with monkeypatch.context() as patch:
+        patch.setattr(tapes.Tape, "_traced_to", None)
+        found = [of(size, size + 7) for size in (31, 32, 47)]
+    monkeypatch.setattr(tapes.Tape, "_foreseen", lambda *_: None)
+    monkeypatch.setattr(tapes.Tape, "_resized", lambda *_: None)
+    monkeypatch.setattr(TRIE, "root", TapeState(None, None, ()))
+    monkeypatch.setattr(TRIE, "plans", Recent(10))
+    for size, rows in zip((31, 32, 47), found, strict=True):
+        np.testing.assert_array_equal(rows, of(size, size + 7))
+
+
+def test_explained_arrays_of_other_extents_have_their_own_bytes():
+    for size in (300, 400):
+        x = xp.asarray(np.ones(size))
+        np.asarray(x * 2 - 1)
+        found = x * 2 - 1
+        assert xp.explain(found).bytes_moved == 16 * size
+
+
+def test_kinds_are_bounded(monkeypatch):
+    monkeypatch.setattr("fusec.xp.kinds.MAX_KINDS", 20)
+    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 20)
+    for size in range(1, 30):
+        x = xp.asarray(np.ones(size))
+        assert float(xp.sum(x + float(size)) - size % 3) == size + size**2 - size % 3
+        assert KINDS.count <= 20
 
 
 def test_the_trie_is_bounded(monkeypatch):

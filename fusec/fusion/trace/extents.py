@@ -348,8 +348,7 @@ class TraceExtents:
 
     def agree(self, call: CallShapes) -> bool:
         """Whether values broadcast to what takes them. Raises OtherShapesError, and NumPy's errors."""
-        pairs = [(call.of(one), call.of(other)) for one, other in self.agreements]
-        return all(one == other or layouts.common_shape(one, other) == other for one, other in pairs)
+        return agree(self.agreements, call)
 
     # --- numbers -----------------------------------------------------------------------------------------------------
 
@@ -446,6 +445,12 @@ class TraceExtents:
         if whole is not None and all(self.extent(whole, axis) is each for axis, each in enumerate(known)):
             return whole
         return self._derived(("gathered", *known), known, now, lambda call: tuple([call.of(each) for each in known]))
+
+
+def agree(pairs: Iterable[tuple[Derived, Derived]], call: CallShapes) -> bool:
+    """Whether the first of two shapes broadcasts to the second. Raises OtherShapesError, and NumPy's errors."""
+    known = [(call.of(one), call.of(other)) for one, other in pairs]
+    return all(one == other or layouts.common_shape(one, other) == other for one, other in known)
 
 
 def _are_equal(one: Any, other: Any) -> bool:
