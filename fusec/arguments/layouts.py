@@ -92,7 +92,7 @@ def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool,
         _merge(extents, strides)
     if not extents:
         extents, strides = [1], [[0] for _ in operands]
-    strips = strips and reorder and len(extents) > 1 and extents[-1] <= SHORT and extents[-2] >= LONG
+    strips = strips and len(extents) > 1 and 1 < extents[-1] <= SHORT and extents[-2] >= LONG
     return MergedSpace(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets), strips)
 
 

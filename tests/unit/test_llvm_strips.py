@@ -47,6 +47,30 @@ def test_arrays_are_changed_in_place(rows, columns, step, dtype, data):
     assert np.array_equal(whole, wanted)
 
 
+def repeated(x, y):
+    return np.repeat(np.repeat(x, 2, axis=-2), 3, axis=-1) + y
+
+
+def beside(x, y):
+    return np.concatenate([x, 2 * y[..., : x.shape[-1]][..., : x.shape[-2], :]], axis=-1)
+
+
+def rolled(x, y):
+    return np.roll(y, (1, -1), axis=(-2, -1)) * y[..., ::-1]
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype"), [(repeated, "float32"), (beside, "uint8"), (beside, "float64"), (rolled, "complex128")]
+)
+def test_short_rows_know_their_coordinates(function, dtype):
+    random, fused = np.random.default_rng(0), fusec.fuse(function)
+    for *outer, columns in [(40, 1), (33, 2), (600, 5), (45, 10), (3, 2, 17, 1), (2, 2, 70, 4)]:
+        x = random.integers(0, 50, (*outer, columns)).astype(dtype)
+        y = random.integers(0, 50, (*outer[:-1], 2 * outer[-1], 3 * columns)).astype(dtype)
+        for other in (y, y[..., ::-1]):
+            assert np.array_equal(fused(x, other), function(x, other))
+
+
 def test_ranges_of_threads_begin_and_end_within_short_rows():
     x = np.arange(900_007 * 3.0).reshape(-1, 3)[:, ::-1]
     out = np.empty((900_007, 5))
@@ -62,4 +86,5 @@ def test_only_short_rows_of_a_long_axis_are_strips():
     short, long = layouts.SHORT, layouts.LONG
     found = {shape for shape in [(long, 4), (long, short), (long - 1, 4), (long, short + 1)] if is_in_strips(shape)}
     assert found == {(long, 4), (long, short)}
-    assert not is_in_strips((long, 4), reorder=False)
+    assert is_in_strips((long, 4), reorder=False)
+    assert not is_in_strips((long, 1), reorder=False)

@@ -27,7 +27,7 @@ from fusec.codegen.llvm.reduction import whole_program, widest_bits
 from fusec.codegen.llvm.remainder import RemainderNest
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.scaling import scaled
-from fusec.codegen.llvm.strip import StripNest
+from fusec.codegen.llvm.strip import StripNest, in_rows, in_strips
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder, LlvmOptions
 from fusec.codegen.llvm.walking import WalkNest, is_walk
@@ -56,6 +56,9 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     lanes = GROUP if grouped else lanes
     parts = parts_of(program, layout.ndim, bits)
+    asked = layout
+    if layout.strips and (parts is not None or not in_strips(program)):
+        layout = in_rows(layout)
     width = lanes_of(parts or program, layout, bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     transposed = transposed_operands(program, layout) if lanes is None and bits and parts is None else ()
@@ -86,7 +89,7 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
         made.add(tiled)
     else:
         made.add(nest)
-    kernel = made.kernel("", layout, width, cost, notes)
+    kernel = made.kernel("", asked, width, cost, notes)
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
 
 
@@ -137,7 +140,7 @@ def generate_walk(program: Program, layout: Layout, options: LlvmOptions | None 
     program = replace(program, functions=scaled(program.functions, options.permutes))
     width = max(1, options.vector_bits // hot_bits(program))
     made = LlvmModule(program.name, options)
-    nest = WalkNest(program, layout, made.builder(width), made.arguments)
+    nest = WalkNest(program, in_rows(layout), made.builder(width), made.arguments)
     made.write(nest)
     note, cost = f"tiles of {nest.tile} columns, {width} at once", Costs(program.functions, 1).of_body(program.body)
     return made.kernel(" along rows,", layout, width, cost, [note])

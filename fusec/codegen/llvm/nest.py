@@ -128,7 +128,9 @@ class RowSite(ElementSpace):
 
     def coordinate(self, axis: int) -> Value:
         """The position along one axis."""
-        return self._along(self.position) if axis == self.nest.layout.ndim - 1 else self.row.coordinates[axis]
+        if axis < self.nest.last:
+            return self.row.coordinates[axis]
+        return self.nest.along_row(axis, self.position) or self._along(self.position)
 
     def _along(self, base: str) -> Value:
         if self.nest.b.lanes == 1:
@@ -229,6 +231,10 @@ class Nest:
                 carry = b.cast("zext", turned, "i64")
                 following = b.select(turned, integer(0), following)
             b.write_slot(slots[axis], following)
+
+    def along_row(self, axis: int, position: str) -> Value | None:  # noqa: ARG002
+        """The coordinates along an axis of the elements from a position of a row on, if they are not the positions."""
+        return None
 
     def _extent(self, axis: int) -> Value:
         return self.arguments.number("extent", "", axis)
@@ -413,8 +419,7 @@ class Nest:
             case Query(param="", what="index"):
                 return True
             case Query(param="", what="coordinate", axis=axis):
-                last = self.layout.ndim - 1
-                return getattr(axis, "bits", last) == last
+                return getattr(axis, "bits", self.last) >= self.last
         return False
 
     # --- streaming -----------------------------------------------------------------------------------------------

@@ -2,24 +2,53 @@
 
 Vectors run over the elements of a strip wherever rows end. An operand that does not lie in memory so, as one that is
 repeated for all elements of a row, or for all rows, is copied to a buffer where it does; a result likewise from one.
+
+Of the elements of a vector, a body that asks for coordinates wants the row and the place within it. Both repeat with
+the length of a row, so they are read from two tables, from where the vector begins in its row.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm import packing
 from fusec.codegen.llvm.arguments import KernelSlots
+from fusec.codegen.llvm.counting import repeat
 from fusec.codegen.llvm.nest import LINE, Row
 from fusec.codegen.llvm.remainder import RemainderNest
 from fusec.codegen.llvm.values import Builder, Value, integer
-from fusec.ir.loops import ArrayParam, Program
+from fusec.ir.expr import Expr
+from fusec.ir.loops import ArrayParam, Moved, Program, Query, Shuffle
+from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 
 _BYTES = 1 << 12  # of a buffer, that hold a strip
 _ALL_BYTES = 1 << 14  # of all buffers, as far as they have _LEAST_BYTES
 _LEAST_BYTES = 1 << 10
 _LONGEST = 64  # elements of a row; see `fusec.arguments.layouts`
 _WHOLE = 64  # elements that a strip has a multiple of
+
+
+def in_strips(program: Program) -> bool:
+    """Whether a program can be: it reaches no elements by their distance, and its lanes are its own."""
+    if any(isinstance(stmt, Shuffle) for stmt in statements(program.body)):
+        return False
+    return not any(isinstance(expr, Moved) for expr in _expressions(program))
+
+
+def in_rows(layout: Layout) -> Layout:
+    """A layout in strips as one that is walked row by row; any other as it is."""
+    if not layout.strips:
+        return layout
+    steps = []
+    for name, (*outer, long, short) in layout.steps:
+        steps.append((name, (*outer, long if long is Step.UNIT else Step.ANY, short)))
+    return replace(layout, steps=tuple(steps), strips=False)
+
+
+def _expressions(program: Program) -> Iterable[Expr]:
+    return expressions(roots_of(*bodies_of(program)))
 
 
 class StripNest(RemainderNest):
@@ -39,6 +68,8 @@ class StripNest(RemainderNest):
         share = max(_LEAST_BYTES, min(_BYTES, _ALL_BYTES // max(len(params), 1)))
         self.elements = share // widest // _WHOLE * _WHOLE if params else 1 << 60
         self.buffers = {param.name: self._buffer(param) for param in params}
+        asks = any(isinstance(expr, Query) and expr.what == "coordinate" for expr in _expressions(program))
+        self.tables = [builder.alloca(f"[{_LONGEST + self.width} x i32]", LINE) for _ in range(2)] if asks else []
 
     def _buffer(self, param: ArrayParam) -> str:
         """Room for a strip and what is missing of its first and last row."""
@@ -51,6 +82,11 @@ class StripNest(RemainderNest):
 
     def _columns(self) -> Value:
         return self.arguments.number("extent", "", self.last + 1)
+
+    def write(self) -> None:
+        """All text; the tables come first."""
+        self._fill_tables()
+        super().write()
 
     def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
         """Operands that all rows share are copied once."""
@@ -84,6 +120,40 @@ class StripNest(RemainderNest):
                     self._unpack(name, places[name], b.binary("sub", at, first), b.binary("sub", stop, first))
 
         self._loop(start, self.elements, strip, end)
+
+    # --- coordinates -----------------------------------------------------------------------------------------------
+
+    def _fill_tables(self) -> None:
+        """Rows and columns of as many elements as there are from the first one of a row to the last lane."""
+        b, columns = self.b, self._columns()
+
+        def entry(position: str) -> None:
+            at = Value("i64", position)
+            for table, op in zip(self.tables, ("udiv", "urem"), strict=True):
+                found = b.cast("trunc", b.binary(op, at, columns), "i32")
+                b.line(f"store i32 {found.text}, ptr {b.let(f'getelementptr i32, ptr {table}, i64 {position}')}")
+
+        if self.tables:
+            repeat(b, "0", 1, entry, b.binary("add", columns, integer(self.width)).text)
+
+    def along_row(self, axis: int, position: str) -> Value | None:
+        """The row, or the column, of each element."""
+        b, columns, at = self.b, self._columns(), Value("i64", position)
+        row, column = (b.binary(op, at, columns) for op in ("udiv", "urem"))
+        if b.lanes == 1:
+            return row if axis == self.last else column
+        table = self.tables[axis - self.last]
+        place = b.let(f"getelementptr i32, ptr {table}, i64 {column.text}")
+        found = Value("i32", b.let(f"load {b.vector_type('i32')}, ptr {place}, align 4"), varying=True)
+        if axis > self.last:
+            return b.cast("zext", found, "i64")
+        if self.layout.wide:
+            return b.binary("add", b.cast("zext", found, "i64"), row)
+        near = b.spread(b.cast("trunc", row, "i32"))  # what is known not to be negative is divided in fewer steps
+        found = Value("i32", b.let(f"add nuw nsw {b.typed(found)}, {near.text}"), varying=True)
+        return b.cast("zext", found, "i64")
+
+    # --- operands --------------------------------------------------------------------------------------------------
 
     def _stride(self, name: str, axis: int) -> Value:
         return self.arguments.number("stride", name, axis)
