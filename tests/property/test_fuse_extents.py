@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fusec
+from fusec.fusion.trace import extents
 from tests.support.plan_rules import rules_are_compared
 
 
@@ -209,3 +210,21 @@ def test_what_rolls_move_depends_on_extents(shift, axis, shapes):
     for shape in shapes:
         x = np.arange(float(np.prod(shape))).reshape(shape)
         np.testing.assert_array_equal(fused(x), np.roll(x, shift, axis))
+
+
+def test_shapes_are_worked_out_once_for_each_array(monkeypatch):
+    looked = []
+    read_in = extents._read_in
+    monkeypatch.setattr(extents, "_read_in", lambda root: looked.append(root) or read_in(root))
+
+    def looks(count):
+        def steps(u):
+            for _ in range(count):
+                u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+            return u
+
+        looked.clear()
+        fusec.fuse(steps).explain(np.ones(100))
+        return len(looked)
+
+    assert looks(24) < 3 * looks(12)

@@ -79,6 +79,7 @@ class TraceExtents:
         self._known: dict[object, Derived] = {}
         self._frames: dict[Shape, Derived] = {}
         self._makers: dict[Buffer, Any] = {}
+        self._buffers: dict[Buffer, Derived] = {}
         self._learned = 0  # statements
         self._arguments: dict[Shape, Derived] = {}
         self._fixed: set[Derived] = set()
@@ -115,6 +116,12 @@ class TraceExtents:
 
     def of_buffer(self, buffer: Buffer) -> Derived:
         """The shape of all of a buffer. Raises UnknownExtentsError."""
+        found = self._buffers.get(buffer)
+        if found is None:
+            found = self._buffers[buffer] = self._of_new(buffer)
+        return found
+
+    def _of_new(self, buffer: Buffer) -> Derived:
         shape, place = buffer.phantom.shape, buffer.place
         if not buffer.phantom.flags.c_contiguous:
             raise UnknownExtentsError
@@ -153,6 +160,7 @@ class TraceExtents:
     def learn_again(self) -> None:
         """Statements were put between others."""
         self._learned = 0
+        self._buffers.clear()
 
     def _of_result(self, call: LibraryCall, buffer: Buffer) -> Derived:
         """The shape of what a call of a library makes."""
