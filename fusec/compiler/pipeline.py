@@ -220,7 +220,7 @@ def compiled(
     was found for it, as long as no variable of the process changes.
     """
     place = (*key, settings.version())
-    found = None if debug.is_wanted(1) or _watched.get() is not None else known.get(place)
+    found = None if debug.is_wanted(1) or is_watched() else known.get(place)
     if found is None:
         found = known.keep(place, _compiled(sort, texts, key, generate))
     return found  # type: ignore[no-any-return]
@@ -313,6 +313,11 @@ class Found:
 
 
 _watched: ContextVar[list[Found] | None] = ContextVar("_watched", default=None)
+
+
+def is_watched() -> bool:
+    """Whether somebody looks at the machine code that is asked for."""
+    return _watched.get() is not None
 
 
 @contextmanager

@@ -39,6 +39,7 @@ class KernelCall(Generic[Memory]):
     device: int = NO_DEVICE  # where all arrays are
     is_given: bool = False  # outputs were passed, and not allocated
     bound: Bound | None = None  # the facts of a call on the host, if they are known
+    plan: Plan[Any] | None = None  # of a call on the host, if it is known
 
     @property
     def is_on_host(self) -> bool:
@@ -203,7 +204,9 @@ class KernelWithPlans(KernelSpec):
             waiting = self.waiting.get(key)
             if waiting is not None:
                 waiting.wait()
-            found = plans.get(key) or plans.keep(key, backend.plan(self, call.given(backend), call.device, call.bound))
+            found = plans.get(key) or plans.keep(
+                key, call.plan or backend.plan(self, call.given(backend), call.device, call.bound)
+            )
         self.hasten(found, call, again)
         self.remember(found.bound)
         return found

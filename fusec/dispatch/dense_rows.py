@@ -2,17 +2,19 @@
 
 What is found for one kernel over dense rows follows from dtypes, axes, and the extents that are 1, as long as every row
 is one chunk and not a short one. So the code and the order of operations are the same; only extents and strides are
-worked out again.
+worked out again. Once a call on the host has compiled the code, others find it here.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusec.arguments.layouts import WIDE, Shape, View
 from fusec.base.records import dataclass, replace
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.spec import Bound, Given, KernelSpec
+from fusec.environment import settings
 from fusec.ir.reductions import REDUCED, SHORT, TOTALS, chunk_of
 from fusec.kinds.reduction import Phase, RowKind
 
@@ -62,11 +64,19 @@ def _varies(view: View) -> tuple[bool, ...] | None:
     return found
 
 
-@dataclass(frozen=True)
+class HostPlan(NamedTuple):
+    """A plan of a call on the host. version: of the settings that it was made with."""
+
+    plan: Plan[Any]
+    version: int
+
+
+@dataclass(eq=False)
 class DenseRows:
     """What was found for a call: rows that are one chunk, walked by one kernel.
 
     axes: that are reduced; walked: those of the call that make up each axis of the walk; longest: elements of a row.
+    on_host: of a call whose code is that of all others which move no more than the caches hold.
     """
 
     bound: Bound
@@ -74,6 +84,7 @@ class DenseRows:
     walked: tuple[tuple[int, ...], ...]
     longest: int
     row: RowKind
+    on_host: HostPlan | None = None
 
     def bound_of(self, kernel: KernelSpec, given: Given) -> Bound | None:
         """The facts of a call of the same kind; None if its rows are of another kind."""
@@ -130,3 +141,20 @@ def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, 
         return None
     found = DenseRows(bound, axes, tuple(walked), chunk_of(row.lanes, is_last=True), row)
     return found if found.bound_of(kernel, given) == bound else None
+
+
+def keep_plan(kernel: KernelSpec, given: Given, plan: Plan[Any]) -> None:
+    """Have calls of the same kind on the host use the code of a plan, if it is what any of them would have."""
+    rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
+    if rows is not None and plan.bound == rows.bound_of(kernel, given):
+        rows.on_host = HostPlan(plan, settings.version())
+
+
+def known_plan(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
+    """The facts of a call on the host, and a plan that has its code; None if that is not known."""
+    rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
+    known = None if rows is None else rows.on_host
+    if rows is None or known is None or known.version != settings.version():
+        return None
+    bound = rows.bound_of(kernel, given)
+    return None if bound is None else (bound, known.plan)

@@ -130,7 +130,7 @@ def _run_aside(backend: Backend[Memory], kernel: KernelWithPlans, call: KernelCa
     for param, each in zip(kernel.out_params, call.outputs, strict=True):
         view = backend.view(each, param.name, kernel.name)
         made.append(backend.allocate(call, NewArray(param, view.shape, view.dtype))[1])
-    aside = replace(call, outputs=tuple(made))
+    aside = replace(call, outputs=tuple(made), bound=None, plan=None)
     plan = kernel.plan(backend, aside)  # one for their strides
 
     def copy(source: Memory, target: Memory) -> None:

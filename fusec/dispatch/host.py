@@ -28,6 +28,7 @@ from fusec.dispatch.call import NO_DEVICE, KernelCall
 from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import CompiledLaunch, NewArray, Plan, planned
 from fusec.dispatch.spec import Bound, Given, KernelSpec
+from fusec.environment import debug
 from fusec.errors.arguments import OutputTooLarge
 from fusec.kinds.launch import Launch
 from fusec.kinds.slots import arrange
@@ -96,10 +97,14 @@ class Host:
             for each in bound.chain or bound.launches
         )
 
-    @locks.fork_safe
     def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[Executable]:
         """Bind types, order the walk, compile every launch."""
         del device
+        known = self.again(kernel, given) if bound is None else None
+        return known or self._plan(kernel, given, bound)
+
+    @locks.fork_safe
+    def _plan(self, kernel: KernelSpec, given: Given, bound: Bound | None) -> Plan[Executable]:
         bound = self.bound(kernel, given) if bound is None else bound
         if bound.chain:
             from fusec.dispatch import composites
@@ -109,18 +114,40 @@ class Host:
                 return planned(kernel, bound, [chained], [step.code.kernel for step in steps])
             bound = replace(bound, chain=())
         steps = [self._compiled(kernel, bound, each) for each in bound.launches]
-        return planned(kernel, bound, steps, [step.code.kernel for step in steps])
+        made = planned(kernel, bound, steps, [step.code.kernel for step in steps])
+        if not debug.is_wanted(1):  # which tells of each call
+            kernel.kind.keep(kernel, given, made)
+        return made
+
+    def again(self, kernel: KernelSpec, given: Given) -> Plan[Executable] | None:
+        """The plan of a call whose code an earlier call of other extents had compiled; None if none is known to."""
+        found = kernel.kind.again(kernel, given)
+        if found is None or pipeline.is_watched():
+            return None
+        bound, known = found
+        steps = [
+            self._arranged(kernel, bound, launch, step.code)
+            for launch, step in zip(bound.launches, known.steps, strict=True)
+        ]
+        return planned(kernel, bound, steps, known.kernels)
 
     def _compiled(self, kernel: KernelSpec, bound: Bound, launch: Launch) -> CompiledLaunch[Executable]:
         """A kernel with what no call changes filled in."""
+        kind = kernel.kind
+        generate = partial(kind.generate, kernel.definition, bound.request, launch, ON_HOST, 1)
+        key = (bound.request.key, launch.code(False))
+        executable = pipeline.compiled(kind.name, kernel.definition.texts, key, generate, kernel.executables)
+        return self._arranged(kernel, bound, launch, executable)
+
+    def _arranged(
+        self, kernel: KernelSpec, bound: Bound, launch: Launch, executable: Executable
+    ) -> CompiledLaunch[Executable]:
+        """Machine code for the extents of a launch."""
         with locks.lock:
             from fusec.runtime.cpu import engine
             from fusec.runtime.cpu.machine import thread_count
 
         kind = kernel.kind
-        generate = partial(kind.generate, kernel.definition, bound.request, launch, ON_HOST, 1)
-        key = (bound.request.key, launch.code(False))
-        executable = pipeline.compiled(kind.name, kernel.definition.texts, key, generate, kernel.executables)
         if kind.grain is None:
             executable = engine.with_rows(executable, launch.extents[-1], launch.positions)
         else:

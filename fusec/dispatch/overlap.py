@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from fusec.arguments.layouts import View, has_internal_overlap
+from fusec.arguments.layouts import View, are_apart, bounds, has_internal_overlap
 from fusec.arguments.operands import Array, is_same_memory, may_overlap, shares_memory
 from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap
 
@@ -30,10 +30,11 @@ class ArrayArgument(NamedTuple):
 
 def check_outputs(kernel: str, outputs: Sequence[ArrayArgument]) -> None:
     """Refuse outputs that share memory with themselves or others. Raises OutputOverlapsItself, OutputsOverlap."""
+    apart = are_apart([bounds(each.view) for each in outputs])
     for at, output in enumerate(outputs):
         if not output.raw and has_internal_overlap(output.view):
             raise OutputOverlapsItself(kernel, output.name).at()
-        for other in outputs[:at]:
+        for other in outputs[: 0 if apart else at]:
             if _meet(output, other):
                 raise OutputsOverlap(kernel, other.name, output.name).at()
 
@@ -61,11 +62,12 @@ def is_staged(
 
     in_place: names of outputs and inputs that may be the same memory.
     """
+    spans = [(source, *bounds(source.view)) for source in inputs]
     return any(
-        may_overlap(output.view, source.view)
-        and not ((output.name, source.name) in in_place and may_coincide(source, output))
+        low < stop and start < high and not ((output.name, source.name) in in_place and may_coincide(source, output))
         for output in outputs
-        for source in inputs
+        for low, high in (bounds(output.view),)
+        for source, start, stop in spans
     )
 
 

@@ -16,8 +16,9 @@ from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
 from fusec.dispatch.axes import canonical, normalised, walk_shape
-from fusec.dispatch.dense_rows import DenseRows, dense_rows, kind_of
+from fusec.dispatch.dense_rows import DenseRows, dense_rows, keep_plan, kind_of, known_plan
 from fusec.dispatch.empty_totals import asks_for_positions
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
@@ -173,6 +174,12 @@ def _walked(kernel: KernelSpec, phase: Phase) -> tuple[frozenset[str], frozenset
 
 
 def _around_caches(kernel: KernelSpec, bound: Bound, phase: Any) -> Any:
+    streaming = _is_streaming(kernel, bound, phase)
+    return replace(phase, layout=replace(phase.layout, streaming=True)) if streaming else phase
+
+
+def _is_streaming(kernel: KernelSpec, bound: Bound, phase: Phase) -> bool:
+    """Whether a phase moves more than the last cache holds."""
     from fusec.runtime.cpu.machine import last_level_cache_bytes
 
     if phase.is_last:
@@ -183,8 +190,16 @@ def _around_caches(kernel: KernelSpec, bound: Bound, phase: Any) -> Any:
     else:
         names = {name for name, _, _ in phase.operands} & bound.types.keys()
         moved = prod(phase.extents) * sum(bound.types[name].nbytes for name in names)
-    streaming = moved > last_level_cache_bytes()
-    return replace(phase, layout=replace(phase.layout, streaming=True)) if streaming else phase
+    return moved > last_level_cache_bytes()
+
+
+def _again(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
+    """See `Kind.again`: `_fitted` leaves such rows as they are, unless they exceed the caches."""
+    known = known_plan(kernel, given)
+    if known is None:
+        return None
+    phase: Any = known[0].launches[0]
+    return None if _is_streaming(kernel, known[0], phase) else known
 
 
 def _grain(phase: Phase, threads: int) -> tuple[int, int]:
@@ -278,4 +293,6 @@ REDUCTION = Kind(
     check=check,
     grain=_grain,
     fitted=_fitted,
+    again=_again,
+    keep=keep_plan,
 )

@@ -55,6 +55,9 @@ def answered(kernel: KernelWithPlans, call: KernelCall[Array]) -> Sequence[Array
     waiting = kernel.waiting.get(key)
     if waiting is not None:
         return _found(kernel, call, waiting)
+    call.plan = HOST.again(kernel, call.given(HOST))
+    if call.plan is not None:
+        return None
     with background.stepping_back():
         waiting = _begun(kernel, call, key)
         return None if waiting is None else _found(kernel, call, waiting)
@@ -121,7 +124,7 @@ def _begun(kernel: KernelWithPlans, call: KernelCall[Array], key: object) -> Wai
         return None
     with locks.lock, default_rounding():
         if HOST.is_compiled(kernel, bound):
-            call.bound = bound if call.outputs is None else None
+            call.bound = bound
             return None
         if sum(each.seconds for each in kernel.waiting.values()) > PATIENCE:  # of all kinds, which may share their code
             return None

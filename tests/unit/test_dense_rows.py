@@ -13,6 +13,7 @@ from fusec.base.dtypes import FLOAT64
 from fusec.base.kernel_abi import strides_in_order
 from fusec.dispatch import reductions
 from fusec.dispatch.dense_rows import DenseRows, kind_of
+from fusec.dispatch.host import HOST
 from fusec.dispatch.spec import CallOptions, Given
 from fusec.kinds.launch import ONE_THREAD
 
@@ -80,3 +81,34 @@ def test_calls_of_other_kinds_share_no_facts() -> None:
         given([x, dense(100)], -1, False), given([x._replace(pointer=4)] * 2, -1, False),
     ]  # fmt: skip
     assert all(kind_of(WEIGHTED, each) != kind for each in others)
+
+
+def test_plans_that_use_known_code_are_those_of_the_call_itself() -> None:
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(60):
+        shape = tuple(int(rng.choice(EXTENTS)) for _ in range(2))
+        call = given([dense(*shape), dense(*shape)], -1, False)
+        known = HOST.again(WEIGHTED, call)
+        wanted = HOST._plan(WEIGHTED, call, None)
+        if known is None:
+            continue
+        found += 1
+        assert (known.bound, known.outputs, known.zeroed) == (wanted.bound, wanted.outputs, wanted.zeroed)
+        (ours,), (theirs,) = known.steps, wanted.steps
+        assert (ours.launch, ours.arguments) == (theirs.launch, theirs.arguments)
+        assert (ours.code.address, ours.code.grain) == (theirs.code.address, theirs.code.grain)
+    assert found > 3
+
+
+def test_plans_of_larger_rows_than_the_caches_hold_have_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    softmax = fusec.fuse(lambda x: np.exp(x - x.max(-1, keepdims=True)))
+    x = np.linspace(1, 2, 400).reshape(4, 100)
+    softmax(x)
+    kernel = next(plan.kernels[0].kernel for plans in softmax._plans.values() for plan in plans)
+    plan = kernel.planned((x,), CallOptions(1, True))
+    larger = Given({"a0": dense(5, 100)}, frozenset(), None, None, CallOptions(1, True))
+    again = HOST.again(kernel, larger)
+    assert again is not None
+    assert again.kernels == plan.kernels
+    monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda: 3999)
+    assert HOST.again(kernel, larger) is None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusec.arguments.operands import strided
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, field
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PythonType
 from fusec.fusion.functions.operands import operand_of
@@ -32,12 +32,16 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class Asked:
-    """A call while it is traced. examples: what each operand looks like; arguments have a Place for each of them."""
+    """A call while it is traced. examples: what each operand looks like; arguments have a Place for each of them.
+
+    known: what the function made of stand-ins, by what these look like.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     options: Mapping[str, Any]
     examples: Sequence[Any]
+    known: dict[object, Any] = field(default_factory=dict)
 
     def made(self, values: Sequence[Any]) -> Any:
         """What the function makes of these operands."""
@@ -59,9 +63,12 @@ class Asked:
     def by_stand_ins(self) -> Any:
         """What the function makes of small operands, in the shapes that large ones give."""
         small = _Sizes(self)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            found = self._tried(small)
+        forms = tuple(map(small.form, self.examples))
+        found = self.known.get(forms, self)
+        if found is self:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = self.known[forms] = self._tried(small)
         results = [_enlarged(each, small) for each in parts_of_result(found)]
         return found._make(results) if hasattr(found, "_make") else rebuilt(found, results)
 
@@ -132,7 +139,7 @@ def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ..
     """What a call makes of operands of other extents; in place of numbers, these are as they were."""
     pairs = zip(asked.examples, seen, strict=True)
     examples = [new if isinstance(old, np.ndarray) else old for old, new in pairs]
-    wanted = outcome(Asked(asked.function, asked.args, asked.options, examples))
+    wanted = outcome(Asked(asked.function, asked.args, asked.options, examples, asked.known))
     return tuple(_phantom_of(each) for each in parts_of_result(wanted))
 
 
@@ -294,6 +301,14 @@ class _Sizes:
         free = (each for each in range(MAX_EXTENT, 1 << 31) if each not in fixed)
         self.small |= dict(zip(sorted(extents - self.small.keys()), free, strict=False))
         self.real = {small: extent for extent, small in self.small.items()}
+
+    def form(self, example: Any) -> object:
+        """What the small array depends on."""
+        if not np.ndim(example):
+            return type(example), getattr(example, "dtype", None)
+        shape = tuple([self.small[each] for each in example.shape])
+        signs = tuple([(step > 0) - (step < 0) for step in example.strides])
+        return example.dtype, shape, signs, outermost_first(example), example.flags.writeable
 
     def stand_in(self, example: Any) -> Any:
         """A small array that lies in memory as a large one does, of numbers that suit every function."""
