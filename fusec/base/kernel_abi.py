@@ -45,7 +45,6 @@ class Layout:
     streaming: bool = False  # the outputs exceed the last-level cache, so that writing around it pays
     tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
     strips: bool = False  # the last axis is short: it is walked as one with the axis before it, in strips
-    chunked: bool = False  # the last axis is reduced in the chunks, and in the order, of an axis before it
 
     @property
     def has_long_rows(self) -> bool:
@@ -62,7 +61,7 @@ class Layout:
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
-        flags += ("t" if self.tiled else "") + ("s" if self.strips else "") + ("k" if self.chunked else "")
+        flags += ("t" if self.tiled else "") + ("s" if self.strips else "")
         flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
 

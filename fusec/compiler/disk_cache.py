@@ -240,7 +240,6 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
             "streaming": layout.streaming,
             "tiled": layout.tiled,
             "strips": layout.strips,
-            "chunked": layout.chunked,
         },
         "lanes": kernel.lanes,
         "cost": kernel.cost,

@@ -1,4 +1,4 @@
-"""How a CPU walks the columns of a reduction: few of them become vectors of two axes, or of chunks.
+"""How a CPU walks the columns of a reduction: few of them become vectors of two axes.
 
 Only the order of positions changes. That of operations, on which the bits depend, is that of the phase.
 """
@@ -14,7 +14,6 @@ from fusec.base.records import replace
 from fusec.ir.reductions import ROUNDS, SHORT
 from fusec.kinds.reduction import Phase
 
-FEW = 16  # columns that are less than vectors need
 LINE = 64  # bytes of a row that fills vectors by itself
 
 
@@ -34,9 +33,6 @@ def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) 
     is_near = axis < last - 1 and phase.extents[last - 1] >= LONG and phase.extents[axis] <= most
     if is_near and (has_gaps or is_short):
         return _in_strips(phase, {*inputs, *outputs})
-    is_dense = all(row[axis] is Step.UNIT or not strides[axis] for row, strides in zip(steps, rows, strict=True))
-    if has_gaps and phase.extents[last] < FEW <= phase.chunks and is_dense:
-        return _chunked(phase)
     return phase
 
 
@@ -49,16 +45,3 @@ def _in_strips(phase: Phase, walked: Collection[str]) -> Phase:
             return phase
         steps.append((name, (*outer, over, short)))
     return replace(phase, layout=replace(phase.layout, steps=tuple(steps), strips=True))
-
-
-def _chunked(phase: Phase) -> Phase:
-    """The phase whose last axis counts chunks."""
-    steps, order = [], [*(at for at in range(len(phase.extents)) if at != phase.axis), phase.axis]
-    for (name, row), (_, strides, _) in zip(phase.layout.steps, phase.operands, strict=True):
-        *outer, inner = (Step.ANY if row[at] is Step.ZERO else row[at] for at in order)
-        steps.append((name, (*outer, inner if strides[order[-1]] else Step.ZERO)))
-    layout = replace(phase.layout, steps=tuple(steps), chunked=True)
-    return replace(
-        phase, layout=layout, extents=tuple(phase.extents[at] for at in order), axis=len(order) - 1,
-        operands=tuple((name, tuple(row[at] for at in order), offset) for name, row, offset in phase.operands),
-    )  # fmt: skip

@@ -43,7 +43,7 @@ class Phase(Launch):
     @property
     def is_last(self) -> bool:
         """Whether the reduced axis is the innermost of the walk, and has the order of one."""
-        return self.axis == len(self.extents) - 1 and not self.layout.chunked
+        return self.axis == len(self.extents) - 1
 
     @property
     def positions(self) -> int:
@@ -170,6 +170,8 @@ def phases(shape: Shape, axes: Sequence[int], operands: Sequence[Operand], rules
         rows = [walk.rows[name] for name in sorted(inputs, key=lambda name: -sum(map(bool, walk.rows[name])))]
         walk.take(sorted(range(len(walk.extents)), key=lambda axis: tuple(-abs(row[axis]) for row in rows)))
         walk.merge()
+        units = [(walk.rows[each.name], each.view.dtype.nbytes) for each in operands if not each.is_output]
+        _along_rows(walk, units, rules.row.lanes)
     views = {each.name: each.view for each in operands}
     outputs = [each.name for each in operands if each.is_output]
     found: list[Phase] = []
@@ -199,6 +201,20 @@ def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]
     return replace(
         phase, arrays=arrays, made=tuple((known[stored], phase.stored, dtype) for stored, _, dtype in partials)
     )
+
+
+def _along_rows(walk: _Walk, inputs: Sequence[tuple[Sequence[int], int]], lanes: int) -> None:
+    """Have a reduced axis come last that all inputs lie along, if another one does that some of them have gaps along.
+
+    inputs: their strides, and the bytes of an element. lanes: elements that are worth it.
+    """
+    if walk.reduced[-1:] != [False] or True not in walk.reduced:
+        return
+    axis = len(walk.reduced) - 1 - walk.reduced[::-1].index(True)
+    is_dense = all(row[axis] in (0, unit) for row, unit in inputs)
+    if is_dense and walk.extents[axis] >= lanes and any(row[-1] not in (0, unit) for row, unit in inputs):
+        walk.take([*(at for at in range(len(walk.extents)) if at != axis), axis])
+        walk.merge()
 
 
 def _walk_upwards(walk: _Walk, inputs: Sequence[str]) -> None:

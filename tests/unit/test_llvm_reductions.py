@@ -178,30 +178,6 @@ def test_chunks_of_columns_are_those_of_the_oracle(name, rows, columns):
 
 
 @pytest.mark.parametrize(
-    ("name", "bits"), [*((name, 512) for name in EXAMPLES), ("dot", 256), ("argmin", 256), ("argmin", 128), ("sum", 0)]
-)
-def test_chunks_side_by_side_give_the_bits_of_the_oracle(name, bits):
-    """Also of arrays that are broadcast, or have elements in between."""
-    reduction, names, _ = EXAMPLES[name]
-    for kind in ("dense", "apart"):
-        kernel = None
-        for count in (1100, 64, 64 * 20):
-            given = values(names, (2, 2 * count), count)
-            given = {each: array[:, :count] if kind == "dense" else array[:, ::-2] for each, array in given.items()}
-            if "y" in given:
-                given["y"] = np.broadcast_to(given["y"][:, :1], (2, count))
-            first, expected, found = first_parts(reduction, given, 1)
-            chunks = -(-count // 64)
-            given |= {"y": given["y"][:, :1]} if "y" in given else {}
-            if kernel is None:
-                layout = layout_of(first, {**given, **found}, (2, count), c_order=False, chunked=True)
-                kernel = kernel_of(first, layout, bits)
-            run(kernel, first, {**given, **found}, {}, (2, count), cuts=(chunks // 3, chunks), positions=2 * chunks)
-            for part, each in expected.items():
-                assert each.tobytes() == found[part].tobytes(), (count, kind)
-
-
-@pytest.mark.parametrize(
     ("name", "bits"), [*((name, 512) for name in EXAMPLES), ("dot", 256), ("argmin", 256), ("sum", 128), ("sum", 0)]
 )
 def test_rows_side_by_side_give_the_bits_of_the_oracle(name, bits):

@@ -78,13 +78,11 @@ def test_few_columns_that_do_not_lie_so_are_walked_with_others():
     def walked(shape, axis, **rows):
         operands = [Operand(name, View(0, shape, row, FLOAT64), row, name == "z") for name, row in rows.items()]
         (phase, *_) = phases(shape, (axis,), operands, PhaseRules(RowKind(64), [("stored", "given", FLOAT64)]))
-        layout = in_vectors(phase, {"x", "y"}, {"w"}).layout
-        return layout.strips, layout.chunked
+        return in_vectors(phase, {"x", "y"}, {"w"}).layout.strips
 
-    assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(32, 8, 0)) == (True, False)
-    assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(8, 800, 0)) == (False, False)
-    assert walked((3, 3, 5000), 2, x=(40000, 0, 8), y=(0, 40000, 8), z=(24, 8, 0)) == (False, True)
-    assert walked((5000, 3), 0, x=(24, 8), y=(0, 8), z=(0, 8)) == (False, False)
+    assert walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(32, 8, 0))
+    assert not walked((100, 4, 3), 2, x=(24, 0, 8), y=(0, 24, 8), z=(8, 800, 0))
+    assert not walked((5000, 3), 0, x=(24, 8), y=(0, 8), z=(0, 8))
 
 
 def test_rows_shorter_than_a_line_are_walked_with_others():
@@ -133,15 +131,23 @@ def test_results_along_the_axis_leave_what_lies_between_them():
 
 
 @pytest.mark.parametrize("count", [64, 1024, 2000, 64 * 70 + 1])
-def test_chunks_of_few_columns_are_walked_side_by_side(count):
-    """With the bits of their order: sums of 64 elements, then sums of 64 sums."""
+def test_long_rows_that_repeat_are_added_as_rows(count):
+    """With the bits of rows that lie in memory, whichever of their inputs are the same for several of them."""
     x, weights = np.random.default_rng(0).normal(size=(3, count)), np.random.default_rng(1).random(count)
-    found = fusec.fuse(lambda x, w: (x[:, None] * x * w).sum(-1))(x, weights)
-    parts = x[:, None] * x * weights
-    while parts.shape[-1] > 1:
-        starts = range(0, parts.shape[-1], 64)
-        parts = np.stack([np.add.accumulate(parts[..., at : at + 64], -1)[..., -1] for at in starts], -1)
-    assert np.array_equal(found, parts[..., 0])
+    for left, right in ((x[:, None], x), (x[:2, None], x[:, None].swapaxes(0, 1)), (x[:, None, :], weights)):
+        found = fusec.fuse(lambda a, b, w: (a * b * w).sum(-1))(left, right, weights)
+        assert np.array_equal(found, fusec.sum(left * right * weights, axis=-1))
+
+
+def test_rows_that_inputs_do_not_lie_along_are_columns():
+    def walked(*rows, count=5000):
+        operands = [Operand(f"x{at}", View(0, (3, 4, count), row, FLOAT64), row, False) for at, row in enumerate(rows)]
+        return phases((3, 4, count), (2,), operands, PhaseRules(RowKind(64), [("stored", "given", FLOAT64)]))[0]
+
+    assert walked((40000, 0, 8), (0, 40000, 8)).is_last
+    assert walked((40000, 0, 8), (0, 40000, 8), (0, 0, 8)).is_last
+    assert not walked((8, 0, 24), (0, 40000, 8)).is_last
+    assert not walked((500, 0, 8), (0, 500, 8), count=63).is_last
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i2", "f4", "f8"])

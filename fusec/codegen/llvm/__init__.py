@@ -108,14 +108,14 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     reduction = replace(reduction, functions=scaled(reduction.functions, options.permutes))
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
     reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
-    is_last = axis == layout.ndim - 1 and not layout.chunked
+    is_last = axis == layout.ndim - 1
     width = max(1, bits // widest_bits(reduction))
     width = _width_along_rows(reduction, width, bits) if is_last else width
     made = LlvmModule(reduction.name, options)
     nest = (RowNest if is_last else ColumnNest)(reduction, layout, axis, made.builder(width), made.arguments)
     note = f"axis {axis} of {layout.ndim} in chunks, {width} columns at once"
     note = f"{reduction.lanes} accumulators in vectors of {width}" if is_last else note
-    note += ", chunks side by side" if layout.chunked else ", two axes as one" if layout.strips else ""
+    note += ", two axes as one" if layout.strips else ""
     cost = nest.costs.of_body(nest.program.body)
     made.write(nest)
     return made.kernel(f" along axis {axis} of {layout.ndim},", layout, width, cost, [note])

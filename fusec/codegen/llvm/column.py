@@ -90,7 +90,7 @@ class ColumnNest(TilesNest):
 
     def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:
         """Inputs begin at the first row of the chunk; what is stored afterwards counts chunks."""
-        if param.name in self.inputs and self.chunk and not self.layout.chunked:
+        if param.name in self.inputs and self.chunk:
             first = self.b.binary("mul", outer[self.axis], integer(self.chunk))
             outer = (*outer[: self.axis], first, *outer[self.axis + 1 :])
         return super()._row_address(param, steps, outer)
@@ -114,15 +114,10 @@ class ColumnNest(TilesNest):
     def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
         b = self.b
         self.begin, self.covered = integer(0), self.count
-        if self.chunk and not self.layout.chunked:
+        if self.chunk:
             self.begin = b.binary("mul", outer[self.axis], integer(self.chunk))
             self.covered = b.intrinsic("umin", b.binary("sub", self.count, self.begin), integer(self.chunk))
         row = super()._describe_row(outer, first)
-        if self.layout.chunked:
-            inputs = sorted(self.inputs & self.inner.keys())
-            apart = {name: self._column_step(name) for name in inputs}
-            offsets = {name: self._lane_offsets(each) for name, each in apart.items()}
-            return replace(row, strides=row.strides | apart, offsets=row.offsets | offsets)
         self.goes_on = Value("i1", "false")
         if self.axis == self.layout.ndim - 2:
             is_ours = b.compare("icmp slt", b.binary("add", first, self._extent(self.axis + 1)), Value("i64", "%hi"))
@@ -145,25 +140,13 @@ class ColumnNest(TilesNest):
         b.jump(again)
         b.place(again)
         begin = b.read_slot(slot)
-        following = b.binary("add", begin, self._size(begin, limit))
+        following = b.binary("add", begin, b.intrinsic("umin", b.binary("sub", limit, begin), self.most))
         self._find_next_tile(begin, limit)
         self._tile(self._in_tiles(row, begin.text, following, self.covered), begin.text, following)
         self._out_of_tiles(row, begin.text, following, self.covered)
         b.write_slot(slot, following)
         b.fork(b.compare("icmp slt", following, limit), again, after)
         b.place(after)
-
-    def _size(self, begin: Value, limit: Value) -> Value:
-        """Columns of a tile. If they are chunks, those of a tile have the same number of elements."""
-        b = self.b
-        size = b.intrinsic("umin", b.binary("sub", limit, begin), self.most)
-        if not self.layout.chunked:
-            return size
-        whole = b.binary("udiv", self.count, integer(self.chunk))
-        is_whole = b.compare("icmp slt", begin, whole)
-        rest = b.binary("sub", self.count, b.binary("mul", whole, integer(self.chunk)))
-        self.covered = b.select(is_whole, integer(self.chunk), rest)
-        return b.select(is_whole, b.intrinsic("umin", size, b.binary("sub", whole, begin)), size)
 
     def _tile(self, row: Row, start: str, end: Value) -> None:
         total, ready = self.reduction.total, list[str]()

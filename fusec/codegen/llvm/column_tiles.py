@@ -33,9 +33,6 @@ class TilesNest(ReductionNest):
         self, reduction: reductions.ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
     ) -> None:
         super().__init__(reduction, layout, axis, builder, arguments)
-        if layout.chunked:  # neighbours are as far apart as chunks
-            apart = (name for name in self.inputs & self.inner.keys() if self.inner[name] is Step.UNIT)
-            self.inner |= dict.fromkeys(apart, Step.ANY)
         self.packed = self._to_pack() if layout.strips else {}
         self.turned = self._to_turn() if self.width > 1 and not layout.strips else []
         self.places: dict[str, str] = {}
@@ -108,9 +105,7 @@ class TilesNest(ReductionNest):
         return self._step(name)
 
     def _column_step(self, name: str) -> Value:
-        """Bytes from one column of an array to the next one, which may be that of the next chunk."""
-        if self.layout.chunked:
-            return self.b.binary("mul", self._step(name), integer(self.chunk))
+        """Bytes from one column of an array to the next one."""
         return self.arguments.number("stride", name, self.last)
 
     # --- in and out ------------------------------------------------------------------------------------------------

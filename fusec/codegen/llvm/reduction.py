@@ -151,8 +151,7 @@ class ReductionNest(PartNest):
     ) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
         self.reduction, self.axis = reduction, axis
-        is_last = axis == layout.ndim - 1 and not layout.chunked
-        self.chunk = chunk_of(reduction.lanes, is_last) if reduction.total is not None else 0
+        self.chunk = chunk_of(reduction.lanes, axis == layout.ndim - 1) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
         self.count = self.chunks = integer(0)
         self.inputs = set[str]()
