@@ -46,6 +46,19 @@ def chained(x):
     return x
 
 
+def counts(n):
+    found = np.arange(n)
+    found[: n // 2] = 7
+    return found
+
+
+def divided(one, other):
+    try:
+        return one / other + one // other
+    except ZeroDivisionError:
+        return -1.0
+
+
 BLOCKS = {
     "roll": lambda x, y: np.roll(x, 1),
     "roll back": lambda x, y: np.roll(x, -2, axis=0) + x,
@@ -117,6 +130,25 @@ BLOCKS = {
     "convolved": lambda x, y: np.pad(x, 1)[1:] - np.roll(x, 1)[:1],
     "median": lambda x, y: x - np.median(x, axis=0),
     "twice": lambda x, y: np.concatenate([x[1:], x[:1]])[::-1],
+    "counted": lambda x, y: x * np.arange(x.shape[-1]) + np.arange(len(y)).sum(),
+    "counted from": lambda x, y: np.arange(1, len(x) + 1, dtype="float32")[::-1].reshape(-1, *[1] * (x.ndim - 1)) * x,
+    "counts": lambda x, y: counts(len(x)) * 2.0,
+    "unit": lambda x, y: np.eye(len(x)) * x[..., :1].sum() - np.identity(x.shape[0]),
+    "triangle": lambda x, y: np.where(np.tri(x.shape[0], x.shape[-1], dtype=bool), x[..., None, :], 0.0).sum(axis=0),
+    "window": lambda x, y: x * np.hanning(x.shape[-1]),
+    "window twice": lambda x, y: np.hamming(len(x))[1:-1].sum() + np.bartlett(max(len(x), 2))[:2] + y.sum(),
+    "root of extent": lambda x, y: x / np.sqrt(x.shape[-1]) + np.true_divide(1, len(y) + 1),
+    "narrow root": lambda x, y: x.astype("float32") * np.sqrt(len(y)),
+    "any division": lambda x, y: x + divided(len(x), len(y) - 3),
+    "first place": lambda x, y: np.argmax(x) + np.argmin(y, axis=0),
+    "last place": lambda x, y: x.argmin(axis=-1) * 2,
+    "products": lambda x, y: np.cumprod(x, axis=-1) + 1,
+    "sums of all": lambda x, y: np.cumsum(x[1:]) - 1,
+    "sums of turned": lambda x, y: np.cumsum(x.T, axis=0) + np.cumsum(x[::-1], axis=-1).T,
+    "highest": lambda x, y: np.maximum.accumulate(x, axis=0) - x,
+    "bins": lambda x, y: np.histogram(x, bins=4, range=(0, 1))[0] * 1.5,
+    "digits": lambda x, y: np.digitize(x, [0.0, 0.5]) + 0.5,
+    "covariance": lambda x, y: np.cov(x) + np.corrcoef(x),
     "rolled join": lambda x, y: np.roll(np.concatenate([x, y]), 1, axis=0)[:-1],
 }  # fmt: skip
 EXTENTS = st.sampled_from([0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33])
@@ -214,8 +246,8 @@ def test_what_rolls_move_depends_on_extents(shift, axis, shapes):
 
 def test_shapes_are_worked_out_once_for_each_array(monkeypatch):
     looked = []
-    read_in = extents._read_in
-    monkeypatch.setattr(extents, "_read_in", lambda root: looked.append(root) or read_in(root))
+    read_in = extents.read_in
+    monkeypatch.setattr(extents, "read_in", lambda root: looked.append(root) or read_in(root))
 
     def looks(count):
         def steps(u):
@@ -228,3 +260,27 @@ def test_shapes_are_worked_out_once_for_each_array(monkeypatch):
         return len(looked)
 
     assert looks(24) < 3 * looks(12)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "counted",
+        "unit",
+        "triangle",
+        "window",
+        "root of extent",
+        "last place",
+        "products",
+        "highest",
+        "bins",
+    ],
+)
+def test_new_shapes_of_arrays_of_extents_need_no_trace(name, monkeypatch):
+    fused, made = fusec.fuse(BLOCKS[name]), []
+    trace = fused._made
+    monkeypatch.setattr(fused, "_made", lambda *args: made.append(args) or trace(*args))
+    for shape in ((7, 4), (9, 3), (6, 5), (12, 8)):
+        x, y = np.random.default_rng(0).random((2, *shape))
+        np.testing.assert_allclose(fused(x, y), BLOCKS[name](x, y), rtol=1e-12)
+    assert len(made) == 1

@@ -32,7 +32,7 @@ def rules_are_compared() -> Iterator[None]:
         if found is not None:
             _, wanted, slots = template.placed_again(outlines)
             assert list(map(facts_of, found)) == list(map(facts_of, wanted))
-            assert vars(memory) == vars(HostMemory.of(slots))
+            assert memory.is_like(HostMemory.of(slots))
         return resized(template, outlines, on_host)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy._core import _multiarray_umath as UMATH  # type: ignore[attr-defined]  # noqa: N812 - NumPy's source uses it
 
+from fusec.base.dtypes import from_numpy
+from fusec.base.records import dataclass
 from fusec.fusion.outside.constants import NUMPY
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.numbers import is_extent, plain
 from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import RECORDING, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, laid_out
 from fusec.fusion.trace.tracer import Tracer
+
+OF_NUMBERS = (np.arange, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett)
+PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # what else they take, whose text tells values apart
 
 
 def _trace() -> Trace:
@@ -165,24 +172,61 @@ def broadcast(*given: Any) -> np.broadcast:
     return np.broadcast(*(np.broadcast_to(np.empty(()), np.shape(each)) for each in given))
 
 
-def eye(*args: Any, **options: Any) -> Any:
-    """np.eye."""
-    return _of_constants(np.eye(*args, **options))
+@dataclass(frozen=True)
+class ArrayOfNumbers:
+    """One of NumPy's functions that make arrays of numbers, as a function of all its arguments. names: of the last."""
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+
+    def __call__(self, *given: Any) -> Any:
+        """The array."""
+        count = len(given) - len(self.names)
+        return self.function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
 
 
-def identity(*args: Any, **options: Any) -> Any:
-    """np.identity."""
-    return _of_constants(np.identity(*args, **options))
+def of_numbers(function: Callable[..., Any], is_traced: bool = False) -> Callable[..., Any]:
+    """A function of NumPy's that makes an array of numbers: calls of other extents make theirs, if it is given extents.
+
+    is_traced: so that the function may write also what is made of other numbers.
+    """
+
+    @wraps(function, updated=())
+    def make(*args: Any, **options: Any) -> Any:
+        given = [*args, *options.values()]
+        found = _of_extents(ArrayOfNumbers(function, tuple(options)), given) if any(map(is_extent, given)) else None
+        if found is not None:
+            return found
+        plainly = function(*map(plain, args), **{name: plain(each) for name, each in options.items()})
+        return tracer.made(_trace(), tracer._operand(_trace(), plainly)) if is_traced else plainly
+
+    return make
 
 
-def _of_constants(found: np.ndarray[Any, Any]) -> Any:
-    """An array of NumPy's that the function may write."""
-    return tracer.made(_trace(), tracer._operand(_trace(), found))
+def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
+    """An array of numbers of which some are extents; None if calls of other extents cannot make it."""
+    trace: Trace = next(each.extents._trace for each in given if is_extent(each))
+    if trace.has_looked or not all(is_extent(each) or isinstance(each, PLAIN) for each in given):
+        return None
+    if any(is_extent(each) and each.derived is None for each in given):
+        return None
+    trace.extents.is_asked = True
+    try:
+        derived = trace.extents.constant(make, [each.derived if is_extent(each) else each for each in given])
+    except Exception:  # NumPy's, which the function may catch
+        return None
+    dtype = from_numpy(derived.now.dtype)
+    if dtype is None:
+        return None
+    memory = trace.constant(derived.now, dtype, derived)
+    return tracer.made(trace, trace.read(memory, (), memory.base))
 
 
 CREATION.update(
     {
-        np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full, np.eye: eye, np.identity: identity,
+        np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full,
+        **{each: of_numbers(each, True) for each in (np.eye, np.identity)},
+        **{each: of_numbers(each) for each in OF_NUMBERS},
         np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
         np.asfortranarray: asfortranarray, np.broadcast: broadcast, UMATH._array_converter: Converter,
     }

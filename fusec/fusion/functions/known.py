@@ -33,6 +33,7 @@ def known(x: Tracer) -> Array | None:
 def _contents(trace: Trace, buffer: Buffer, version: int) -> Array:
     """What a buffer holds after so many writes. Raises UnknownError."""
     if buffer.array is not None:
+        trace.has_looked |= buffer.derived is not None
         return buffer.array
     found: Array | None = None
     for each in trace.statements:

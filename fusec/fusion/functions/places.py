@@ -12,11 +12,13 @@ import numpy as np
 from fusec.fusion.functions.composing import called
 from fusec.fusion.functions.reducing import REDUCTIONS, normalised
 from fusec.fusion.functions.routines import traced, where
-from fusec.fusion.trace.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace.numbers import plain
+from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace
 from fusec.library import reductions as library
 
 SHORT = 1 << 31  # elements whose positions int32 holds
+ARANGE = CREATION[np.arange]
 LONG = 1 << 12  # elements of a total from which on fusec's own function finds a place in one pass over memory
 
 
@@ -60,9 +62,9 @@ def _positions(trace: Trace, shape: tuple[int, ...], axis: int | None, kind: Any
     found: Any = traced(np.zeros((), kind), trace)
     for each in axes:
         if shape[each] > 1:
-            steps = traced(np.arange(shape[each], dtype=kind), trace)
+            steps = traced(ARANGE(shape[each], dtype=kind), trace)
             along = steps.reshape([-1 if other == each else 1 for other in range(len(shape))])
-            found = found + (along * kind(prod(shape[each + 1 :])) if axis is None else along)
+            found = found + (along * kind(plain(prod(shape[each + 1 :]))) if axis is None else along)
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from fusec.fusion.functions.composing import compose
 from fusec.fusion.functions.libraries import LibraryFunction
 from fusec.fusion.functions.routines import where
+from fusec.fusion.trace.conditions import require
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace.trace_values import outermost_first
+from fusec.fusion.trace.trace import Trace
+from fusec.fusion.trace.trace_values import LibraryCall, outermost_first, phantom
 from fusec.fusion.trace.tracer import Tracer
 from fusec.library import cumulative
 
@@ -28,9 +31,27 @@ def scanned(name: str, x: Any, **options: Any) -> Any:
     if is_plain and order != (*range(x.ndim),) and 0 not in x._seen.strides:  # laid out as the array is
         turned = scanned(name, np.transpose(x, order), axis=order.index(axis % x.ndim), dtype=given.get("dtype"))
         return np.transpose(turned, [order.index(each) for each in range(x.ndim)])
+    require([x], lambda array: (outermost_first(array), 0 in array.strides) == (order, 0 in x._seen.strides))
     found = compose(getattr(cumulative, name), (x if x.ndim else x.reshape(1),), given)
     assert found is not None, "it is a function of fusec"
+    if is_plain or (x.ndim == 1 and given.keys() <= {"axis", "dtype"}):
+        _follows(found[0]._trace)
     return found[0]
+
+
+def _follows(trace: Trace) -> None:
+    """State that the last call makes an array as large as its operand, whatever the extents."""
+    call = trace.statements[-1]
+    assert isinstance(call, LibraryCall), "scans are steps of their own"
+    (operand,) = [trace.leaves[each].phantom for each in call.operands]
+    (made,) = [each.phantom for each in call.buffers]
+    if made.shape == operand.shape and made.flags.c_contiguous:
+        call.again = partial(_alike, made.dtype)
+
+
+def _alike(dtype: np.dtype[Any], seen: Sequence[Any]) -> tuple[Any, ...]:
+    """New arrays of a dtype, as large as some."""
+    return tuple([phantom(each.shape, dtype) for each in seen])
 
 
 def _along(name: str, start: int | None = None) -> Callable[..., Any]:

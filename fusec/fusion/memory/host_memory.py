@@ -37,6 +37,11 @@ class HostMemory:
         lasting = [(slot, view) for slot, view in slots.views.items() if slots.is_lasting(slot)]
         return cls(slots.arena_slot, slots.arena.nbytes, slots.own[::-1], lasting)
 
+    def is_like(self, other: HostMemory) -> bool:
+        """Whether frames of both hold the same when a call starts, and lie alike."""
+        ours, theirs = ((each.arena_slot, each.arena_bytes, each.lasting, len(each.own)) for each in (self, other))
+        return ours == theirs and all(map(_are_same, self.own, other.own))
+
     def take(self) -> list[Any]:
         """The plan's own slots as a call finds them if some of them last; they are given back after the call."""
         if self._spare:
@@ -76,6 +81,14 @@ class HostMemory:
             step.kernel(*inputs, *outputs)
         else:
             totals(step.kernel, inputs, outputs, step.axis, True)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two slots hold the same number, the same kind of array with the same elements, or nothing."""
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return type(one) is type(other) and bool(one == other or one != one)
+    kinds = [(each.dtype, each.shape, each.strides) for each in (one, other)]
+    return kinds[0] == kinds[1] and one.tobytes() == other.tobytes()
 
 
 class NotedMemory(HostMemory):

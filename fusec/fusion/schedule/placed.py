@@ -58,7 +58,7 @@ class PlacedTemplate:
     rules: list[Rule] = field(default_factory=list)
     views: dict[int, UsedViews] = field(default_factory=dict)  # by slot
     counts: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)  # a slot, a shape, its axes
-    numbers: list[tuple[int, Derived]] = field(default_factory=list)  # slots of others that calls make of extents
+    numbers: list[tuple[int, Derived]] = field(default_factory=list)  # what else calls make of extents, by slot
     rooms: list[tuple[t.Buffer, int, int]] = field(default_factory=list)  # temporaries, shapes, bytes of an element
     uses: tuple[list[list[t.Buffer]], list[list[t.Buffer]]] = ([], [])  # temporaries that each launch writes, and reads
     made: dict[int, list[tuple[Fresh, int]]] = field(default_factory=dict)  # by step: results, and their shapes

@@ -62,7 +62,7 @@ def placed_template(
         found, memory = rules.template.fitted(outlines)
     except OtherShapesError:
         return None
-    same = list(map(_parts, found)) == list(map(_parts, steps)) and vars(memory) == vars(HostMemory.of(slots))
+    same = list(map(_parts, found)) == list(map(_parts, steps)) and memory.is_like(HostMemory.of(slots))
     return rules.template if same else None
 
 
@@ -108,6 +108,9 @@ class _PlacingRules:
             else:
                 self._operands(step)
                 self.template.calls[at] = self._arrays[step.call.buffers[0]] if step.call.buffers else 0
+        for each, slot in self.slots.known.items():
+            if isinstance(each, t.Buffer) and each.derived is not None:
+                self.template.numbers.append((slot, each.derived))
         self._launches()
 
     # --- shapes ------------------------------------------------------------------------------------------------------
@@ -135,6 +138,8 @@ class _PlacingRules:
         """The shape of all of a buffer."""
         if buffer.kind == "temporary":
             return self._buffers[buffer]
+        if buffer.derived is not None:
+            return self._of_array(self._whole(buffer))
         if buffer.kind == "constant":
             shape = buffer.phantom.shape
             return self._shape(("constant", shape), lambda _: shape)
@@ -146,6 +151,8 @@ class _PlacingRules:
         place, dtype = buffer.place, buffer.dtype.numpy
         if buffer.kind == "argument":
             return self._array(buffer, lambda known: known.outlines[place])
+        if buffer.derived is not None:
+            return self._array(buffer, lambda known: known.of(buffer.derived))
         if buffer.kind == "constant":
             return self._array(buffer, lambda _: buffer.phantom)
         at = self._buffers[buffer]

@@ -228,7 +228,10 @@ class _Resized:
         found = self.buffers.get(buffer)
         if found is None:
             assert buffer.kind != "temporary", "statements come in order"
-            if buffer.kind == "constant":
+            if buffer.derived is not None:
+                array = self.call.of(buffer.derived)
+                found = replace(buffer, phantom=array, array=array)
+            elif buffer.kind == "constant":
                 found = buffer
             else:  # plans keep no arrays alive
                 found = replace(buffer, phantom=without_memory(self.outlines[buffer.place]))

@@ -16,7 +16,7 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.base.records import dataclass
 from fusec.fusion.trace.numbers import ExtentNumber, is_extent, plain
-from fusec.fusion.trace.sizes import size_of
+from fusec.fusion.trace.sizes import MOVING, read_in, size_of
 from fusec.fusion.trace.trace_values import (
     Array,
     ArrayValue,
@@ -28,13 +28,11 @@ from fusec.fusion.trace.trace_values import (
     buffers_of,
     phantom,
 )
-from fusec.ir.expr import Expr
-from fusec.ir.graph import Input, Neighbour, Position, Taken
+from fusec.ir.graph import Input, Taken
 
 T = TypeVar("T")
 Shape = tuple[int, ...]
 MOST = 60  # steps from an argument to what follows from it
-MOVING = {Taken, Position, Neighbour}
 
 
 class OtherShapesError(Exception):
@@ -128,6 +126,8 @@ class TraceExtents:
         if buffer.kind == "argument" and place < self.given:
             found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
             return self._arguments.setdefault(shape, found)
+        if buffer.derived is not None:
+            return self.shape_of(buffer.derived)
         if buffer.kind in ("argument", "constant"):  # from outside, in one shape
             return self.fixed(shape)
         made = self._maker(buffer)
@@ -225,7 +225,7 @@ class TraceExtents:
     def _of_read(self, value: ArrayValue) -> Derived:
         """The shape to which what a value reads broadcasts."""
         shapes = []
-        for each in _read_in(value.expr):
+        for each in read_in(value.expr):
             if isinstance(each, Taken):
                 shapes.append(self.frame(each.shape))
                 continue
@@ -272,6 +272,21 @@ class TraceExtents:
     def seen(self, x: Any) -> Derived:
         """A traced array, of which nothing may be read. Raises UnknownExtentsError."""
         return self.array_of(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
+
+    def constant(self, make: Callable[..., Any], operands: Sequence[Any]) -> Derived:
+        """An array made of extents, dense and of one dtype in all calls. Raises also what making it raises."""
+        known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
+        now = make(*[each.now for each in known])
+
+        def made(call: CallShapes) -> Array:
+            found: Array = _computed(make, known, call)
+            if found.dtype != now.dtype or found.ndim != now.ndim or not found.flags.c_contiguous:
+                raise OtherShapesError
+            return found
+
+        if not isinstance(now, np.ndarray) or not now.flags.c_contiguous:
+            raise UnknownExtentsError
+        return self._derived(("constant", make, *known), known, now, made)
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -374,9 +389,7 @@ class TraceExtents:
         """What Python makes of extents and numbers. Raises what it raises."""
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
         now = function(*[each.now for each in known])
-        return self._derived(
-            ("computed", function, *known), known, now, lambda call: function(*[call.of(each) for each in known])
-        )
+        return self._derived(("computed", function, *known), known, now, lambda call: _computed(function, known, call))
 
     def count(self, shape: Derived, axes: tuple[int, ...]) -> Derived:
         """How many elements lie along some axes of a shape."""
@@ -461,6 +474,15 @@ def agree(pairs: Iterable[tuple[Derived, Derived]], call: CallShapes) -> bool:
     return all(one == other or layouts.common_shape(one, other) == other for one, other in known)
 
 
+def _computed(function: Callable[..., Any], operands: Sequence[Derived], call: CallShapes) -> Any:
+    """What a function makes of numbers. Raises OtherShapesError for what it raises, which the user's may catch."""
+    given = [call.of(each) for each in operands]
+    try:
+        return function(*given)
+    except Exception:
+        raise OtherShapesError from None
+
+
 def _are_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
@@ -474,22 +496,3 @@ def joined_shape(shapes: Iterable[Shape]) -> Shape | None:
             return None
         found = joined
     return found
-
-
-def _read_in(root: Expr) -> list[Any]:
-    """The inputs that an expression reads at the position at hand, and the elements that it takes elsewhere."""
-    size = size_of(root)
-    if size.kinds.isdisjoint(MOVING):
-        return list(size.leaves)
-    found: dict[Expr, None] = {}
-    pending, known = [root], {root}
-    while pending:
-        expr = pending.pop()
-        if isinstance(expr, Taken | Input):
-            found[expr] = None
-            continue
-        for child in expr.children:
-            if child not in known:
-                known.add(child)
-                pending.append(child)
-    return list(found)

@@ -72,6 +72,10 @@ class ExtentNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         if any(getattr(type(each), "__fusec_tracer__", False) for each in args):
             return NotImplemented
+        if method == "__call__" and not options and all(type(each) in (int, float, ExtentNumber) for each in args):
+            found = _made(ufunc, args)
+            if type(found) is ExtentNumber and getattr(found.value, "dtype", np.dtype("O")).kind in "if":
+                return found
         return getattr(ufunc, method)(*map(plain, args), **options)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

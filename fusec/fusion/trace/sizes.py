@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fusec.base.ops import TABLE
 from fusec.ir.expr import Apply, Expr
-from fusec.ir.graph import Input, Taken
+from fusec.ir.graph import Input, Neighbour, Position, Taken
 from fusec.ir.walk import kept
 
 CHEAP = frozenset(
     "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
 )  # defined ops that cost no more than a few primitive ones
 DIVISIONS = frozenset("divide sqrt reciprocal quotient modulo".split())  # that processors take several cycles for
+MOVING = frozenset([Taken, Position, Neighbour])
 
 
 T = TypeVar("T")
@@ -58,3 +59,22 @@ def size_of(expr: Expr, parts: list[Size]) -> Size:
 def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
     """Both sets as one, which is the first where that holds all."""
     return one if other <= one else one | other
+
+
+def read_in(root: Expr) -> list[Any]:
+    """The inputs that an expression reads at the position at hand, and the elements that it takes elsewhere."""
+    size = size_of(root)
+    if size.kinds.isdisjoint(MOVING):
+        return list(size.leaves)
+    found: dict[Expr, None] = {}
+    pending, known = [root], {root}
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, Taken | Input):
+            found[expr] = None
+            continue
+        for child in expr.children:
+            if child not in known:
+                known.add(child)
+                pending.append(child)
+    return list(found)

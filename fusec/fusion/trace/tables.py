@@ -27,7 +27,8 @@ ANY_EXTENTS = frozenset(
 STATED = frozenset(
     "roll pad take take_along_axis concatenate concat stack zeros_like ones_like empty_like full_like broadcast_to"
     " broadcast_arrays squeeze rot90 diagonal atleast_1d atleast_2d atleast_3d shape size result_type can_cast"
-    " iscomplexobj isrealobj repeat outer copyto fill".split()
+    " iscomplexobj isrealobj repeat outer copyto fill argmin argmax cumsum cumprod nancumsum nancumprod cumulative_sum"
+    " cumulative_prod histogram digitize searchsorted".split()
 )
 """Those that state for which extents they do the same; others look at extents."""
 

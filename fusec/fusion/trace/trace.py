@@ -125,12 +125,12 @@ class Trace:
         """The memory of an argument."""
         return self.storage(array, Buffer("argument", place, dtype, array, group))
 
-    def constant(self, array: Array, dtype: DType) -> Storage:
+    def constant(self, array: Array, dtype: DType, derived: Derived | None = None) -> Storage:
         """An array that NumPy created while the function was traced, with its present contents."""
         found = self._of_constants.get(id(array))
         if found is None or found[1].tobytes() != array.tobytes():
             held = array.copy(order="K")
-            buffer = Buffer("constant", len(self._of_constants), dtype, held, next(self._groups), held)
+            buffer = Buffer("constant", len(self._of_constants), dtype, held, next(self._groups), held, derived)
             found = self._of_constants[id(array)] = (array, held, self.storage(held, buffer))
         return found[2]
 

@@ -122,6 +122,7 @@ class Buffer:
     phantom: Array  # has shape and strides, but no content that may be looked at
     group: int  # the same for buffers that may share memory
     array: Array | None = None  # of a constant
+    derived: Any = None  # how calls make a constant of extents; see `Derived`
 
     @cached_property
     def geometry(self) -> tuple[object, ...]:

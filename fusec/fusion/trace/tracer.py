@@ -417,7 +417,10 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
     if isinstance(given, (bool, int, float, complex)) and type(given) in (bool, int, float, complex):
         return literal(given)
     if is_extent(given):
-        return trace.number(("known", given.value), PYTHON_TYPES[type(given.value)], given.derived)
+        kind = PYTHON_TYPES.get(type(given.value))
+        return trace.number(
+            ("known", given.value), elementwise.known_dtype(given.value.dtype) if kind is None else kind, given.derived
+        )
     if isinstance(given, np.generic):
         return constant(given, elementwise.known_dtype(given.dtype))
     if isinstance(given, np.ndarray):
