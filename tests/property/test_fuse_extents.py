@@ -284,3 +284,19 @@ def test_new_shapes_of_arrays_of_extents_need_no_trace(name, monkeypatch):
         x, y = np.random.default_rng(0).random((2, *shape))
         np.testing.assert_allclose(fused(x, y), BLOCKS[name](x, y), rtol=1e-12)
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (0, 1), (1, 2), None])
+def test_rows_that_take_several_walks_have_one_trace(axes, monkeypatch):
+    def normalised(x):
+        return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(x.var(axis=axes, keepdims=True) + 1)
+
+    fused, made = fusec.fuse(normalised), []
+    trace = fused._made
+    monkeypatch.setattr(fused, "_made", lambda *args: made.append(args) or trace(*args))
+    for shape in ((3, 4, 5), (4, 3, 6), (2, 50, 3), (40, 2, 30), (30, 70, 20), (3, 4, 1), (1, 4, 5), (2, 9, 2000)):
+        x = np.random.default_rng(0).normal(size=shape)
+        found = fused(x)
+        np.testing.assert_array_equal(found, fusec.fuse(normalised)(x))
+        np.testing.assert_allclose(found, normalised(x), rtol=1e-12, atol=1e-12)
+    assert len(made) < 8

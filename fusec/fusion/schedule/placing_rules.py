@@ -227,7 +227,7 @@ class _PlacingRules:
             self._rule(check)
 
     def _check_longer(self, at: int, axes: Sequence[int], most: int) -> None:
-        self._check(at, at, lambda shape, _: any(shape[axis] > most for axis in axes))
+        self._check(at, at, lambda shape, _: exceeds(shape, axes, most))
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -422,6 +422,11 @@ class _PlacingRules:
                 raise OtherShapesError
 
         self._rule(check)
+
+
+def exceeds(shape: Shape, axes: Sequence[int], most: int) -> bool:
+    """Whether rows have more elements than a chunk. Others that take several walks do so whatever their extents are."""
+    return prod([shape[axis] for axis in axes]) > most
 
 
 def _check_writes(given: PlacedStatements) -> None:

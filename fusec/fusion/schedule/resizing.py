@@ -25,7 +25,7 @@ from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
 from fusec.fusion.schedule.placed import PlacedTemplate
-from fusec.fusion.schedule.placing_rules import PlacedStatements, placed_template
+from fusec.fusion.schedule.placing_rules import PlacedStatements, exceeds, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import ANYWHERE
@@ -117,7 +117,7 @@ class PlanTemplate:
         except (ValueError, IndexError):  # NumPy's: shapes do not broadcast, no such view
             raise OtherShapesError from None
         for total, most in self.long:
-            if not any(made.statements[total].value.shape[axis] > most for axis in total.axes):
+            if not exceeds(made.statements[total].value.shape, total.axes, most):
                 raise OtherShapesError
         builder = PlanBuilder(made.trace, [made.buffer(each) for each in self.needed])
         for each in self.prior:
@@ -143,7 +143,8 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
     totals = {(each.value.shape, each.axes): each for each in trace.statements if isinstance(each, t.Total)}
     views: list[Any] = [each for each in trace.statements if isinstance(each, t.Write)]
     views += [leaf for leaf in trace.leaves.values() if leaf.buffer is not None]
-    long = [(totals[rows], most) for rows, most in builder.unstaged.items() if rows in totals]
+    unstaged = [(*rows, most) for rows, most in builder.unstaged.items() if rows in totals]
+    long = [(totals[shape, axes], most) for shape, axes, most in unstaged if axes and exceeds(shape, axes, most)]
     calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
     if any(each.again is None for each in calls) or not all(map(_is_plain, trace.leaves.values())):
         return None
