@@ -45,7 +45,7 @@ def clustered(xp, points):
 
 
 middles = fxp.random.uniform((CLUSTERS, 2), KEY, low=0.1, high=0.9)
-own = fxp.random.integers(COUNT, KEY, CLUSTERS, stream=1)
+own = fxp.random.integers(COUNT, KEY, high=CLUSTERS, stream=1)
 points = (middles[own] + fxp.random.normal((COUNT, 2), KEY, scale=0.04, stream=2)).compute()
 
 times = {}

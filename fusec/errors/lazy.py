@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, FusecValueError, Named, UserError
 
 
@@ -9,9 +11,14 @@ class NoSuchDevice(UserError, code="F770"):
     """A device that there is not, for a new array or for a copy of one."""
 
     message = "there is no device {device!r}"
-    hint = "arrays can be on {known}"
     device: object
-    known: str
+    cure: str
+
+    @classmethod
+    def among(cls, device: object, known: Sequence[str]) -> NoSuchDevice:
+        """The error where these are known, the host's memory first."""
+        found = "" if len(known) > 1 else "; fusec finds no CUDA device, and python -m fusec doctor says why"
+        return cls(device, f"pass {' or '.join(map(repr, known))}{found}")
 
 
 class DevicesDoNotMix(UserError, code="F776"):
@@ -85,6 +92,14 @@ class NotADType(UserError, code="F775", exception=FusecTypeError):
     hint = "{cure}"
     given: str
     wanted: str
+    cure: str
+
+
+class NotByKey(Named, code="F782", exception=FusecTypeError):
+    """A call of random numbers as NumPy's are called: with parameters and a size."""
+
+    message = "xp.random.{name} takes a size and a key before anything else: {reason}"
+    reason: str
     cure: str
 
 

@@ -9,18 +9,22 @@ array is, with the same bits on each.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from math import prod, sqrt
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusec import random
 from fusec.errors.alternatives import LAZY_RANDOM
 from fusec.errors.arguments import NotInWord, NotWhole
-from fusec.errors.lazy import DoesNotFit, NoSuchFunction, NotADType, NotASize
+from fusec.errors.lazy import DoesNotFit, NoSuchFunction, NotADType, NotASize, NotByKey
 from fusec.fusion.functions.randomness import traced
 from fusec.fusion.graphs.graph_elements import positions
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.lines import here
 from fusec.language.random_checks import SIGNED, WORD, in_range, whole
 from fusec.xp.array import Array
 from fusec.xp.calls import DType, Operand, array_of
@@ -32,6 +36,8 @@ from fusec.xp.linalg import cholesky
 from fusec.xp.recording import record, wrapped
 from fusec.xp.searching import argsort
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 __all__ = ["exponential", "integers", "multivariate_normal", "normal", "permutation", "uniform"]
 
 Number = Any
@@ -41,6 +47,39 @@ Word = Any
 """A whole number from 0 to 2^64 - 1: Python's, NumPy's, or a lazy array of integers without axes."""
 
 
+def _by_key(function: F) -> F:
+    """The function, which says how it is called to those who call it as NumPy's are called."""
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError:
+            try:
+                signature(function).bind(*args, **options)
+            except TypeError as reason:
+                raise _misread(function.__name__, str(reason)) from None
+            raise
+
+    return cast("F", run)
+
+
+def _misread(name: str, reason: str) -> Exception:
+    return NotByKey(name, reason, f"write {CALLS[name]}, where the key is any number, the seed").at(here())
+
+
+CALLS = {
+    "uniform": "xp.random.uniform(size, key, low=0, high=1)",
+    "normal": "xp.random.normal(size, key, loc=0, scale=1)",
+    "exponential": "xp.random.exponential(size, key, scale=1)",
+    "integers": "xp.random.integers(size, key, low, high), or high= alone",
+    "permutation": "xp.random.permutation(x, key)",
+    "multivariate_normal": "xp.random.multivariate_normal(size, key, mean, cov)",
+}
+"""How the functions are called."""
+
+
+@_by_key
 @documented
 def uniform(
     size: Shape, key: Word, *, low: Number = 0.0, high: Number = 1.0, offset: Word = 0, stream: Word = 0,
@@ -63,6 +102,7 @@ def uniform(
     return result
 
 
+@_by_key
 @documented
 def normal(
     size: Shape, key: Word, *, loc: Number = 0.0, scale: Number = 1.0, offset: Word = 0, stream: Word = 0,
@@ -70,7 +110,8 @@ def normal(
 ) -> Array:  # fmt: skip
     """Numbers of a normal distribution: loc + scale * fusec.random.normal64(key, counter).
 
-    loc, scale: the mean and the standard deviation, numbers or arrays that broadcast against size.
+    loc, scale: the mean and the standard deviation, numbers or arrays that broadcast against size; a negative scale
+    is refused, but lazy arrays are not looked at.
     dtype: float64, the usual one; float32, whose numbers are those of normal32; or complex64 and complex128, where
     the real and the imaginary part are independent and have half of the variance each.
 
@@ -87,10 +128,11 @@ def normal(
         found = _drawn(f"normal{dtype.itemsize * 8}", shape, words)
     if not _is(scale, 1):
         real_part = np.dtype(dtype.char.lower())
-        found = _fitting("scale", scale, shape, real_part, where) * found
+        found = _scale(scale, shape, real_part, where) * found
     return found if _is(loc, 0) else _fitting("loc", loc, shape, dtype, where) + found
 
 
+@_by_key
 @documented
 def exponential(
     size: Shape, key: Word, *, scale: Number = 1.0, offset: Word = 0, stream: Word = 0, dtype: DType = None,
@@ -98,7 +140,8 @@ def exponential(
 ) -> Array:  # fmt: skip
     """Numbers of an exponential distribution: scale * fusec.random.exponential64(key, counter).
 
-    scale: the mean, a number or an array that broadcasts against size.
+    scale: the mean, a number or an array that broadcasts against size; a negative one is refused, but lazy arrays are
+    not looked at.
     dtype: float64, the usual one, or float32, whose numbers are those of exponential32.
 
     >>> xp.round(xp.random.exponential(3, 7), 4)
@@ -106,26 +149,29 @@ def exponential(
     """
     shape, dtype, where = _shape(size), _dtype(dtype, "fd"), _device(device, key, offset, stream, scale)
     found = _drawn(f"exponential{dtype.itemsize * 8}", shape, _words(key, offset, stream, prod(shape), where))
-    return found if _is(scale, 1) else _fitting("scale", scale, shape, dtype, where) * found
+    return found if _is(scale, 1) else _scale(scale, shape, dtype, where) * found
 
 
+@_by_key
 @documented
 def integers(
-    size: Shape, key: Word, low: Any, high: Any = None, *, offset: Word = 0, stream: Word = 0, dtype: DType = None,
-    device: Any = None,
+    size: Shape, key: Word, low: Any = 0, high: Any = None, *, offset: Word = 0, stream: Word = 0,
+    dtype: DType = None, device: Any = None,
 ) -> Array:  # fmt: skip
     """Integers from low to high - 1: fusec.random.integers(key, counter, low, high).
 
-    low, high: int64 numbers, at most 2^32 apart, or arrays that broadcast against size; without high, from 0 to
-    low - 1. Nothing is rejected: 64 random bits are multiplied by the width, so that the probabilities of two numbers
-    differ by at most one part in 2^32. dtype: int64, the usual one, or another integer dtype that holds the range.
-    Raises FusecValueError for ranges that are empty or wider, and FusecOverflowError for those that do not fit.
+    low, high: int64 numbers, at most 2^32 apart, or arrays that broadcast against size. high alone: from 0.
+    Nothing is rejected: 64 random bits are multiplied by the width, so that the probabilities of two numbers differ by
+    at most one part in 2^32. dtype: int64, the usual one, or another integer dtype that holds the range.
+    Raises FusecTypeError without high, which NumPy's order of arguments would leave out, FusecValueError for ranges
+    that are empty or wider, and FusecOverflowError for those that do not fit.
 
     >>> xp.random.integers(4, 7, 0, 6)
     Array([4, 4, 0, 1])
     """
     shape, dtype = _shape(size), _dtype(dtype, "bhilqBHILQ", np.int64)
-    low, high = (0, low) if high is None else (low, high)
+    if high is None:
+        raise _misread("integers", "missing a required argument: 'high'")
     where = _device(device, key, offset, stream, low, high)
     bounds = [_bound(name, each, shape, where) for name, each in (("low", low), ("high", high))]
     if type(low) is not Array and type(high) is not Array:
@@ -134,6 +180,7 @@ def integers(
     return found.astype(dtype, copy=False)
 
 
+@_by_key
 @documented
 def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0, device: Any = None) -> Array:
     """The numbers from 0 to x - 1 in random order, or the rows of an array.
@@ -153,6 +200,7 @@ def permutation(x: Any, key: Word, *, offset: Word = 0, stream: Word = 0, device
     return order if rows is None else rows[order]
 
 
+@_by_key
 @documented
 def multivariate_normal(
     size: Shape, key: Word, mean: Operand, cov: Operand = None, *, factor: Operand = None, offset: Word = 0,
@@ -287,6 +335,14 @@ def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
     return _placed(found, given, where).astype(dtype, copy=False)
 
 
+def _scale(given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], where: Device) -> Array:
+    """The same for a scale. Raises DoesNotFit for a number that is negative; lazy arrays are not looked at."""
+    found = _fitting("scale", given, shape, dtype, where)
+    if type(given) is not Array and np.any(np.less(given, 0)):
+        raise DoesNotFit("scale", f"negative: {given!r}", "a scale of 0 or more").at(here())
+    return found
+
+
 def _is(given: Any, number: int) -> bool:
     return type(given) in (int, float) and given == number
 
@@ -323,7 +379,7 @@ def _vectors(name: str, words: Any, shape: tuple[int, ...], mean: Any, factor: A
 
 
 def __getattr__(name: str) -> Any:
-    raise NoSuchFunction(name, __name__, LAZY_RANDOM.get(name, "")).at()
+    raise NoSuchFunction(name, __name__, LAZY_RANDOM.get(name, f"it has {', '.join(__all__)}")).at()
 
 
 def __dir__() -> list[str]:

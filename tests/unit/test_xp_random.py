@@ -107,7 +107,7 @@ def test_distributions():
         assert stats.kstest(both.real * 2**0.5, "norm").pvalue > 1e-3
         assert stats.kstest(both.imag * 2**0.5, "norm").pvalue > 1e-3
         assert abs(np.mean(both.real * both.imag)) < 5 * 0.5 / COUNT**0.5
-    whole = np.asarray(xp.random.integers(COUNT, KEY, 10))
+    whole = np.asarray(xp.random.integers(COUNT, KEY, high=10))
     assert stats.chisquare(np.bincount(whole, minlength=10)).pvalue > 1e-3
 
 
@@ -144,9 +144,15 @@ REFUSED = [
     ("F775", lambda: xp.random.uniform(3, 1, dtype="int32")),
     ("F775", lambda: xp.random.uniform(3, 1, low=1j)),
     ("F732", lambda: xp.random.integers(3, 1, 5, 5)),
-    ("F731", lambda: xp.random.integers(3, 1, 300, dtype="int8")),
+    ("F731", lambda: xp.random.integers(3, 1, high=300, dtype="int8")),
     ("F779", lambda: xp.random.multivariate_normal(3, 1, [0.0], [[1.0, 2.0]])),
     ("F779", lambda: xp.random.multivariate_normal(3, 1, [0.0])),
+    ("F779", lambda: xp.random.normal(3, 1, scale=-1)),
+    ("F779", lambda: xp.random.exponential(2, 1, scale=[1, -1.5])),
+    ("F782", lambda: xp.random.uniform(0, 1, 5)),
+    ("F782", lambda: xp.random.integers(0, 10, 5)),
+    ("F782", lambda: xp.random.integers(0, 10, size=5)),
+    ("F782", lambda: xp.random.permutation(5)),
     ("F772", lambda: xp.random.rand),
 ]
 
