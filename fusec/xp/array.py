@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from fusec.errors.lazy import SilentCopy
-from fusec.xp.forms import CPU, Device
+from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.loading import on_device
 from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
 from fusec.xp.signatures import repeated
@@ -257,10 +257,13 @@ class Array(Recorded):
 
     @repeated
     def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True) -> Array:
-        """The elements as another type."""
-        if not copy and np.dtype(dtype) == self.dtype and order == "K":
+        """The elements as another type, in the machine's byte order. Raises NotADType for one that they cannot have."""
+        dtype = np.dtype(dtype).newbyteorder("=")
+        if not copy and dtype == self.dtype and order == "K":
             return self
-        return record(_as_type, self, np.dtype(dtype), order, casting)  # type: ignore[no-any-return]
+        if not is_held(dtype):
+            raise refused(dtype, "np.asarray(x).astype(...) makes an array of NumPy's")
+        return record(_as_type, self, dtype, order, casting)  # type: ignore[no-any-return]
 
     # --- operators -----------------------------------------------------------------------------------------------
 
@@ -277,6 +280,13 @@ class Array(Recorded):
     __and__, __rand__ = binary(np.bitwise_and), binary(np.bitwise_and, True)
     __or__, __ror__ = binary(np.bitwise_or), binary(np.bitwise_or, True)
     __xor__, __rxor__ = binary(np.bitwise_xor), binary(np.bitwise_xor, True)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
     __eq__, __ne__ = binary(np.equal), binary(np.not_equal)
     __lt__, __le__ = binary(np.less), binary(np.less_equal)
     __gt__, __ge__ = binary(np.greater), binary(np.greater_equal)

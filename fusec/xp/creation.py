@@ -66,7 +66,7 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
         return call(np.copy, obj) if copy else obj
     if where not in (None, CPU) and copy is False:
         raise NeedsCopy(f"an array in host memory for {where!r}").at()
-    return _plain(np.array(_values(obj), dtype=dtype, copy=copy)).to_device(where or CPU)
+    return wrapped(np.array(_values(obj), dtype=dtype, copy=copy)).to_device(where or CPU)  # type: ignore[no-any-return]
 
 
 @documented
@@ -96,28 +96,18 @@ def _values(given: Any) -> Any:
     return np.asarray(given) if isinstance(given, Array) else given
 
 
-def _plain(value: Any) -> Array:
-    """An array of numbers in the machine's byte order. Raises TypeError for other elements."""
-    if value.dtype.kind not in "biufc" or value.dtype.itemsize > _LARGEST[value.dtype.kind]:
-        raise TypeError(f"lazy arrays hold no {value.dtype}: they hold bools, integers, floats and complex numbers")
-    return wrapped(value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("=")))  # type: ignore[no-any-return]
-
-
-_LARGEST = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
-
-
 def made(function: Callable[..., Any], device: Any, *args: Any, **options: Any) -> Array:
     """A new array of NumPy's on a device."""
     where = checked(device)
-    return _plain(function(*args, **options)).to_device(where)
+    return wrapped(function(*args, **options)).to_device(where)  # type: ignore[no-any-return]
 
 
 def filled(shape: Shape, value: Any, dtype: DType, device: Any) -> Array:
     """A new array of one number, which is made on its device."""
     where = checked(device)
     if where == CPU:
-        return _plain(np.full(shape, value, dtype))
-    one = _plain(np.full((), value, dtype)).to_device(where)
+        return wrapped(np.full(shape, value, dtype))  # type: ignore[no-any-return]
+    one = wrapped(np.full((), value, dtype)).to_device(where)
     return record(np.broadcast_to, one, shape).copy()  # type: ignore[no-any-return]
 
 
@@ -125,8 +115,8 @@ def zeroed(shape: Shape, dtype: DType, device: Any) -> Array:
     """A new array of zeros."""
     where = checked(device)
     if where == CPU:
-        return _plain(np.zeros(shape, dtype))
-    return lazy(on_device().zeros(shape, _plain(np.zeros((), dtype)).dtype, where))  # type: ignore[no-any-return]
+        return wrapped(np.zeros(shape, dtype))  # type: ignore[no-any-return]
+    return lazy(on_device().zeros(shape, wrapped(np.zeros((), dtype)).dtype, where))  # type: ignore[no-any-return]
 
 
 @documented

@@ -29,5 +29,7 @@ def checked(device: Any) -> Device:
         return CPU
     known = devices()
     if device not in known:
-        raise NoSuchDevice(device, ", ".join(map(repr, known))).at()
+        from fusec.fusion.trace.lines import here
+
+        raise NoSuchDevice.among(device, known).at(here())
     return Device(device)

@@ -7,7 +7,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
+from fusec.errors.lazy import NotADType
 
 Shape = tuple[int, ...]
 
@@ -34,6 +36,9 @@ class Form:
     __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "shape", "strides")
 
     def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device) -> None:
+        """Raises NotADType for elements that no lazy array holds."""
+        if not is_held(dtype):
+            raise refused(dtype)
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
         self.places: tuple[Any, ...] = ()
         found = np.iinfo(dtype) if dtype.kind in "iu" else None
@@ -41,6 +46,23 @@ class Form:
 
     def __repr__(self) -> str:
         return f"<{self.dtype} {self.shape} {self.strides or ''}{self.device}>"
+
+
+def is_held(dtype: np.dtype[Any]) -> bool:
+    """Whether lazy arrays have elements of a dtype."""
+    return dtypes.from_numpy(dtype) is not None
+
+
+def refused(dtype: np.dtype[Any], cure: str = "") -> Exception:
+    """The error for a dtype that lazy arrays do not have."""
+    from fusec.arguments.operands import cure_for
+
+    return NotADType(str(dtype), "a dtype of lazy arrays", cure or cure_for(dtype)).at()
+
+
+def native(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of NumPy's in the machine's byte order, to which it is copied."""
+    return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
 
 
 _FORMS: WeakValueDictionary[Any, Form] = WeakValueDictionary()

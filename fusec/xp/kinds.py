@@ -67,17 +67,17 @@ KINDS = Kinds()
 
 class StepRule:
     """What a step makes of shapes. results: shapes or views, each with its dtype; None for numbers and for no result;
-    conditions, pairs: what must be true; alone, writes: as those of `TapeState`.
+    conditions, pairs: what must be true; together, writes: as those of `TapeState`.
     """
 
-    __slots__ = ("alone", "conditions", "pairs", "results", "writes")
+    __slots__ = ("conditions", "pairs", "results", "together", "writes")
 
     def __init__(
         self, results: Sequence[tuple[Any, Derived] | None], conditions: Sequence[Condition], pairs: Sequence[Pair],
-        alone: bool, writes: tuple[int, ...],
+        together: Any, writes: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
-        self.alone, self.writes = alone, writes
+        self.together, self.writes = together, writes
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for such leaves; None if the step must be traced for them."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fusec.xp.array import Array
-from fusec.xp.calls import Operand, array_of
+from fusec.xp.calls import array_of
 from fusec.xp.recording import eagerly, tape_of_all
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ __all__ = ["compute", "eager", "explain"]
 MOST_STEPS = 1024  # of one plan: the time to make one grows faster than its steps
 
 
-def compute(*arrays: Operand) -> tuple[Array, ...]:
+def compute(*arrays: Any) -> tuple[Any, ...]:
     """Compute several arrays in one plan, so that they share kernels and what they have in common.
 
-    arrays: lazy ones of any shapes and dtypes; NumPy's, numbers and lists become lazy ones. The result has each of
-    them in order, with a value. What takes more than 1024 steps in all is computed in several plans.
+    arrays: lazy ones of any shapes and dtypes, also in lists and tuples; NumPy's, numbers and lists of these become
+    lazy ones. The result has each of them in order, with a value. What takes more than 1024 steps in all is computed
+    in several plans.
     Raises what the evaluation raises; the arrays can be evaluated again then.
 
     >>> x = xp.asarray([1.0, 2.0, 3.0])
@@ -29,10 +31,26 @@ def compute(*arrays: Operand) -> tuple[Array, ...]:
     >>> float(low), float(high)
     (1.0, 3.0)
     """
-    found = tuple(map(array_of, arrays))
-    while (tape := tape_of_all(found, MOST_STEPS)) is not None:
+    found = tuple(map(_lazy, arrays))
+    while (tape := tape_of_all(_each(found), MOST_STEPS)) is not None:
         tape.evaluate()
     return found
+
+
+def _lazy(given: Any) -> Any:
+    """Anything as an array; lists and tuples of lazy arrays as they are."""
+    if isinstance(given, (list, tuple)) and any(type(each) is Array for each in _each(given)):
+        return getattr(given, "_make", type(given))(map(_lazy, given))
+    return array_of(given)
+
+
+def _each(given: Any) -> Iterator[Any]:
+    """All that is in lists and tuples."""
+    if isinstance(given, (list, tuple)):
+        for each in given:
+            yield from _each(each)
+    else:
+        yield given
 
 
 def eager() -> AbstractContextManager[None]:
@@ -51,7 +69,7 @@ def eager() -> AbstractContextManager[None]:
     return eagerly()
 
 
-def explain(*arrays: Operand) -> Explanation:
+def explain(*arrays: Any) -> Explanation:
     """Report what `compute` would do with the same arrays, as a printable value; nothing is computed.
 
     arrays: of any shapes and dtypes. The report is that of fused functions: kernels, calls of libraries, why a kernel
@@ -67,7 +85,7 @@ def explain(*arrays: Operand) -> Explanation:
     from fusec.dispatch.explain import Explanation  # the compiler, which takes long to import
     from fusec.fusion.schedule.report import report
 
-    tape = tape_of_all(map(array_of, arrays), sys.maxsize)
+    tape = tape_of_all(_each(tuple(map(_lazy, arrays))), sys.maxsize)
     if tape is None:
         return Explanation("xp", (("kernels", "0"), ("note", "all of these arrays have values")), 0, least_bytes=0)
     return report("xp", tape.plan())

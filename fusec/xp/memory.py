@@ -14,7 +14,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.xp.array import Array
 from fusec.xp.forms import CPU
 from fusec.xp.loading import on_device
-from fusec.xp.sharing import pending
+from fusec.xp.sharing import pending, writers
 
 __all__ = ["memory_stats"]
 
@@ -33,7 +33,8 @@ class MemoryStats:
 def memory_stats() -> MemoryStats:
     """Report what the lazy arrays of the process hold: a record with the fields below, in bytes by device.
 
-    arrays: how many there are, of any shapes and dtypes; pending: how many of them have not been computed. held: bytes
+    arrays: how many there are, of any shapes and dtypes; pending: how many of them have not been computed, or have a
+    write that has not been. held: bytes
     of arrays that have values; each piece of memory counts once and as a whole, however many views it has, and that of
     another library too. recorded: further bytes that pending arrays need, and that no array holds any more. pools:
     bytes that were freed and are kept for new arrays, in host memory and on devices that have arrays now. All objects
@@ -57,7 +58,8 @@ def memory_stats() -> MemoryStats:
     recorded = {key: each for key, each in _owners(slots).items() if key not in held}
     devices = dict.fromkeys(device for device, _ in (*held.values(), *recorded.values()) if device != CPU)
     pools = {CPU: memory.pool_info().idle_bytes} | {each: on_device().pooled(each) for each in devices}
-    return MemoryStats(len(arrays), len(arrays) - len(values), _bytes(held), _bytes(recorded), pools)
+    waiting = len(arrays) - len(values) + sum(bool(writers(each)) for each in values)
+    return MemoryStats(len(arrays), waiting, _bytes(held), _bytes(recorded), pools)
 
 
 def _is_value(slot: Any) -> bool:

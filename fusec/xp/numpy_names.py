@@ -82,9 +82,17 @@ def fallback(name: str, module: str, origin: Any, prefix: str, own: Iterable[str
     """What a module has of that name beside the standard's functions. Raises NoSuchFunction."""
     found = _found(name, origin, prefix) if name[:1] != "_" else None
     if found is None:
-        cure = did_you_mean(name, {*own, *names(prefix)}) if name[:1] != "_" else ""
-        raise NoSuchFunction(name, module, cure).at()
+        raise NoSuchFunction(name, module, _cure(name, module, origin, {*own, *names(prefix)})).at()
     return found
+
+
+def _cure(name: str, module: str, origin: Any, known: set[str]) -> str:
+    """The hint for a name that a module does not have."""
+    if name[:1] == "_":
+        return ""
+    if callable(given := getattr(origin, name, None)) and not isinstance(given, type):
+        return f"NumPy's takes no lazy arrays: {origin.__name__}.{name} of np.asarray(x)"
+    return did_you_mean(name, known) or f"dir({module}) lists what there is"
 
 
 def _found(name: str, origin: Any, prefix: str) -> Any:

@@ -70,7 +70,7 @@ def ordinal_of(device: Any) -> int:
     """The number of a CUDA device. Raises NoSuchDevice."""
     known = names()
     if device not in known:
-        raise NoSuchDevice(device, ", ".join(map(repr, (CPU, *known)))).at(here())
+        raise NoSuchDevice.among(device, (CPU, *known)).at(here())
     return known.index(device)
 
 

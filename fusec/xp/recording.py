@@ -14,7 +14,8 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
-from fusec.xp.forms import CPU, Form, form_of
+from fusec.errors import FusecTypeError
+from fusec.xp.forms import CPU, Form, form_of, is_held, native
 from fusec.xp.loading import mixed, on_device
 from fusec.xp.sharing import WRITTEN, readers, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
@@ -58,9 +59,17 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 
 def wrapped(value: Any) -> Any:
-    """The array with a value in host memory."""
-    value = np.asarray(value)
-    return with_form(value, form_of(value))
+    """The array with a value in host memory; a copy of one in another byte order. Raises NotADType."""
+    return with_form(*_formed(np.asarray(value)))
+
+
+def _formed(value: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Form]:
+    """An array of NumPy's, or its elements in the machine's byte order, with its form. Raises NotADType."""
+    try:
+        return value, form_of(value)
+    except FusecTypeError:
+        value = native(value)
+        return value, form_of(value)
 
 
 def with_form(value: Any, form: Form) -> Any:
@@ -95,7 +104,7 @@ def valued(array: Any) -> Any:
 
 
 def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a function of NumPy's makes of arrays, which is called later: an array, several in a list, or None.
+    """What a function of NumPy's makes of arrays, which is called later: an array, several as it has them, or None.
 
     Raises what the function raises for arrays of these forms.
     """
@@ -161,7 +170,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
             tape.node = after
             if after.writes:
                 tape.note_writes(after)
-            return None if not made else made[0] if after.alone else made
+            return None if not made else made[0] if after.alone else after.together(made)
 
 
 def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[int]:
@@ -170,6 +179,7 @@ def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[
     if not places:
         return places
     limits = [each._form.limits or INTEGERS for each in args if isinstance(each, Recorded)]
+    limits += [_formed(each)[1].limits or INTEGERS for each in args if isinstance(each, np.ndarray)]
     return [at for at in places if type(args[at]) is not int or all(args[at] in each for each in limits)]
 
 
@@ -193,8 +203,7 @@ def _spec(tape: Tape, given: Any) -> Any:
     if isinstance(given, Recorded):
         return TapePlace(_place(tape, given))
     if isinstance(given, np.ndarray):
-        value = np.asarray(given)
-        return TapePlace(tape.leaf(value, form_of(value)))
+        return TapePlace(tape.leaf(*_formed(np.asarray(given))))
     if type(given) in (tuple, list):
         return type(given)(_spec(tape, each) for each in given)
     return given
@@ -288,7 +297,7 @@ def _values(given: Any) -> Any:
 
 def _all_wrapped(found: Any) -> Any:
     if isinstance(found, (np.ndarray, np.generic)):
-        return wrapped(found)
+        return wrapped(found) if is_held(found.dtype.newbyteorder("=")) else found
     if type(found) in (tuple, list):
         return type(found)(map(_all_wrapped, found))
     if isinstance(found, tuple):  # a named one
@@ -422,6 +431,9 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
     if isinstance(other, np.generic):
         other = beside(other, self)
     elif isinstance(other, np.ndarray):
+        if function in COMPARED and not is_held(other.dtype.newbyteorder("=")):  # NumPy answers for each element
+            other = other.astype(object)
+            return eager(function, (other, self) if swapped else (self, other), {"dtype": bool})
         other = wrapped(other)
     while True:
         try:

@@ -27,7 +27,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
-from fusec.errors import FusecError
+from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS
 from fusec.xp.loading import mixed, on_device
@@ -125,7 +125,7 @@ class Tape:
             self.run = None  # unless all goes well
             written = len(run.trace.written)
             try:
-                forms, alone = run.take(step, numbers)
+                forms, together = run.take(step, numbers)
             except UntracedError:
                 return node.refuse(key, EAGER, run.is_open)
             except FusecError as error:
@@ -134,10 +134,10 @@ class Tape:
                 return node.refuse(key, EAGER, run.is_open)
             except NeedsNumberError:
                 return node.refuse(key, NEEDS_NUMBER, run.is_open)
-            made = TapeState(node, step, forms, alone)
+            made = TapeState(node, step, forms, together)
             leaves = [*made.leaves()]
             made.writes = tuple(leaves[each] for each in run.newly_written(written))
-            if node.kind is not None and (rule := run.rule(alone, made.writes, numbers_of(step))) is not None:
+            if node.kind is not None and (rule := run.rule(together, made.writes, numbers_of(step))) is not None:
                 node.kind.rules.setdefault(key, rule)
             made = run.at = TRIE.keep(key, made)
             self.run = run
@@ -157,7 +157,7 @@ class Tape:
             forms = rule.forms(self._shapes_at(node))
             if forms is None:
                 return None
-            made = TapeState(node, step, forms, rule.alone)
+            made = TapeState(node, step, forms, rule.together)
             made.writes = rule.writes
             return TRIE.keep(key, made)
 
@@ -408,6 +408,8 @@ class Tape:
         kept = [(flat[at], flat[at].copy()) for at in plan.writes] if planned.may_fail else []
         try:
             return self._run(planned, node, live, flat)
+        except FusecOverflowError as problem:  # before anything is written
+            raise _of_number(problem) from None
         except BaseException:  # what is written is written again when the tape is evaluated again
             for value, elements in kept:
                 if value.flags.writeable:
@@ -471,6 +473,17 @@ def may_fail(plan: FusedPlan) -> bool:
 
     calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
     return not all(calls_plainly(each, np.matmul) for each in calls)
+
+
+def _of_number(problem: FusecOverflowError) -> FusecError:
+    """The error for a number that was recorded beside floats, and that is larger than all of them."""
+    from fusec.errors.arguments import ScalarDoesNotFit
+    from fusec.errors.python import NumberTooLarge
+
+    found = problem.error
+    if not isinstance(found, ScalarDoesNotFit):
+        return problem
+    return NumberTooLarge(found.given, found.dtype, f"the largest number of {found.dtype} is 1.8e308").at()
 
 
 def _unfit() -> tuple[type[Exception], ...]:

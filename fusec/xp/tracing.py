@@ -53,10 +53,10 @@ class TapeRun(TracedRun):
                 self.take(each.step, [slots[at] for at in each.numbers()])
             self.at = each
 
-    def take(self, step: Any, values: Sequence[Any]) -> tuple[tuple[Form | None, ...], bool]:
-        """Take one step; the forms of its results, with None for its numbers, and whether it has one.
+    def take(self, step: Any, values: Sequence[Any]) -> tuple[tuple[Form | None, ...], Any]:
+        """Take one step; the forms of its results, with None for its numbers.
 
-        values: of its numbers.
+        values: of its numbers. Second, what makes one of several results, such as a tuple; None for one alone.
         """
         before = len(self.trace.statements)
         self.known = len(self.trace.conditions), len(self.trace.extents.agreements)
@@ -71,7 +71,8 @@ class TapeRun(TracedRun):
         if self.device != CPU:
             on_device().check(self.trace.statements[before:])
         self.tracers += [*results, *numbers]
-        return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), alone
+        together = None if alone else getattr(found, "_make", type(found))
+        return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), together
 
     @property
     def is_open(self) -> bool:
@@ -80,7 +81,7 @@ class TapeRun(TracedRun):
         is_known = (len(trace.conditions), len(trace.extents.agreements)) == self.known
         return is_known and not trace.has_looked and not trace.extents.is_unknown
 
-    def rule(self, alone: bool, writes: tuple[int, ...], numbers: int) -> StepRule | None:
+    def rule(self, together: Any, writes: tuple[int, ...], numbers: int) -> StepRule | None:
         """What the last step makes of shapes; None if that does not follow. Note [Kinds]."""
         trace, extents = self.trace, self.trace.extents
         if trace.has_looked or extents.is_unknown:
@@ -98,7 +99,7 @@ class TapeRun(TracedRun):
             return None
         first, pairs = self.known
         found += [None] * numbers
-        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], alone, writes)
+        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes)
 
     def newly_written(self, before: int) -> list[int]:
         """The numbers of the leaves that are written, but for those that were written before."""

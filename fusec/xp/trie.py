@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -31,7 +31,8 @@ class TapeState(dict[Any, Any]):
     result, which are all that recording asks for.
 
     start: the place of the first result of its step; forms: those of the results; None for a number among them;
-    alone: whether the step has one result; writes: the places of arrays with values that it writes as the first one;
+    alone: whether the step has one result; otherwise together makes one of all, such as a tuple;
+    writes: the places of arrays with values that it writes as the first one;
     refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
     is_there: whether it is another one than the host's memory. mark: stands for the state in keys. kind: of all states
     that differ in extents alone, None if there are no others; extents: of the leaves, numbered.
@@ -39,12 +40,16 @@ class TapeState(dict[Any, Any]):
 
     __slots__ = (
         "alone", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent", "plans",
-        "refused", "start", "step", "writes",
+        "refused", "start", "step", "together", "writes",
     )  # fmt: skip
 
-    def __init__(self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...], alone: bool = True) -> None:
+    def __init__(
+        self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...],
+        together: Callable[[list[Any]], Any] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.parent, self.step, self.forms, self.alone = parent, step, forms, alone
+        self.parent, self.step, self.forms = parent, step, forms
+        self.alone, self.together = together is None, together
         self.mark = object()
         self.start: int = 0 if parent is None else parent.count
         self.depth: int = 0 if parent is None else parent.depth + 1

@@ -265,3 +265,76 @@ def test_an_interrupt_while_parts_are_computed_leaves_arrays_pending(monkeypatch
     with pytest.raises(IndexError):
         far.tolist()
     assert x.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("begin", [lambda x: x, lambda x: x + 0])
+def test_numpys_arrays_in_another_byte_order_are_converted(begin):
+    x, other = begin(xp.asarray([1.0, 2.0, 3.0])), np.array([4.0, 0.5, 2.0], ">f8")
+    expected = np.asarray(x)
+    for function in (np.add, np.divide, np.less, np.equal, np.maximum):
+        np.testing.assert_array_equal(np.asarray(function(x, other)), function(expected, other))
+        np.testing.assert_array_equal(np.asarray(function(other, x)), function(other, expected))
+    np.testing.assert_array_equal(np.asarray(xp.where(x > 1, x, other)), [4, 2, 3])
+    np.testing.assert_array_equal(np.asarray(x[np.array([2, 0], ">i8")]), [3, 1])
+    assert float(xp.sum(other)) == 6.5
+    x[:] = other
+    x += other
+    assert np.asarray(x).tolist() == [8, 1, 4]
+    assert x.astype(">f4").dtype == np.dtype("f4")
+    assert xp.asarray(other).dtype.isnative
+
+
+@pytest.mark.parametrize("dtype", [str, object, "M8[s]", "S3", np.longdouble, "f8,i4"])
+def test_dtypes_that_lazy_arrays_do_not_have_are_refused(dtype):
+    x = xp.asarray([1.0, 2.0])
+    for call in (
+        lambda: x.astype(dtype),
+        lambda: xp.astype(x + 1, dtype),
+        lambda: xp.zeros(3, dtype=dtype),
+        lambda: xp.asarray(np.zeros(2, dtype)),
+        lambda: x + np.zeros(2, dtype),
+    ):
+        with pytest.raises(TypeError, match="is not a dtype of lazy arrays") as caught:
+            call()
+        assert caught.value.code == "F775"
+        assert caught.value.hint
+
+
+def test_results_that_are_no_numbers_stay_numpys():
+    x = xp.asarray([1.0, 2.0])
+    found = np.frompyfunc(lambda each: [each], 1, 1)(x)
+    assert type(found) is np.ndarray
+    assert found.tolist() == [[1.0], [2.0]]
+    assert np.asarray(x == np.array(["a", "b"])).tolist() == [False, False]
+    assert np.asarray(x != np.array([1.0, None])).tolist() == [False, True]
+
+
+def test_integers_that_do_not_fit_are_refused_where_they_are_recorded():
+    mask, numbers, floats = xp.asarray([True, False]), np.array([1, 2], np.int32), xp.asarray([0.5, 1.5])
+    for call in (
+        lambda: np.where(mask, numbers, 2**40),
+        lambda: xp.where(mask, xp.asarray(numbers), 2**40),
+        lambda: xp.asarray(numbers) + 2**40,
+        lambda: xp.asarray(numbers).fill(2**40),
+    ):
+        with pytest.raises(OverflowError, match=r"(?s)1099511627776 out of bounds for int32 \[F179\].*astype\('int64"):
+            call()
+    with pytest.raises(OverflowError, match=r"\(1329 bits\) out of bounds for float64 \[F179\]"):
+        (floats + 10**400).compute()
+
+
+def test_several_results_come_as_numpys_do():
+    x, square = xp.asarray([1.0, 2.0, 4.0]), xp.asarray([[2.0, 1.0], [1.0, 3.0]])
+    for function, given in (
+        (np.histogram, x), (np.modf, x), (np.frexp, x), (np.gradient, square), (np.meshgrid, x), (np.linalg.qr, square),
+        (np.linalg.slogdet, square), (np.broadcast_arrays, x), (lambda x: np.split(x, 3), x), (divmod_by_two, x),
+    ):  # fmt: skip
+        found, expected = function(given), function(np.asarray(given))
+        assert type(found) is type(expected)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(ours), theirs)
+    assert xp.histogram(x)[0].sum() == 3
+
+
+def divmod_by_two(x):
+    return divmod(x, 2)

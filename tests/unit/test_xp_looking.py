@@ -108,3 +108,33 @@ def test_a_report_is_drawn_with_a_box_for_each_kernel():
     assert "not fused with the kernel before" in texts
     assert report._repr_svg_() == report.svg()
     assert ET.fromstring(Explanation("a < b", (("types", "x & y"),), 0).svg())[0].text == "a < b"
+
+
+def test_lists_of_lazy_arrays_are_computed_as_they_are():
+    x = xp.asarray([1.0, 2.0])
+    (first, (second,)), third, fourth = xp.compute([x + 1, (x[:1] * 2,)], x - 1, [1, 2])
+    assert all(each._tape is None for each in (first, second, third))
+    assert [np.asarray(each).tolist() for each in (first, second, third, fourth)] == [[2, 3], [2], [0, 1], [1, 2]]
+    assert xp.explain([x + 1, x - 1]).kernels == 1
+
+
+def test_pending_writes_are_pending():
+    before = xp.memory_stats().pending
+    x = xp.asarray(np.zeros(100))
+    x += 1
+    assert xp.memory_stats().pending == before + 1
+    x.compute()
+    assert xp.memory_stats().pending == before
+
+
+def test_names_and_devices_that_there_are_not():
+    for name, hint in (
+        ("summ", "'sum'"),
+        ("busday_count", "numpy.busday_count of np.asarray(x)"),
+        ("qqqq", "dir(fusec.xp)"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            getattr(xp, name)
+        assert hint in caught.value.hint
+    with pytest.raises(ValueError, match=r"(?s)no device 'gpu' \[F770\].*xp.zeros\(3.*pass 'cpu'"):
+        xp.zeros(3, device="gpu")

@@ -257,4 +257,4 @@ def test_dtypes_are_ordered_as_numpys():
 def test_arrays_of_objects_are_refused_where_they_are_used(record):
     with pytest.raises(fusec.FusecError, match="objects cannot be computed on") as raised:
         record(np.array([1, None]))
-    assert raised.value.code == "F206"
+    assert raised.value.code == "F775"

@@ -172,7 +172,7 @@ def too_large(number: int, dtype: DType, shown: str = "") -> NumberTooLarge:
         cure = "no integer type is that wide: write a float, e.g. 2.0**70"
     else:
         wide = "int64" if holds(INT64, number) else "float64"
-        cure = f"convert the other operand first: {wide}(x), or np.{wide}(x) in a function"
+        cure = f"convert the other operand first: {wide}(x), np.{wide}(x) in a function, x.astype('{wide}') of an array"
     return NumberTooLarge(shown or shown_number(number), dtype.name, cure)
 
 
