@@ -14,9 +14,9 @@ import numpy as np
 from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.loading import on_device
-from fusec.xp.recording import Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
+from fusec.xp.recording import NUMBERS, Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
 from fusec.xp.signatures import repeated
-from fusec.xp.writes import IN_PLACE, in_place, store, write
+from fusec.xp.writes import IN_PLACE, check_number, in_place, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
@@ -205,6 +205,12 @@ class Array(Recorded):
         value = beside(value, self) if isinstance(value, (list, tuple)) else value
         store(self, _plain(key, self), value)
 
+    def fill(self, value: Any) -> None:
+        """As numpy.ndarray.fill."""
+        if type(value) in NUMBERS:
+            check_number(value, self._form)
+        write(_fill, self, value)
+
     def view(self, function: Call, *args: Any, **options: Any) -> Array:
         """What a function makes of the array without a copy."""
         if self._tape is None and self.device == CPU:
@@ -340,6 +346,10 @@ def called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> A
     return out
 
 
+def _fill(x: Any, value: Any) -> None:
+    x.fill(value)
+
+
 def _as_type(x: Any, dtype: Any, order: Any, casting: Any) -> Any:
     return x.astype(dtype, order, casting)
 
@@ -356,7 +366,7 @@ RECORDED = (
     " prod repeat round searchsorted std sum take trace var"
 )
 VIEWS = "diagonal ravel squeeze swapaxes"
-WRITES = "fill partition put sort"
+WRITES = "partition put sort"
 EAGER = "compress nonzero tobytes"
 
 

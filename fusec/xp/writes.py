@@ -138,6 +138,8 @@ class _Again:
 def store(target: Any, key: Any, value: Any) -> None:
     """Write a value to a part of an array: record that, or do it at once. Note [Places]."""
     form, place = target._form, _place(key)
+    if value.__class__ in NUMBERS:
+        check_number(value, form)
     if place is None or form.device != CPU:
         write(operator.setitem, target, key, value)
         return
@@ -147,6 +149,13 @@ def store(target: Any, key: Any, value: Any) -> None:
     if place in form.places or not _is_elsewhere(target, key, place) or not _written(target, key, value):
         write(operator.setitem, target, key, value)
         again.keep()
+
+
+def check_number(number: Any, form: Form) -> None:
+    """Raise what NumPy raises for a number that elements cannot be, but for integers, about which the trace knows."""
+    kind = type(number)
+    if (kind is float and form.limits is not None) or (kind is complex and form.dtype.kind in "iuf"):
+        np.zeros((), form.dtype)[...] = number
 
 
 def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:

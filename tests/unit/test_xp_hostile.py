@@ -338,3 +338,29 @@ def test_several_results_come_as_numpys_do():
 
 def divmod_by_two(x):
     return divmod(x, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        ("i4", np.nan), ("i8", -np.inf), ("u1", -1.5), ("i1", 300.5), ("f4", 1j), ("i2", 1j),
+    ],
+)  # fmt: skip
+def test_numbers_that_elements_cannot_be_are_refused_where_they_are_written(dtype, number):
+    array = np.zeros((2, 3), dtype)
+    x = xp.asarray(array)
+    for target in (x, x + 0):
+        for call in (
+            lambda target: target.__setitem__(0, number),
+            lambda target: target.__setitem__(..., number),
+            lambda target: target.__setitem__([0, 1], number),
+            lambda target: target.__setitem__(target > 0, number),
+            lambda target: target.fill(number),
+        ):
+            with pytest.raises((TypeError, ValueError, OverflowError)) as theirs:
+                call(array)
+            with pytest.raises(theirs.type):
+                call(target)
+    assert not x.any()
+    x.fill(1.5)
+    assert np.asarray(x).tolist() == np.full((2, 3), 1.5).astype(dtype).tolist()
