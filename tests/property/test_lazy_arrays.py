@@ -13,7 +13,18 @@ import fusec.xp as xp
 from fusec.xp.recording import MAX_STEPS
 from tests.property.array_programs import arrays, drawn_from
 from tests.property.test_fuse_extents import CHOSEN, ONE, TWO, composed, outcome
-from tests.support.array_programs import ELSEWHERE, FURTHER, STEPS, copies, run
+from tests.support.array_programs import (
+    DTYPES,
+    ELSEWHERE,
+    FURTHER,
+    INDICES,
+    LAYOUTS,
+    PLACES,
+    STEPS,
+    array_of,
+    copies,
+    run,
+)
 from tests.support.plan_rules import rules_are_compared
 
 CALM = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -180,3 +191,36 @@ def check_extents(names, calls, alike):
                     ours = np.asarray(ours)
                     assert (ours.shape, ours.dtype) == (np.shape(theirs), theirs.dtype), (one, other)
                     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, err_msg=f"{one}, {other}")
+
+
+LONG = (1025, 65537)  # elements, neither of which fills vectors, chunks or threads
+KEEPING_LENGTHS = [
+    each
+    for each in (*STEPS, *FURTHER, *ELSEWHERE)
+    if each[0] not in ("index", "assign", "product", "windows", "repeat")
+]  # no product of a long axis with another one
+PARTS = tuple(each for each in INDICES if len(each) < 2 and None not in each)
+KEEPING_LENGTHS += [("index", PARTS, PLACES), ("assign", PARTS, PLACES, PLACES)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("length", LONG)
+@settings(max_examples=8, **CALM)
+@given(
+    st.lists(drawn_from(tuple(KEEPING_LENGTHS)), min_size=2, max_size=6),
+    st.lists(st.tuples(st.sampled_from(DTYPES), st.sampled_from(LAYOUTS), st.integers(0, 99)), min_size=1, max_size=3),
+)
+def test_long_arrays_have_the_bits_of_eager_mode(length, program, drawn):
+    given_arrays = [array_of((length,), *each) for each in drawn]
+    ours = run(program, [xp.asarray(each) for each in copies(given_arrays)])
+    with xp.eager():
+        theirs = run(program, [xp.asarray(each) for each in copies(given_arrays)])
+    for lazy, eager in zip(ours, theirs, strict=True):
+        assert_equal(lazy, eager)
+        for each in (np.real, np.imag):
+            np.testing.assert_array_equal(signs(each(np.asarray(lazy))), signs(each(np.asarray(eager))))
+
+
+def signs(array):
+    """Which elements are negative, -0.0 included; no NaN is."""
+    return np.signbit(array) & ~np.isnan(array) if array.dtype.kind == "f" else array < 0
