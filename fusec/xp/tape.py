@@ -55,6 +55,7 @@ class Tape:
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
     is_closed = False
+    is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
@@ -102,7 +103,7 @@ class Tape:
         for look in range(PATIENCE):
             if self.node is not node:
                 return False
-            if self.slots.get(node.count) is FROZEN:
+            if self.slots.get(node.count) is FROZEN and not self.is_taking:
                 self.wait()
                 raise MovedError
             time.sleep(PAUSE if look > 10 else 0)  # each time the other thread may go on
@@ -205,12 +206,17 @@ class Tape:
             if node is None:
                 raise MovedError
             other.is_closed = True  # it is no reader of what it writes
+            self.is_taking = True  # all of it or nothing: what is written must not be written again
             try:
+                if self.slots.get(self.node.count) is FROZEN:
+                    raise MovedError
                 self._absorb(other, node)
             except BaseException:
                 other.is_closed = False
                 del other.slots[node.count]
                 raise
+            finally:
+                self.is_taking = False
             other._close()
 
     def _absorb(self, other: Tape, node: TapeState) -> None:
@@ -266,7 +272,11 @@ class Tape:
             holder = self.slots.setdefault(node.count, token := _Token())
             if holder is token:
                 self.slots[node.count] = FROZEN
-                return node
+                if not self.is_taking:
+                    return node
+                del self.slots[node.count]
+                time.sleep(PAUSE)
+                continue
             if holder is FROZEN or type(holder) is _Token:
                 return None
             time.sleep(0)  # until that step is taken

@@ -364,3 +364,26 @@ def test_numbers_that_elements_cannot_be_are_refused_where_they_are_written(dtyp
     assert not x.any()
     x.fill(1.5)
     assert np.asarray(x).tolist() == np.full((2, 3), 1.5).astype(dtype).tolist()
+
+
+def test_a_tape_is_not_evaluated_while_it_takes_over_half_of_another(monkeypatch):
+    memory = np.zeros(4)
+    written, other = xp.asarray(memory), xp.asarray(np.ones(4)) * 2 + 1 - 0.5
+    written += 1
+    written *= 3
+    written += 2
+    threads, take = [], Tape.take
+
+    def taking(tape, *given):
+        found = take(tape, *given)
+        if not threads:
+            threads.append(threading.Thread(target=other.compute))
+            threads[0].start()
+            threads[0].join(0.2)
+        return found
+
+    monkeypatch.setattr(Tape, "take", taking)
+    total = other + written
+    threads[0].join()
+    assert np.asarray(total).tolist() == [7.5] * 4
+    assert memory.tolist() == [5] * 4
