@@ -420,7 +420,8 @@ def _plain(key: Any, array: Array) -> Any:
         return int(key)
     if not isinstance(key, list):
         return key
-    return np.asarray(key) if array.device == CPU else beside(key, array)
+    found = np.asarray(key) if key else np.zeros(0, np.intp)
+    return found if array.device == CPU else beside(found, array)
 
 
 def _any(law: Callable[[Any], bool], key: Any) -> bool:

@@ -15,6 +15,7 @@ from fusec.base import locks
 from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
+from fusec.errors.lazy import NotADType
 from fusec.xp.forms import CPU, Form, form_of, is_held, native
 from fusec.xp.loading import mixed, on_device
 from fusec.xp.sharing import WRITTEN, readers, writers
@@ -70,6 +71,13 @@ def _formed(value: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Form]:
     except FusecTypeError:
         value = native(value)
         return value, form_of(value)
+
+
+def _unmasked(given: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An operand as a plain array. Raises NotADType for a masked one, whose mask would be lost."""
+    if type(given) is not np.ndarray and isinstance(given, np.ma.MaskedArray):
+        raise NotADType("a masked array", "an operand of lazy arrays", "pass x.filled(value) or x.data").at()
+    return np.asarray(given)
 
 
 def with_form(value: Any, form: Form) -> Any:
@@ -203,7 +211,7 @@ def _spec(tape: Tape, given: Any) -> Any:
     if isinstance(given, Recorded):
         return TapePlace(_place(tape, given))
     if isinstance(given, np.ndarray):
-        return TapePlace(tape.leaf(*_formed(np.asarray(given))))
+        return TapePlace(tape.leaf(*_formed(_unmasked(given))))
     if type(given) in (tuple, list):
         return type(given)(_spec(tape, each) for each in given)
     return given
@@ -434,7 +442,7 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
         if function in COMPARED and not is_held(other.dtype.newbyteorder("=")):  # NumPy answers for each element
             other = other.astype(object)
             return eager(function, (other, self) if swapped else (self, other), {"dtype": bool})
-        other = wrapped(other)
+        other = wrapped(_unmasked(other))
     while True:
         try:
             found = _operated(function, self, other, swapped)

@@ -387,3 +387,20 @@ def test_a_tape_is_not_evaluated_while_it_takes_over_half_of_another(monkeypatch
     threads[0].join()
     assert np.asarray(total).tolist() == [7.5] * 4
     assert memory.tolist() == [5] * 4
+
+
+def test_masked_operands_are_refused_since_their_masks_would_be_lost():
+    x, masked = xp.asarray([1.0, 2.0]), np.ma.array([1.0, 2.0], mask=[True, False])
+    for call in (lambda: x + masked, lambda: np.maximum(x + 1, masked), lambda: x.__iadd__(masked)):
+        with pytest.raises(TypeError, match=r"(?s)a masked array is not an operand.*x\.filled"):
+            call()
+    assert np.asarray(x + masked.filled(5)).tolist() == [6, 4]
+
+
+def test_empty_lists_select_nothing():
+    x = xp.asarray(np.arange(6.0).reshape(2, 3))
+    for each in (x, x + 0):
+        assert each[[]].shape == (0, 3)
+        assert each[:, []].shape == (2, 0)
+        each[[]] = 7
+        assert np.asarray(each).tolist() == [[0, 1, 2], [3, 4, 5]]
