@@ -1,4 +1,4 @@
-"""The module for arrays on CUDA devices, which is imported with the first of them."""
+"""What is imported when it is needed: the module for arrays on CUDA devices, with the first of them, and errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
+from fusec.errors import FusecError, FusecOverflowError
 from fusec.errors.lazy import DevicesDoNotMix
 
 
@@ -23,3 +24,14 @@ def mixed(left: str, right: str) -> Exception:
     with locks.lock, default_rounding():
         from fusec.fusion.trace.lines import here
     return DevicesDoNotMix(left, right).at(here())
+
+
+def of_number(problem: FusecOverflowError) -> FusecError:
+    """The error for a number that was recorded beside floats, and that is larger than all of them."""
+    from fusec.errors.arguments import ScalarDoesNotFit
+    from fusec.errors.python import NumberTooLarge
+
+    found = problem.error
+    if not isinstance(found, ScalarDoesNotFit):
+        return problem
+    return NumberTooLarge(found.given, found.dtype, f"the largest number of {found.dtype} is 1.8e308").at()

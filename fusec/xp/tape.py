@@ -30,7 +30,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS
-from fusec.xp.loading import mixed, on_device
+from fusec.xp.loading import mixed, of_number, on_device
 from fusec.xp.sharing import WRITTEN, noted, readers
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
@@ -419,7 +419,7 @@ class Tape:
         try:
             return self._run(planned, node, live, flat)
         except FusecOverflowError as problem:  # before anything is written
-            raise _of_number(problem) from None
+            raise of_number(problem) from None
         except BaseException:  # what is written is written again when the tape is evaluated again
             for value, elements in kept:
                 if value.flags.writeable:
@@ -483,17 +483,6 @@ def may_fail(plan: FusedPlan) -> bool:
 
     calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
     return not all(calls_plainly(each, np.matmul) for each in calls)
-
-
-def _of_number(problem: FusecOverflowError) -> FusecError:
-    """The error for a number that was recorded beside floats, and that is larger than all of them."""
-    from fusec.errors.arguments import ScalarDoesNotFit
-    from fusec.errors.python import NumberTooLarge
-
-    found = problem.error
-    if not isinstance(found, ScalarDoesNotFit):
-        return problem
-    return NumberTooLarge(found.given, found.dtype, f"the largest number of {found.dtype} is 1.8e308").at()
 
 
 def _unfit() -> tuple[type[Exception], ...]:
