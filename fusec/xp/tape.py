@@ -275,11 +275,9 @@ class Tape:
                 if not self.is_taking:
                     return node
                 del self.slots[node.count]
-                time.sleep(PAUSE)
-                continue
-            if holder is FROZEN or type(holder) is _Token:
+            elif holder is FROZEN or type(holder) is _Token:
                 return None
-            time.sleep(0)  # until that step is taken
+            time.sleep(0)  # until that step is taken, or all of another tape
 
     def _close(self) -> None:
         """The arrays have gone elsewhere."""
