@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,9 @@ from fusec.kinds.launch import Launch, Machine, Request
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
+
+_LINE = 64  # bytes
+_ROW, _ROW_OF_LINES = 256, 64  # elements of a row from which on stores go around the caches: of any, and of whole lines
 
 
 def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
@@ -126,15 +129,24 @@ def _order(kernel: KernelSpec, inputs: Mapping[str, View], shape: Shape) -> Shap
 
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
-    """Contiguous outputs that exceed the last cache are written around it."""
+    """Contiguous outputs that exceed the last cache are written around it, unless their rows are too short."""
     from fusec.runtime.cpu import machine
 
     outputs = [bound.views[param.name] for param in kernel.out_params if not param.raw]
     if sum(view.size * view.dtype.nbytes for view in outputs) <= machine.last_level_cache_bytes():
         return bound
-    debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     (launch,) = bound.launches
+    if not _fills_lines(launch, [view.dtype.nbytes for view in outputs]):
+        return bound
+    debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     return replace(bound, launches=(replace(launch, layout=replace(launch.layout, streaming=True)),))
+
+
+def _fills_lines(launch: Launch, sizes: Collection[int]) -> bool:
+    """Whether most of each row is written in whole vectors of lines. sizes: of an element of each output."""
+    row = launch.extents[-1]
+    least = _ROW_OF_LINES if all(row * nbytes % _LINE == 0 for nbytes in sizes) else _ROW
+    return launch.layout.has_long_rows or row >= least
 
 
 # --- code ----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fusec
 from fusec.base.dtypes import ALL, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm import LlvmOptions, generate
@@ -24,6 +25,7 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
+from fusec.runtime.cpu import machine
 from tests.support.llvm_check import POSITION, at, check, element, elementwise, int64
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 
@@ -371,3 +373,15 @@ def test_neighbours_across_rows_are_found_by_rows_and_columns(columns: int) -> N
     size = columns * 9
     arrays = {"A": RNG.random(size, "f4"), "y": np.zeros(size, "f4"), "z": np.zeros(size, "f4")}
     check(program, arrays, (size,), {"w": columns}, lanes=(1, 4, 16, None), cuts=(size // 2,))
+
+
+def test_rows_that_vectors_do_not_fill_are_written_to_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 0)
+    shift = fusec.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x - y", "shift_rows")
+
+    def goes_around(columns: int) -> bool:
+        x = np.ones((100, columns), np.float32)
+        assert np.array_equal(shift(x, 2 * x[:, :1]), -x)
+        return "written around the cache" in str(fusec.explain(shift, x, x[:, :1]))
+
+    assert [goes_around(columns) for columns in (40, 48, 64, 100, 128, 300)] == [False, False, True, False, True, True]
