@@ -13,6 +13,7 @@ from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
 from fusec.kinds.columns import in_vectors
 from fusec.kinds.reduction import Operand, PhaseRules, RowKind, phases
+from fusec.runtime.cpu import machine
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -33,6 +34,14 @@ def test_rows_that_lie_side_by_side_are_added_in_order(count, dtype):
     for given in (x[:, :count], x[:, 1:-1][::-1], x[:77, -count:], x[:, :count][:, ::-1]):
         upwards = given[:, ::-1] if given.strides[1] < 0 else given
         assert np.array_equal(fusec.sum(given, axis=1, dtype=dtype), np.add.accumulate(upwards, 1, dtype)[:, -1])
+
+
+@pytest.mark.parametrize("count", [3, 6, 31])
+def test_memory_that_is_asked_for_ahead_changes_nothing(count, monkeypatch):
+    monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 0)
+    x = np.random.default_rng(0).normal(size=(1234, count + 1))
+    for given in (x[:, 1:], x[::-1, :-1], x[:5, 1:], np.ascontiguousarray(x)):
+        assert np.array_equal(fusec.sum(given, axis=1), np.add.accumulate(given, 1)[:, -1])
 
 
 def test_columns_before_and_after_the_reduced_axis_are_one_axis():

@@ -125,7 +125,8 @@ class TilesNest(ReductionNest):
                 self._pack(name, row, first, end, rows)
             else:
                 given = self._place(name), self._stride(name), self._at(name, row, first), self._column_step(name), rows
-                self._call(turning.turn(b, self._nbytes([name])), *given, b.binary("sub", end, first))
+                function = turning.turn(b, self._nbytes([name]), ahead=self.layout.streaming)
+                self._call(function, *given, b.binary("sub", end, first))
         return replace(row, addresses=addresses)
 
     def _pack(self, name: str, row: Row, first: Value, end: Value, rows: Value) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from fusec.codegen.llvm import strided
+from fusec.codegen.llvm import memory, strided
 from fusec.codegen.llvm.counting import repeat
 from fusec.codegen.llvm.packing import copy_element, define, zipped
 from fusec.codegen.llvm.tile import exchanged, exchanges
@@ -18,17 +18,20 @@ from fusec.codegen.llvm.values import Builder, LinearAddress, Value, integer, jo
 SIZES = (1, 2, 4, 8)  # bytes of elements that are turned
 _HIGH = 4  # elements of a column that are moved at once
 _NEAR = 4  # elements from one column to the next up to which whole vectors of rows are loaded
+_LINE = 64  # bytes
+_CLOSE = 4 * _LINE  # bytes from one column to the next up to which all lines between them are asked for ahead
 _SHUFFLED = (2, 3, 4)  # rows of columns that are taken apart by shuffles
 
 
-def turn(b: Builder, nbytes: int) -> str:
+def turn(b: Builder, nbytes: int, *, ahead: bool = False) -> str:
     """The function ``void (ptr to, i64 pitch, ptr from, i64 stride, i64 rows, i64 columns)`` for elements of a size.
 
-    pitch: bytes from one row to the next at `to`. stride: from one column to the next at `from`.
+    pitch: bytes from one row to the next at `to`. stride: from one column to the next at `from`. ahead: memory is asked
+    for as many columns as are turned behind them, which the next call will turn.
     """
-    name = f'@"fusec.turn.{nbytes}"'
+    name = f'@"fusec.turn{"_ahead" * ahead}.{nbytes}"'
     given = "ptr %to, i64 %pitch, ptr %from, i64 %stride, i64 %rows, i64 %columns"
-    define(b, name, given, lambda inner: _Turning(inner, nbytes, "%from", "%to").turn())
+    define(b, name, given, lambda inner: _Turning(inner, nbytes, "%from", "%to", ahead).turn())
     return name
 
 
@@ -43,7 +46,8 @@ def turn_back(b: Builder, nbytes: int) -> str:
 class _Turning:
     """Writes a function. columns, rows: where those lie that have their elements side by side."""
 
-    def __init__(self, b: Builder, nbytes: int, columns: str, rows: str) -> None:
+    def __init__(self, b: Builder, nbytes: int, columns: str, rows: str, ahead: bool = False) -> None:
+        self.ahead = ahead
         self.b, self.nbytes, self.kind, self.columns, self.rows = b, nbytes, f"i{8 * nbytes}", columns, rows
         b.lanes = max(b.options.vector_bits, 128) // (8 * nbytes)
         self.vector, self.high = b.vector_type(self.kind), min(_HIGH, b.lanes)
@@ -110,7 +114,21 @@ class _Turning:
 
     def _in_vectors(self, body: Callable[[str], None]) -> None:
         """Vectors of columns, the last of which ends with the last column."""
-        self._blocks("%columns", self.b.lanes, body)
+
+        def vector(column: str) -> None:
+            if self.ahead:
+                self._ask_ahead(column)
+            body(column)
+
+        self._blocks("%columns", self.b.lanes, vector)
+
+    def _ask_ahead(self, column: str) -> None:
+        """Ask for the lines of a vector of columns that is turned later; of columns far apart, for one at most."""
+        b = self.b
+        at = self._element(b.let(f"add i64 {column}, %columns"), "0")
+        is_near = b.compare("icmp ule", Value("i64", "%stride"), integer(_CLOSE))
+        size = b.select(is_near, Value("i64", b.let(f"mul i64 %stride, {b.lanes}")), integer(_LINE))
+        repeat(b, "0", _LINE, lambda offset: memory.fetch(b, b.at(at, offset)), size.text)
 
     def _over_blocks(self, high: int, body: Callable[[str, str], None]) -> None:
         """Blocks of so many rows of each vector of columns."""
