@@ -57,7 +57,7 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     lanes = GROUP if grouped else lanes
     parts = parts_of(program, layout.ndim, bits)
     asked = layout
-    if layout.strips and (parts is not None or not in_strips(program)):
+    if layout.strips and (parts is not None or not in_strips(program, layout.ndim)):
         layout = in_rows(layout)
     width = lanes_of(parts or program, layout, bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"

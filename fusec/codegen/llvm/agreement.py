@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusec.base.dtypes import INT64
-from fusec.base.kernel_abi import Layout
 from fusec.codegen.llvm.values import Builder, Value
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr
@@ -24,12 +23,12 @@ _SINGLE = (ir.Return, ir.While, ir.Atomic, ir.Shuffle)  # lanes go their own way
 Comparison = tuple[Expr, Expr, Expr]  # as it stands in the program; its position, and itself without local variables
 
 
-def comparisons_of(program: Program, layout: Layout) -> tuple[Comparison, ...]:
+def comparisons_of(program: Program, ndim: int) -> tuple[Comparison, ...]:
     """Those of a program's own statements; none of a program that lanes leave, or that has too many."""
     body = list(statements(program.body))
     if any(isinstance(stmt, _SINGLE) for stmt in body):
         return ()
-    known = _Facts(program, layout)
+    known = _Facts(program, ndim)
     found: dict[Expr, Comparison] = {}
     for expr in expressions(each for stmt in body for each in operands(stmt)):
         if isinstance(expr, Apply) and expr.op in _ORDERS and expr not in found:
@@ -53,9 +52,8 @@ def all_agree(b: Builder, first: list[Value], last: list[Value]) -> Value:
 class _Facts:
     """What is known of expressions of a program, of each once: those of one statement may be parts of thousands."""
 
-    def __init__(self, program: Program, layout: Layout) -> None:
-        self.last = layout.ndim - 1
-        self.strips = layout.strips
+    def __init__(self, program: Program, ndim: int) -> None:
+        self.last = ndim - 1
         self.scalars = {param.name for param in program.params if isinstance(param, ir.ScalarParam)}
         self.values = dict(_single(program.body))
         self.known: dict[Expr, Expr] = {}
@@ -91,7 +89,7 @@ class _Facts:
             case Query(param="", what="index"):
                 return True
             case Query(param="", what="coordinate", axis=Const(bits=axis)):
-                return axis == self.last and not self.strips
+                return axis == self.last
             case Apply(op="add", args=(left, right), type=kind) if kind == INT64:
                 pairs = (left, right), (right, left)
                 return any(one in self.positions and other in self.numbers for one, other in pairs)
@@ -108,7 +106,7 @@ class _Facts:
             case Query(what="shape" | "size", axis=None | Const()):
                 return True
             case Query(param="", what="coordinate", axis=Const(bits=axis)):
-                return axis < self.last - self.strips
+                return axis != self.last
             case Apply(op=op, args=args, type=kind) if op in _ARITHMETIC and kind == INT64:
                 return self.numbers.issuperset(args)
         return False

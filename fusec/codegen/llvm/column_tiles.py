@@ -20,7 +20,8 @@ from fusec.codegen.llvm.reduction import ReductionNest
 from fusec.codegen.llvm.values import Builder, Value, integer
 from fusec.ir import reductions
 
-_ROOM, _ROOM_AHEAD = 1 << 13, 1 << 12  # bytes of the arrays of a tile: of any, and where the next one is asked for
+_ROOM = 1 << 14  # bytes of the arrays of a tile
+_ROOM_TURNED, _ROOM_AHEAD = 1 << 13, 1 << 12  # of one that is turned, and of one whose next one is asked for meanwhile
 _MOST = 1 << 16  # bytes of the stack for them
 
 
@@ -70,7 +71,9 @@ class TilesNest(ReductionNest):
         if not names:
             return
         more = 2 * SHORT if self.packed else 0  # columns: a tile begins and ends with whole rows of the short axis
-        room = _ROOM_AHEAD if self.layout.streaming else _ROOM  # memory comes while a short tile is worked on
+        room = _ROOM
+        if self.turned:  # memory comes while a short tile is worked on
+            room = _ROOM_AHEAD if self.layout.streaming else _ROOM_TURNED
         cells = max(room // self._nbytes(names), reductions.ROUNDS * (width + more)) // width * width
         for name in names:
             self.places[name] = b.alloca(f"[{cells * self._nbytes([name]) + packing.SPARE} x i8]", LINE)

@@ -38,7 +38,7 @@ class RemainderNest(Nest):
 
     def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(program, layout, builder, arguments)
-        self.comparisons = comparisons_of(program, layout) if builder.lanes > 1 else ()
+        self.comparisons = comparisons_of(program, layout.ndim) if builder.lanes > 1 else ()
 
     def tail_for(self, cost: int, vector_bits: int) -> Tail:
         """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""

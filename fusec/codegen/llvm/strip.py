@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm import packing
+from fusec.codegen.llvm.agreement import comparisons_of
 from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.counting import repeat
 from fusec.codegen.llvm.nest import LINE, Row
@@ -30,11 +31,15 @@ _LONGEST = 64  # elements of a row; see `fusec.arguments.layouts`
 _WHOLE = 64  # elements that a strip has a multiple of
 
 
-def in_strips(program: Program) -> bool:
-    """Whether a program can be: it reaches no elements by their distance, and its lanes are its own."""
+def in_strips(program: Program, ndim: int) -> bool:
+    """Whether a program gains by it.
+
+    Its lanes are its own, it reaches no elements by their distance, and it chooses nothing by where they are in a row:
+    nearly all vectors of one row would agree about that, see `fusec.codegen.llvm.agreement`.
+    """
     if any(isinstance(stmt, Shuffle) for stmt in statements(program.body)):
         return False
-    return not any(isinstance(expr, Moved) for expr in _expressions(program))
+    return not any(isinstance(expr, Moved) for expr in _expressions(program)) and not comparisons_of(program, ndim)
 
 
 def in_rows(layout: Layout) -> Layout:
