@@ -21,7 +21,7 @@ from fusec.codegen.llvm.values import Builder, Value, integer
 from fusec.ir import reductions
 
 _ROOM = 1 << 14  # bytes of the arrays of a tile
-_ROOM_TURNED, _ROOM_AHEAD = 1 << 13, 1 << 12  # of one that is turned, and of one whose next one is asked for meanwhile
+_ROOM_BACK, _ROOM_AHEAD = 1 << 13, 1 << 12  # of one that is turned back, and of one whose next one is asked for ahead
 _MOST = 1 << 16  # bytes of the stack for them
 
 
@@ -72,8 +72,10 @@ class TilesNest(ReductionNest):
             return
         more = 2 * SHORT if self.packed else 0  # columns: a tile begins and ends with whole rows of the short axis
         room = _ROOM
-        if self.turned:  # memory comes while a short tile is worked on
-            room = _ROOM_AHEAD if self.layout.streaming else _ROOM_TURNED
+        if self.turned and self.layout.streaming:
+            room = _ROOM_AHEAD  # memory comes while a short tile is worked on
+        elif any(self.arrays[name].written for name in self.turned):
+            room = _ROOM_BACK  # the tile, what it comes from and where it goes fit the first cache
         cells = max(room // self._nbytes(names), reductions.ROUNDS * (width + more)) // width * width
         for name in names:
             self.places[name] = b.alloca(f"[{cells * self._nbytes([name]) + packing.SPARE} x i8]", LINE)
