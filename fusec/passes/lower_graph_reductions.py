@@ -201,25 +201,20 @@ class _Staging:
     def _shared(self, level: int) -> tuple[ir.Stmt, ...]:
         """Locals for what depends on reductions up to a level alone, so that no element computes it again."""
         declared: list[ir.Stmt] = []
-
-        def visit(expr: Expr) -> None:
-            if expr in self.names or not self.depths[expr]:
-                return
-            if isinstance(expr, Reduce):
-                visit(expr.value)
-            elif not self.varies[expr] and self.depths[expr] == level:
+        roots = [each.value for later in self.levels[level:] for each in later]
+        pending = [value for _, value in reversed(self.elements)] + roots[::-1]
+        seen: set[Expr] = set()
+        while pending:
+            expr = pending.pop()
+            if expr in seen or expr in self.names or not self.depths[expr]:
+                continue
+            seen.add(expr)
+            if not isinstance(expr, Reduce) and not self.varies[expr] and self.depths[expr] == level:
                 name = f"_s{level}_{len(declared)}"
                 declared.append(ir.Declare(name, scalar_type(expr), self._lowered(expr)))
                 self.names[expr] = ir.Local(name, scalar_type(expr))
             else:
-                for child in expr.children:
-                    visit(child)
-
-        for later in self.levels[level:]:
-            for each in later:
-                visit(each.value)
-        for _, value in self.elements:
-            visit(value)
+                pending += reversed(expr.children)
         return tuple(declared)
 
     def _lowered(self, root: Expr) -> Expr:

@@ -273,3 +273,17 @@ def test_a_float8_that_numpy_cannot_name(function, wanted):
     x = np.arange(4).astype(ml_dtypes.float8_e5m2)
     for found, each in zip(fusec.fuse(function)(x), wanted, strict=True):
         np.testing.assert_array_equal(np.asarray(found, "float32"), np.float32(each))
+
+
+def test_totals_of_what_earlier_totals_scale_are_lowered_once_each():
+    @fusec.fuse
+    def normed(x):
+        for _ in range(40):  # a walk of the values as trees would meet 2**40 of them
+            x = x / (x * x).sum()
+        return x
+
+    x = np.random.default_rng(0).random(100)
+    expected = x
+    for _ in range(40):
+        expected = expected / (expected * expected).sum()
+    np.testing.assert_allclose(normed(x), expected, rtol=1e-10)
