@@ -125,3 +125,23 @@ def test_an_argument_gets_no_other_shape() -> None:
     assert (y.shape, z.shape, same is x, x.shape) == ((4, 3), (4, 3), True, (3, 4))
     with pytest.raises(fusec.FusecTypeError, match="a new shape of an argument"):
         fusec.fuse(own)(x, (4, 3))
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (300, 301), (2, 257, 256), (1, 70_000)], ids=str)
+@pytest.mark.parametrize("k", [0, 2, -3, 400])
+def test_matrices_with_diagonals_are_those_of_numpy(shape, k):
+    def function(x):
+        rows, columns = x.shape[-2:]
+        one = np.eye(rows, columns, k, np.float32)
+        two = np.eye(rows, columns, k, order="F")
+        return np.triu(x, k), np.tril(x.T, k), x * one, two, np.identity(rows) + k, np.triu(x[..., ::-1], k).sum()
+
+    x = np.random.default_rng(0).integers(-9, 9, shape)
+    for found, wanted in zip(fusec.fuse(function)(x), function(x), strict=True):
+        assert (found.dtype, found.flags.f_contiguous) == (wanted.dtype, wanted.flags.f_contiguous)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_large_matrices_with_diagonals_are_not_read():
+    moved = str(fusec.fuse(lambda x: np.triu(x) * np.eye(len(x))).explain(np.ones((500, 500)))).split("bytes moved")[1]
+    assert int(moved.split()[0].replace(",", "")) < 2 * 8 * 500 * 500 + 10_000

@@ -22,6 +22,7 @@ from fusec.fusion.trace.tracer import Tracer
 
 OF_NUMBERS = (np.arange, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett)
 PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # what else they take, whose text tells values apart
+LARGE = 1 << 16  # elements of a matrix that kernels compare places for, since reading it would take longer
 
 
 def _trace() -> Trace:
@@ -203,6 +204,40 @@ def of_numbers(function: Callable[..., Any], is_traced: bool = False) -> Callabl
     return make
 
 
+ARANGE, EYE, TRI = of_numbers(np.arange, True), of_numbers(np.eye, True), of_numbers(np.tri)
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None,  # noqa: N803
+    like: Any = None,
+) -> Any:  # fmt: skip
+    """np.eye."""
+    if order == "C" and (sides := _sides(N, M, k)):
+        return np.equal(*sides).astype(float if dtype is None else dtype)
+    return EYE(N, M, k, dtype, order, device=device, like=like)
+
+
+def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.identity."""
+    return eye(n, dtype=float if dtype is None else dtype, like=like)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:  # noqa: N803
+    """np.tri, for NumPy's source."""
+    sides = _sides(N, M, k)
+    return np.greater_equal(*sides).astype(dtype) if sides else TRI(N, M, k, dtype)
+
+
+def _sides(rows: Any, columns: Any, k: Any) -> tuple[Any, Any] | None:
+    """What compares as the places of elements to a diagonal do: a column and a row; None if the matrix is small."""
+    columns = rows if columns is None else columns
+    rows, columns, k = (each if is_extent(each) else operator.index(each) for each in (rows, columns, k))
+    if rows < 1 or columns < 1 or rows * columns < LARGE:
+        return None
+    kind = np.int32 if rows + columns + abs(k) < 1 << 31 else np.int64
+    return ARANGE(rows, dtype=kind)[:, None], ARANGE(-k, columns - k, dtype=kind)
+
+
 def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
     """An array of numbers of which some are extents; None if calls of other extents cannot make it."""
     trace: Trace = next(each.extents._trace for each in given if is_extent(each))
@@ -225,7 +260,7 @@ def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
 CREATION.update(
     {
         np.zeros: zeros, np.empty: zeros, np.ones: ones, np.full: full,
-        **{each: of_numbers(each, True) for each in (np.eye, np.identity)},
+        np.eye: eye, np.identity: identity,
         **{each: of_numbers(each) for each in OF_NUMBERS},
         np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
         np.asfortranarray: asfortranarray, np.broadcast: broadcast, UMATH._array_converter: Converter,

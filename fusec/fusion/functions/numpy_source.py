@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.fusion.functions.creation import tri
 from fusec.fusion.trace.numbers import length
 from fusec.fusion.trace.tables import CREATION, FUNCTIONS, IN_SOURCE, METHODS
 
@@ -31,7 +32,7 @@ class NumPyNames(dict[str, Any]):
         self.origin, self.instead = origin, instead
 
     def __missing__(self, name: str) -> Any:
-        found = self[name] = _standing_in(self.origin[name], self.instead)
+        found = self[name] = self.instead.get(name) or _standing_in(self.origin[name], self.instead)
         return found
 
 
@@ -75,9 +76,10 @@ def _known_to_hold(test: Any) -> bool:
     return found is not NotImplemented and bool(found)
 
 
-RAISING = ("average", "geomspace", "nanargmax", "nanargmin")
-FUNCTIONS.update(
-    {name: on_traced(getattr(np, name), {"any": _known_to_hold} if name in RAISING else {}) for name in NAMES}
-)
+STAND_INS: dict[str, dict[str, Any]] = {
+    **{name: {"any": _known_to_hold} for name in ("average", "geomspace", "nanargmax", "nanargmin")},
+    **{name: {"tri": tri} for name in ("tril", "triu")},
+}
+FUNCTIONS.update({name: on_traced(getattr(np, name), STAND_INS.get(name, {})) for name in NAMES})
 IN_SOURCE.update(NAMES)
 CREATION[np.require] = on_traced(np.require, {})
