@@ -234,8 +234,9 @@ def _sides(rows: Any, columns: Any, k: Any) -> tuple[Any, Any] | None:
     rows, columns, k = (each if is_extent(each) else operator.index(each) for each in (rows, columns, k))
     if rows < 1 or columns < 1 or rows * columns < LARGE:
         return None
-    kind = np.int32 if rows + columns + abs(k) < 1 << 31 else np.int64
-    return ARANGE(rows, dtype=kind)[:, None], ARANGE(-k, columns - k, dtype=kind)
+    sides = rows + columns
+    kind = np.int32 if sides + k < 1 << 31 and sides - k < 1 << 31 else np.int64
+    return ARANGE(rows, dtype=kind)[:, None], ARANGE(0 - k, columns - k, dtype=kind)
 
 
 def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
