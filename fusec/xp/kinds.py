@@ -4,13 +4,17 @@ Note [Kinds]: a program that runs on arrays of many sizes comes to other states 
 time is anything traced or planned. States that differ in the extents of their leaves alone, and agree in which of these
 are 0, 1 or equal to each other, are of one kind. A kind knows what its steps make of shapes, and what must be true of
 them (`StepRule`), and the traced plans that make those of other extents (`PlanTemplate` of
-fusec/fusion/schedule/resizing.py). What depends on extents in other ways is traced for each of them.
+fusec/fusion/schedule/resizing.py). What a step does may be true of some extents alone. So each rule has a kind of its
+own behind it: later rules, which were found by the same trace, hold where those before them do.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fusec.base import locks
 from fusec.base.recent import Recent
@@ -21,20 +25,32 @@ if TYPE_CHECKING:
     from fusec.fusion.trace.extents import CallShapes, Derived
 
 MAX_KINDS = 1 << 14  # they begin again beyond
+MAX_RULES = 4  # of a step
 MAX_PLANS = 512  # that make plans for other extents
 Pair = tuple["Derived", "Derived"]
 
 
 class TapeKind:
-    """What all states have in common that differ in extents alone. behind: the next kinds, by key of the step;
-    rules: of steps that were traced, or why they are none.
+    """What all states have in common that differ in extents alone.
+
+    leaves: the kinds behind another leaf, by dtype and extents; rules: of steps that were traced, by key; refused:
+    steps that cannot be taken, and why.
     """
 
-    __slots__ = ("behind", "rules")
+    __slots__ = ("leaves", "refused", "rules")
 
     def __init__(self) -> None:
-        self.behind: dict[Any, TapeKind] = {}
-        self.rules: dict[Any, Any] = {}
+        self.leaves: dict[Any, TapeKind] = {}
+        self.rules: dict[Any, list[StepRule]] = {}
+        self.refused: dict[Any, Any] = {}
+
+    def add(self, key: Any, rule: StepRule | None) -> TapeKind | None:
+        """The kind behind a step that was traced; None of one without a rule."""
+        rules = self.rules.setdefault(key, [])
+        if rule is None or len(rules) == MAX_RULES:
+            return None
+        rules.append(rule)
+        return rule.behind
 
 
 class Kinds:
@@ -44,22 +60,43 @@ class Kinds:
         self.root, self.count = TapeKind(), 0
         self.plans: Recent[Any, Any] = Recent(MAX_PLANS)  # by kind and the places in use
 
-    def after(self, kind: TapeKind, key: Any) -> TapeKind:
-        """The kind behind a step."""
-        found = kind.behind.get(key)
-        if found is not None:
-            return found
+    def new(self) -> TapeKind:
+        """Another kind."""
         with locks.lock:
             self.count += 1
             if self.count > MAX_KINDS:
                 self.root, self.count = TapeKind(), 0
-        return kind.behind.setdefault(key, TapeKind())
+        return TapeKind()
 
     def behind_leaf(self, kind: TapeKind, leaf: Form, extents: dict[int, int]) -> TapeKind | None:
         """The kind behind a leaf; None of one that shares none. extents: of the leaves so far, numbered."""
-        if leaf.strides is not None or leaf.device != CPU:
+        if leaf.device != CPU:
             return None
-        return self.after(kind, (leaf.dtype, *[extents.setdefault(each, len(extents)) for each in leaf.shape]))
+        gaps = () if leaf.strides is None else _gaps(leaf)
+        if gaps is None:
+            return None
+        key = (leaf.dtype, gaps, *[extents.setdefault(each, len(extents)) for each in leaf.shape])
+        return kind.leaves.get(key) or kind.leaves.setdefault(key, self.new())
+
+
+def _gaps(leaf: Form) -> tuple[int, ...] | None:
+    """How an array with gaps lies in memory: its last stride, and before which axes there are gaps; None if it does not
+    lie in C order.
+    """
+    strides: Any = leaf.strides
+    inner = [extent * stride for extent, stride in zip(leaf.shape[1:], strides[1:], strict=True)]
+    if strides[-1] < leaf.dtype.itemsize or min(leaf.shape) < 2 or any(map(operator.lt, strides, inner)):
+        return None
+    return strides[-1], *map(operator.gt, strides, inner)
+
+
+def outline_of(leaf: Form) -> Any:
+    """What lies as an array of a form, of which nothing may be read."""
+    if leaf.strides is None:
+        return leaf
+    from fusec.arguments.operands import strided
+
+    return strided(np.empty(1, leaf.dtype), leaf.shape, leaf.strides)
 
 
 KINDS = Kinds()
@@ -67,17 +104,17 @@ KINDS = Kinds()
 
 class StepRule:
     """What a step makes of shapes. results: shapes or views, each with its dtype; None for numbers and for no result;
-    conditions, pairs: what must be true; together, writes: as those of `TapeState`.
+    conditions, pairs: what must be true; together, writes: as those of `TapeState`. behind: the kind behind the step.
     """
 
-    __slots__ = ("conditions", "pairs", "results", "together", "writes")
+    __slots__ = ("behind", "conditions", "pairs", "results", "together", "writes")
 
     def __init__(
         self, results: Sequence[tuple[Any, Derived] | None], conditions: Sequence[Condition], pairs: Sequence[Pair],
         together: Any, writes: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
-        self.together, self.writes = together, writes
+        self.together, self.writes, self.behind = together, writes, KINDS.new()
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for such leaves; None if the step must be traced for them."""

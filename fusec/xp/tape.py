@@ -29,7 +29,7 @@ from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
-from fusec.xp.kinds import KINDS
+from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
 from fusec.xp.sharing import WRITTEN, noted, readers
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
@@ -138,8 +138,8 @@ class Tape:
             made = TapeState(node, step, forms, together)
             leaves = [*made.leaves()]
             made.writes = tuple(leaves[each] for each in run.newly_written(written))
-            if node.kind is not None and (rule := run.rule(together, made.writes, numbers_of(step))) is not None:
-                node.kind.rules.setdefault(key, rule)
+            if node.kind is not None:
+                made.kind = node.kind.add(key, run.rule(together, made.writes, len(numbers)))
             made = run.at = TRIE.keep(key, made)
             self.run = run
             return made
@@ -149,18 +149,18 @@ class Tape:
 
         Note [Kinds].
         """
-        rule = None if node.kind is None else node.kind.rules.get(key)
-        if rule is None:
+        if (kind := node.kind) is None:
             return None
-        if rule is EAGER or rule is NEEDS_NUMBER:
-            return node.refused.setdefault(key, rule)
+        if (why := kind.refused.get(key)) is not None:
+            return node.refused.setdefault(key, why)
         with locks.lock:
-            forms = rule.forms(self._shapes_at(node))
-            if forms is None:
-                return None
-            made = TapeState(node, step, forms, rule.together)
-            made.writes = rule.writes
-            return TRIE.keep(key, made)
+            for rule in kind.rules.get(key, ()):
+                forms = rule.forms(self._shapes_at(node))
+                if forms is not None:
+                    made = TapeState(node, step, forms, rule.together, rule.behind)
+                    made.writes = rule.writes
+                    return TRIE.keep(key, made)
+        return None
 
     def _shapes_at(self, node: TapeState) -> CallShapes:
         """The shapes of the leaves up to a state, and what follows from them."""
@@ -171,7 +171,7 @@ class Tape:
         depth, shapes = self.shapes
         outlines: Any = shapes.outlines
         for each in node.path(depth):
-            outlines += [each.step] if type(each.step) is Form else [None] * len(each.numbers())
+            outlines += [outline_of(each.step)] if type(each.step) is Form else [None] * len(each.numbers())
         self.shapes = max(depth, node.depth), shapes
         return shapes
 

@@ -39,7 +39,8 @@ class TapeRun(TracedRun):
         self.tracers: list[Any] = []
         self.live: Sequence[int] = ()
         self.at, self.device = root, CPU
-        self.trace.extents.given = sys.maxsize  # all that is read is given
+        extents = self.trace.extents
+        extents.given, extents.may_have_gaps = sys.maxsize, True  # all that is read is given; Note [Kinds]
         self.results: Sequence[Any] = ()  # of the step that was taken last
         self.known = 0, 0  # conditions and agreements before it
 

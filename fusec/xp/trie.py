@@ -10,7 +10,7 @@ from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form
 from fusec.xp.kinds import KINDS, TapeKind
-from fusec.xp.steps import Operation, numbers_of
+from fusec.xp.steps import numbers_of
 
 if TYPE_CHECKING:
     from fusec.fusion.devices.device_repeats import DeviceRepeats
@@ -45,7 +45,7 @@ class TapeState(dict[Any, Any]):
 
     def __init__(
         self, parent: TapeState | None, step: Any, forms: tuple[Form | None, ...],
-        together: Callable[[list[Any]], Any] | None = None,
+        together: Callable[[list[Any]], Any] | None = None, kind: TapeKind | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.parent, self.step, self.forms = parent, step, forms
@@ -60,12 +60,10 @@ class TapeState(dict[Any, Any]):
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
         self.is_there = self.device not in (None, CPU)
         self.extents: dict[int, int] = {0: 0, 1: 1} if parent is None else parent.extents
-        self.kind: TapeKind | None = KINDS.root if parent is None else parent.kind
-        if self.kind is not None and type(step) is Form:
+        self.kind = KINDS.root if parent is None else kind
+        if type(step) is Form and parent is not None and parent.kind is not None:
             self.extents = {**self.extents}
-            self.kind = KINDS.behind_leaf(self.kind, step, self.extents)
-        elif self.kind is not None and parent is not None:
-            self.kind = KINDS.after(self.kind, step.key if type(step) is Operation else step)
+            self.kind = KINDS.behind_leaf(parent.kind, step, self.extents)
 
     def behind(self, key: Any) -> Any:
         """The next state, or why there is none; None if that is not known."""
@@ -75,7 +73,7 @@ class TapeState(dict[Any, Any]):
     def refuse(self, key: Any, why: Any, is_shared: bool) -> Any:
         """Note why a step cannot be taken. is_shared: so for all extents."""
         if is_shared and self.kind is not None:
-            self.kind.rules.setdefault(key, why)
+            self.kind.refused.setdefault(key, why)
         return self.refused.setdefault(key, why)
 
     def path(self, depth: int = 0) -> list[TapeState]:

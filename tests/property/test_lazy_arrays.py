@@ -167,6 +167,11 @@ def test_programs_run_on_arrays_of_any_extents(names, calls, alike):
     check_extents(names, calls, alike)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_later_steps_hold_where_those_before_them_do():
+    check_extents(["parts", "square", "first half"], [((n, m), (n, m)) for n, m in [(33, 20), (5, 7), (12, 18)]], True)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=1000, **CALM)
@@ -181,7 +186,12 @@ def check_extents(names, calls, alike):
     with rules_are_compared():
         for seed, (one, other) in enumerate(calls):
             rng = np.random.default_rng(seed)
-            given_arrays = [np.round(rng.normal(size=shape), 2) for shape in (one, one if alike else other)]
+            given_arrays = [
+                np.round(rng.normal(size=[each + 1 for each in shape]), 2)[tuple(slice(each) for each in shape)]
+                for shape in (one, one if alike else other)
+            ]  # with gaps
+            if seed % 4 > 1:
+                given_arrays = [np.ascontiguousarray(each) for each in given_arrays]
             own = copies(given_arrays)
             wanted = outcome(function, given_arrays)
             found = outcome(lambda *each: np.asarray(function(*each)), [xp.asarray(each) for each in own])

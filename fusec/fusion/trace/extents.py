@@ -87,6 +87,7 @@ class TraceExtents:
         self.is_given = False  # whether the function has been given an ExtentNumber
         self.is_asked = False  # whether shapes were asked for, or worked out: a graph of the trace is not open
         self.given = 0  # arguments: calls that share a plan agree in which of their extents are equal, 0 or 1
+        self.may_have_gaps = False  # whether they also agree in how their arrays with gaps lie
         self.numbers: dict[Input, Derived] = {}  # what numbers are that kernels take
 
     def without_call(self) -> TraceExtents:
@@ -121,7 +122,7 @@ class TraceExtents:
 
     def _of_new(self, buffer: Buffer) -> Derived:
         shape, place = buffer.phantom.shape, buffer.place
-        if not buffer.phantom.flags.c_contiguous:
+        if not buffer.phantom.flags.c_contiguous and not self._is_strided(buffer):
             raise UnknownExtentsError
         if buffer.kind == "argument" and place < self.given:
             found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
@@ -181,21 +182,34 @@ class TraceExtents:
 
     def array(self, buffer: Buffer, steps: Sequence[Step] = ()) -> Derived:
         """A view of a buffer, of which nothing may be read. Raises UnknownExtentsError."""
-        return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype, steps)
+        if not self._is_strided(buffer):
+            return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype, steps)
+        place = buffer.place
+        laid = self._derived(("laid", place), (), buffer.phantom, lambda call: call.outlines[place])
+        return self._view_of(laid, steps)
+
+    def _is_strided(self, buffer: Buffer) -> bool:
+        """Whether a buffer is an argument with gaps, of which all calls that share the plan have some alike."""
+        is_given = buffer.kind == "argument" and buffer.place < self.given
+        return self.may_have_gaps and is_given and not buffer.phantom.flags.c_contiguous
 
     def array_of(self, shape: Derived, dtype: Any, steps: Sequence[Step] = ()) -> Derived:
         """A view of an array that is dense in C order."""
+        whole = self._derived(
+            ("array", shape, dtype), [shape], phantom(shape.now, dtype), lambda call: phantom(call.of(shape), dtype)
+        )
+        return self._view_of(whole, steps)
+
+    def _view_of(self, array: Derived, steps: Sequence[Step]) -> Derived:
         if not all(hasattr(each, "at") for each in steps):  # it is not data
             raise UnknownExtentsError
-        before = steps[:-1]
-        if not steps:
-            return self._derived(
-                ("array", shape, dtype), [shape], phantom(shape.now, dtype), lambda call: phantom(call.of(shape), dtype)
-            )
-        whole = self.array_of(shape, dtype, before)
-        last: Any = steps[-1]
+        for each in steps:
+            array = self._view(array, each)
+        return array
+
+    def _view(self, whole: Derived, step: Any) -> Derived:
         return self._derived(
-            ("view", whole, repr(last)), [whole], last(whole.now), lambda call: last.at(call)(call.of(whole))
+            ("view", whole, repr(step)), [whole], step(whole.now), lambda call: step.at(call)(call.of(whole))
         )
 
     def shape_of(self, array: Derived) -> Derived:
@@ -260,10 +274,10 @@ class TraceExtents:
 
     def of_memory(self, memory: Any) -> Derived:
         """The shape of some memory. Raises UnknownExtentsError."""
-        if not memory.base.flags.c_contiguous:
-            raise UnknownExtentsError
         if memory.buffer is not None:
             return self.of_buffer(memory.buffer)
+        if not memory.base.flags.c_contiguous:
+            raise UnknownExtentsError
         found = self.of_value(memory.value)
         if found.now != memory.base.shape:
             raise UnknownExtentsError
@@ -271,6 +285,8 @@ class TraceExtents:
 
     def seen(self, x: Any) -> Derived:
         """A traced array, of which nothing may be read. Raises UnknownExtentsError."""
+        if x._memory.buffer is not None:
+            return self.array(x._memory.buffer, x._steps)
         return self.array_of(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
 
     def constant(self, make: Callable[..., Any], operands: Sequence[Any]) -> Derived:
