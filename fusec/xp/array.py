@@ -15,7 +15,7 @@ from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.loading import on_device
 from fusec.xp.recording import NUMBERS, Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
-from fusec.xp.signatures import repeated
+from fusec.xp.signatures import repeated, sliced
 from fusec.xp.writes import IN_PLACE, check_number, in_place, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -188,8 +188,12 @@ class Array(Recorded):
     # --- views and writes ----------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any, /) -> Array:
-        if self._tape is None and type(key) in PLAIN_KEYS and self._form.device is CPU:
-            return wrapped(valued(self)[key])  # type: ignore[no-any-return]
+        tape, kind = self._tape, key.__class__
+        if tape is None:
+            if kind in PLAIN_KEYS and self._form.device is CPU:
+                return wrapped(valued(self)[key])  # type: ignore[no-any-return]
+        elif kind is slice and (found := sliced(tape, self, key)) is not None:
+            return found  # type: ignore[no-any-return]
         return self._part(key)  # type: ignore[no-any-return]
 
     @repeated

@@ -329,7 +329,9 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
             at, behind = _beside_others(tape, self), other._at
         elif kind is own:
             if (there := other._tape) is None:
-                behind = _beside_others(tape, other)
+                behind = None if WRITTEN else tape.places.get(id(other._value))
+                if behind is None:
+                    behind = _beside_others(tape, other)
             elif there is tape or (tape := _both(tape, there)) is not None:
                 behind = other._at
             else:

@@ -10,28 +10,22 @@ import numpy as np
 from fusec.base import locks
 from fusec.xp.loading import on_device
 
-_known: list[ref[Any]] = []  # all tapes, and some that are gone
-_most = [64]  # of them until those are forgotten that are gone
+known: list[ref[Any]] = []  # all tapes, and some that are gone
+MOST = [64]  # of them until those are forgotten that are gone
 WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
 
 
-def noted(tape: Any) -> None:
-    """Have a new tape found by the memory that it reads and writes."""
-    _known.append(ref(tape))
-    if len(_known) > _most[0]:
-        _forget()
-
-
 def pending() -> list[Any]:
     """All tapes that have not been evaluated."""
-    return [found for each in [*_known] if (found := each()) is not None and not found.is_closed]
+    return [found for each in [*known] if (found := each()) is not None and not found.is_closed]
 
 
-def _forget() -> None:
+def forget() -> None:
+    """Forget tapes that are gone."""
     with locks.lock:
-        _known[:] = [each for each in [*_known] if (found := each()) is not None and not found.is_closed]
-        _most[0] = 64 + 2 * len(_known)
+        known[:] = [each for each in [*known] if (found := each()) is not None and not found.is_closed]
+        MOST[0] = 64 + 2 * len(known)
 
 
 def writers(value: Any) -> list[Any]:

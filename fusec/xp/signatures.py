@@ -33,6 +33,7 @@ PLAIN = frozenset(
 )
 """Types whose equal values are the same argument."""
 
+WHOLE = frozenset({int, type(None)})
 _new: Callable[[type], Any] = Recorded.__new__
 
 
@@ -83,6 +84,30 @@ def repeated(function: F) -> F:
 
 MISSED: Any = object()
 """Instead of a tape: the arguments have no signature."""
+
+
+def sliced(tape: Tape, array: Any, key: slice) -> Any:
+    """A part of an array on a tape that was recorded before; None if it was not. Note [Signatures]."""
+    begin, end, every = key.start, key.stop, key.step
+    if (
+        not (begin.__class__ in WHOLE and end.__class__ in WHOLE and every.__class__ in WHOLE)
+        or CHECKED
+        or EAGER_BLOCKS
+    ):
+        return None
+    node = tape.node
+    found = (slice, array._at, begin, end, every)
+    step = node.get(found)
+    if step is None:
+        return _noted(array._part.__wrapped__, (array, key), {}, (node, found, found, ()))
+    after, start, form, _ = step
+    made = _new(array.__class__)
+    made._tape, made._at, made._form = tape, start, form
+    weak = ref(made)
+    if tape.slots.setdefault(start, weak) is not weak:
+        return None
+    tape.node = after
+    return made
 
 
 def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:

@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
-from fusec.xp.sharing import WRITTEN, noted, readers
+from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -61,7 +61,9 @@ class Tape:
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity."""
         self.node, self.slots, self.places = node, slots, places
-        noted(self)
+        known.append(ref(self))
+        if len(known) > MOST[0]:
+            forget()
 
     # --- recording -----------------------------------------------------------------------------------------------
 
@@ -373,11 +375,17 @@ class Tape:
     def _evaluate(self, node: TapeState) -> None:
         used = self._used()
         live = tuple([at for at, _ in used])
-        planned = self._planned(node, live)
+        known = node.plans.get(live)
+        planned = (None if known is None else known()) or self._planned(node, live)
         results = self._results(planned, node, live)
+        forms = planned.forms
+        if forms is not None and len(live) == 1:
+            array = used[0][1]
+            array._value, array._form, array._tape = results, forms[0], None
+            self._close()
+            return
         if len(live) < 2:
             results = (results,) * len(live)
-        forms = planned.forms
         if forms is None and node.is_there:
             forms = planned.forms = tuple(map(on_device().form_of, results))
         elif forms is None:
