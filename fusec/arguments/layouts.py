@@ -61,6 +61,17 @@ def common_shape(left: Shape, right: Shape) -> Shape | int:
     return tuple(extents)
 
 
+def joined_shape(shapes: Iterable[Shape]) -> Shape | None:
+    """The shape to which some broadcast, if they do."""
+    found: Shape = ()
+    for shape in shapes:
+        joined = common_shape(found, shape)
+        if isinstance(joined, int):
+            return None
+        found = joined
+    return found
+
+
 def pattern_of_extents(shapes: Sequence[Shape]) -> tuple[object, ...]:
     """Which extents of some arrays are 0, 1, or equal: equal patterns may share a trace."""
     known: dict[int, int] = {0: 0, 1: 1}

@@ -118,10 +118,14 @@ class StepRule:
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for such leaves; None if the step must be traced for them."""
-        from fusec.fusion.trace.extents import OtherShapesError, agree
+        from fusec.arguments.layouts import common_shape
+        from fusec.fusion.trace.extents import OtherShapesError
 
         try:
-            if not all(each.check(shapes) for each in self.conditions) or not agree(self.pairs, shapes):
+            pairs = [(shapes.of(one), shapes.of(other)) for one, other in self.pairs]
+            if any(one != other and common_shape(one, other) != other for one, other in pairs):
+                return None
+            if not all(each.check(shapes) for each in self.conditions):
                 return None
             return tuple([None if each is None else _form(each[0], shapes.of(each[1])) for each in self.results])
         except (OtherShapesError, ValueError, IndexError):  # the trace says what is wrong

@@ -147,10 +147,7 @@ class Tape:
             return made
 
     def _foreseen(self, node: TapeState, key: Any, step: Any) -> Any:
-        """The state behind a step that was traced for other extents, or what was found then; None if it must be traced.
-
-        Note [Kinds].
-        """
+        """The state behind a step that was traced for other extents, or why there is none; else None. Note [Kinds]."""
         if (kind := node.kind) is None:
             return None
         if (why := kind.refused.get(key)) is not None:
@@ -463,6 +460,8 @@ class Tape:
 
     def _made(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         with locks.lock, default_rounding():
+            from fusec.xp.tracing import may_fail
+
             run = self._traced_to(node, pattern)
             run.live = live
             plan = run.plan()
@@ -480,15 +479,6 @@ class Tape:
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
         return None if plan is None else TapePlan(plan, known.leaves, known.may_fail)
-
-
-def may_fail(plan: FusedPlan) -> bool:
-    """Whether a plan calls a library for more than products, or looks at indices, after it may have written."""
-    from fusec.fusion.functions.libraries import calls_plainly
-    from fusec.fusion.memory.calls import CallStep
-
-    calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
-    return not all(calls_plainly(each, np.matmul) for each in calls)
 
 
 def _unfit() -> tuple[type[Exception], ...]:

@@ -11,12 +11,16 @@ import numpy as np
 from fusec.arguments.operands import without_memory
 from fusec.base.rounding_mode import default_rounding
 from fusec.fusion.arguments import CallArguments
+from fusec.fusion.functions.libraries import calls_plainly
 from fusec.fusion.fuse import LOADED
+from fusec.fusion.fused_plan import FusedPlan
+from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
-from fusec.fusion.trace.extents import Derived, UnknownExtentsError
+from fusec.fusion.trace.extents import Derived, TraceExtents, UnknownExtentsError
 from fusec.fusion.trace.trace import recorded_by
+from fusec.fusion.trace.trace_values import Buffer
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
 from fusec.xp.kinds import StepRule
@@ -31,6 +35,25 @@ class UntracedError(Exception):
     """A step has results that are no arrays."""
 
 
+class TapeExtents(TraceExtents):
+    """What follows from the shapes of leaves, all of which are given. Those with gaps have them alike; Note [Kinds]."""
+
+    def __init__(self, trace: Any) -> None:
+        super().__init__(trace)
+        self.given = sys.maxsize
+
+    def is_laid_out(self, buffer: Buffer) -> bool:
+        """Whether a buffer lies as it does now for all leaves of such kinds."""
+        return buffer.kind == "argument" or super().is_laid_out(buffer)
+
+    def whole(self, buffer: Buffer) -> Derived:
+        """All of a buffer as an array, of which nothing may be read."""
+        place = buffer.place
+        if super().is_laid_out(buffer):
+            return super().whole(buffer)
+        return self._derived(("laid", place), (), buffer.phantom, lambda call: call.outlines[place])
+
+
 class TapeRun(TracedRun):
     """A run of the steps of a tape, which goes on as the tape does. at: the state that it has come to."""
 
@@ -39,8 +62,7 @@ class TapeRun(TracedRun):
         self.tracers: list[Any] = []
         self.live: Sequence[int] = ()
         self.at, self.device = root, CPU
-        extents = self.trace.extents
-        extents.given, extents.may_have_gaps = sys.maxsize, True  # all that is read is given; Note [Kinds]
+        self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
         self.known = 0, 0  # conditions and agreements before it
 
@@ -136,3 +158,9 @@ class TapeRun(TracedRun):
 
 def _form(found: Any, device: Device) -> Form | None:
     return form_of(found._seen, device) if isinstance(found, Tracer) else None
+
+
+def may_fail(plan: FusedPlan) -> bool:
+    """Whether a plan calls a library for more than products, or looks at indices, after it may have written."""
+    calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
+    return not all(calls_plainly(each, np.matmul) for each in calls)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.layouts import joined_shape
 from fusec.fusion.functions.joining import MOST
 from fusec.fusion.functions.libraries import Asked, LibraryFunction
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import reshaped, stack, trace_of, traced
 from fusec.fusion.trace.conditions import indexed, require, require_extents
-from fusec.fusion.trace.extents import joined_shape
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace_values import Array
 from fusec.fusion.trace.tracer import Tracer

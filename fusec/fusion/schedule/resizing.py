@@ -18,6 +18,7 @@ from math import prod
 from typing import Any
 
 from fusec.arguments import layouts
+from fusec.arguments.layouts import joined_shape
 from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion.memory.calls import CallStep
@@ -29,7 +30,7 @@ from fusec.fusion.schedule.placing_rules import PlacedStatements, exceeds, place
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import ANYWHERE
-from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError, UnknownExtentsError, joined_shape
+from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError, UnknownExtentsError
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
 

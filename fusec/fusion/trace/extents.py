@@ -7,6 +7,7 @@ once. Of what does not follow, nothing is known: the trace is then one of its ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import prod
 from operator import index
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusec.arguments import layouts
+from fusec.arguments.layouts import joined_shape
 from fusec.base.records import dataclass
 from fusec.fusion.trace.numbers import ExtentNumber, is_extent, plain
 from fusec.fusion.trace.sizes import MOVING, read_in, size_of
@@ -87,7 +89,6 @@ class TraceExtents:
         self.is_given = False  # whether the function has been given an ExtentNumber
         self.is_asked = False  # whether shapes were asked for, or worked out: a graph of the trace is not open
         self.given = 0  # arguments: calls that share a plan agree in which of their extents are equal, 0 or 1
-        self.may_have_gaps = False  # whether they also agree in how their arrays with gaps lie
         self.numbers: dict[Input, Derived] = {}  # what numbers are that kernels take
 
     def without_call(self) -> TraceExtents:
@@ -113,6 +114,10 @@ class TraceExtents:
         """What is the same in all calls."""
         return self._derived(("fixed", value), (), value, lambda _: value)
 
+    def is_laid_out(self, buffer: Buffer) -> bool:
+        """Whether a buffer lies in calls that share the plan as it does now, but for extents."""
+        return bool(buffer.phantom.flags.c_contiguous)
+
     def of_buffer(self, buffer: Buffer) -> Derived:
         """The shape of all of a buffer. Raises UnknownExtentsError."""
         found = self._buffers.get(buffer)
@@ -122,7 +127,7 @@ class TraceExtents:
 
     def _of_new(self, buffer: Buffer) -> Derived:
         shape, place = buffer.phantom.shape, buffer.place
-        if not buffer.phantom.flags.c_contiguous and not self._is_strided(buffer):
+        if not self.is_laid_out(buffer):
             raise UnknownExtentsError
         if buffer.kind == "argument" and place < self.given:
             found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
@@ -182,35 +187,27 @@ class TraceExtents:
 
     def array(self, buffer: Buffer, steps: Sequence[Step] = ()) -> Derived:
         """A view of a buffer, of which nothing may be read. Raises UnknownExtentsError."""
-        if not self._is_strided(buffer):
-            return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype, steps)
-        place = buffer.place
-        laid = self._derived(("laid", place), (), buffer.phantom, lambda call: call.outlines[place])
-        return self._view_of(laid, steps)
+        return self.view_of(self.whole(buffer), steps)
 
-    def _is_strided(self, buffer: Buffer) -> bool:
-        """Whether a buffer is an argument with gaps, of which all calls that share the plan have some alike."""
-        is_given = buffer.kind == "argument" and buffer.place < self.given
-        return self.may_have_gaps and is_given and not buffer.phantom.flags.c_contiguous
+    def whole(self, buffer: Buffer) -> Derived:
+        """The same of all of a buffer."""
+        return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype)
 
     def array_of(self, shape: Derived, dtype: Any, steps: Sequence[Step] = ()) -> Derived:
         """A view of an array that is dense in C order."""
-        whole = self._derived(
-            ("array", shape, dtype), [shape], phantom(shape.now, dtype), lambda call: phantom(call.of(shape), dtype)
-        )
-        return self._view_of(whole, steps)
+        now = phantom(shape.now, dtype)
+        whole = self._derived(("array", shape, dtype), [shape], now, lambda call: phantom(call.of(shape), dtype))
+        return self.view_of(whole, steps)
 
-    def _view_of(self, array: Derived, steps: Sequence[Step]) -> Derived:
-        if not all(hasattr(each, "at") for each in steps):  # it is not data
+    def view_of(self, array: Derived, steps: Sequence[Any]) -> Derived:
+        """A view of an array. Raises UnknownExtentsError if it is not data."""
+        if not all(hasattr(each, "at") for each in steps):
             raise UnknownExtentsError
-        for each in steps:
-            array = self._view(array, each)
+        for step in steps:
+            array = self._derived(
+                ("view", array, repr(step)), [array], step(array.now), partial(_viewed, array=array, step=step)
+            )
         return array
-
-    def _view(self, whole: Derived, step: Any) -> Derived:
-        return self._derived(
-            ("view", whole, repr(step)), [whole], step(whole.now), lambda call: step.at(call)(call.of(whole))
-        )
 
     def shape_of(self, array: Derived) -> Derived:
         """The shape of an array."""
@@ -387,7 +384,8 @@ class TraceExtents:
 
     def agree(self, call: CallShapes) -> bool:
         """Whether values broadcast to what takes them. Raises OtherShapesError, and NumPy's errors."""
-        return agree(self.agreements, call)
+        pairs = [(call.of(one), call.of(other)) for one, other in self.agreements]
+        return all(one == other or layouts.common_shape(one, other) == other for one, other in pairs)
 
     # --- numbers -----------------------------------------------------------------------------------------------------
 
@@ -484,10 +482,8 @@ class TraceExtents:
         return self._derived(("gathered", *known), known, now, lambda call: tuple([call.of(each) for each in known]))
 
 
-def agree(pairs: Iterable[tuple[Derived, Derived]], call: CallShapes) -> bool:
-    """Whether the first of two shapes broadcasts to the second. Raises OtherShapesError, and NumPy's errors."""
-    known = [(call.of(one), call.of(other)) for one, other in pairs]
-    return all(one == other or layouts.common_shape(one, other) == other for one, other in known)
+def _viewed(call: CallShapes, array: Derived, step: Any) -> Any:
+    return step.at(call)(call.of(array))
 
 
 def _computed(function: Callable[..., Any], operands: Sequence[Derived], call: CallShapes) -> Any:
@@ -501,14 +497,3 @@ def _computed(function: Callable[..., Any], operands: Sequence[Derived], call: C
 
 def _are_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
-
-
-def joined_shape(shapes: Iterable[Shape]) -> Shape | None:
-    """The shape to which some broadcast, if they do."""
-    found: Shape = ()
-    for shape in shapes:
-        joined = layouts.common_shape(found, shape)
-        if isinstance(joined, int):
-            return None
-        found = joined
-    return found

@@ -23,7 +23,7 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.chosen_parts import ChosenParts
 from fusec.fusion.trace.conditions import ANYWHERE, Condition, PartsTaken, require_one_place
-from fusec.fusion.trace.extents import Derived, TraceExtents, joined_shape
+from fusec.fusion.trace.extents import Derived, TraceExtents
 from fusec.fusion.trace.numbers import Computed, Source
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
@@ -231,7 +231,7 @@ class Trace:
         """How many elements of a value lie along some axes, as a number."""
         count, size = prod(value.shape[axis] for axis in axes), size_of(value.expr)
         leaves, extents = tuple(self.leaves[each] for each in size.leaves), self.extents
-        if size.kinds <= ANYWHERE and joined_shape([each.phantom.shape for each in leaves]) == value.shape:
+        if size.kinds <= ANYWHERE and layouts.joined_shape([each.phantom.shape for each in leaves]) == value.shape:
             found = self.number(("known", count), kind, (value.expr, axes))
             self.counts[leaves_of(found.expr)[0]] = (leaves, axes)
             return found
