@@ -19,7 +19,7 @@ from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.extents import Derived, TraceExtents, UnknownExtentsError
-from fusec.fusion.trace.trace import recorded_by
+from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
 from fusec.fusion.trace.trace_values import Buffer
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
@@ -81,7 +81,7 @@ class TapeRun(TracedRun):
 
         values: of its numbers. Second, what makes one of several results, such as a tuple; None for one alone.
         """
-        before = len(self.trace.statements)
+        before, computed = len(self.trace.statements), len(self.trace.numbers)
         self.known = len(self.trace.conditions), len(self.trace.extents.agreements)
         with default_rounding(), recorded_by(self.recording):
             numbers = [*map(self._leaf, values)]
@@ -91,6 +91,8 @@ class TapeRun(TracedRun):
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
             self.results = results = [self._whole(each) for each in ([found] if alone else found)]
+        if len(self.trace.numbers) > computed and values:  # of which others may be refused, as exponents of integers
+            raise NeedsNumberError(0)
         if self.device != CPU:
             on_device().check(self.trace.statements[before:])
         self.tracers += [*results, *numbers]
