@@ -5,7 +5,8 @@ time is anything traced or planned. States that differ in the extents of their l
 are 0, 1 or equal to each other, are of one kind. A kind knows what its steps make of shapes, and what must be true of
 them (`StepRule`), and the traced plans that make those of other extents (`PlanTemplate` of
 fusec/fusion/schedule/resizing.py). What a step does may be true of some extents alone. So each rule has a kind of its
-own behind it: later rules, which were found by the same trace, hold where those before them do.
+own behind it: later rules hold where those before them do. A trace may go on behind rules that another trace has found,
+which know nothing of what must be true for it: its next rule says so of all its steps up to there.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class TapeKind:
         self.rules: dict[Any, list[StepRule]] = {}
         self.refused: dict[Any, Any] = {}
 
-    def add(self, key: Any, rule: StepRule | None) -> TapeKind | None:
-        """The kind behind a step that was traced; None of one without a rule."""
+    def add(self, key: Any, rule: StepRule) -> TapeKind | None:
+        """The kind behind a step that was traced; None if it has too many rules."""
         rules = self.rules.setdefault(key, [])
-        if rule is None or len(rules) == MAX_RULES:
+        if len(rules) == MAX_RULES:
             return None
         rules.append(rule)
         return rule.behind
@@ -62,11 +63,15 @@ class Kinds:
 
     def new(self) -> TapeKind:
         """Another kind."""
+        self.note()
+        return TapeKind()
+
+    def note(self) -> None:
+        """Count a kind, or a step that one refuses; they begin again beyond the limit."""
         with locks.lock:
             self.count += 1
             if self.count > MAX_KINDS:
                 self.root, self.count = TapeKind(), 0
-        return TapeKind()
 
     def behind_leaf(self, kind: TapeKind, leaf: Form, extents: dict[int, int]) -> TapeKind | None:
         """The kind behind a leaf; None of one that shares none. extents: of the leaves so far, numbered."""

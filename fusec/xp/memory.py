@@ -34,11 +34,11 @@ def memory_stats() -> MemoryStats:
     """Report what the lazy arrays of the process hold: a record with the fields below, in bytes by device.
 
     arrays: how many there are, of any shapes and dtypes; pending: how many of them have not been computed, or have a
-    write that has not been. held: bytes
-    of arrays that have values; each piece of memory counts once and as a whole, however many views it has, and that of
-    another library too. recorded: further bytes that pending arrays need, and that no array holds any more. pools:
-    bytes that were freed and are kept for new arrays, in host memory and on devices that have arrays now. All objects
-    that the garbage collector knows are looked at, which takes some milliseconds. Nothing is raised.
+    write that has not been. held: bytes of arrays that have values; each piece of memory counts once and as a whole,
+    however many views it has, and that of another library too. recorded: further bytes that pending arrays need, and
+    that no array holds any more. pools: bytes that were freed and are kept for new arrays, in host memory and on
+    devices that have arrays now. All objects that the garbage collector knows are looked at, which takes some
+    milliseconds. Nothing is raised.
 
     >>> before = xp.memory_stats()
     >>> x = xp.zeros((1000, 1000), dtype="float32")

@@ -141,7 +141,7 @@ class Tape:
             leaves = [*made.leaves()]
             made.writes = tuple(leaves[each] for each in run.newly_written(written))
             if node.kind is not None:
-                made.kind = node.kind.add(key, run.rule(together, made.writes, len(numbers)))
+                made.kind = run.tell(node.kind, key, together, made.writes, len(numbers))
             made = run.at = TRIE.keep(key, made)
             self.run = run
             return made

@@ -23,7 +23,7 @@ from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
 from fusec.fusion.trace.trace_values import Buffer
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
-from fusec.xp.kinds import StepRule
+from fusec.xp.kinds import StepRule, TapeKind
 from fusec.xp.loading import on_device
 from fusec.xp.steps import Operation
 from fusec.xp.trie import TapeState
@@ -64,7 +64,7 @@ class TapeRun(TracedRun):
         self.at, self.device = root, CPU
         self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
-        self.known = 0, 0  # conditions and agreements before it
+        self.told = 0, 0  # conditions and agreements that are among the rules of this run
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
@@ -82,7 +82,6 @@ class TapeRun(TracedRun):
         values: of its numbers. Second, what makes one of several results, such as a tuple; None for one alone.
         """
         before, computed = len(self.trace.statements), len(self.trace.numbers)
-        self.known = len(self.trace.conditions), len(self.trace.extents.agreements)
         with default_rounding(), recorded_by(self.recording):
             numbers = [*map(self._leaf, values)]
             if type(step) is Operation:
@@ -101,13 +100,23 @@ class TapeRun(TracedRun):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing depends on extents but as the conditions of steps before the last one say."""
-        trace = self.trace
-        is_known = (len(trace.conditions), len(trace.extents.agreements)) == self.known
-        return is_known and not trace.has_looked and not trace.extents.is_unknown
+        """Whether nothing depends on extents but as the rules of this run say."""
+        return self._learned() == self.told and not self.trace.has_looked and not self.trace.extents.is_unknown
 
-    def rule(self, together: Any, writes: tuple[int, ...], numbers: int) -> StepRule | None:
-        """What the last step makes of shapes; None if that does not follow. Note [Kinds]."""
+    def _learned(self) -> tuple[int, int]:
+        """How many conditions and agreements there are."""
+        return len(self.trace.conditions), len(self.trace.extents.agreements)
+
+    def tell(self, kind: TapeKind, key: Any, together: Any, writes: tuple[int, ...], numbers: int) -> TapeKind | None:
+        """Add a rule for the last step to those of a kind; the kind behind it, None without a rule. Note [Kinds]."""
+        rule = self._rule(together, writes, numbers)
+        behind = None if rule is None else kind.add(key, rule)
+        if behind is not None:
+            self.told = self._learned()
+        return behind
+
+    def _rule(self, together: Any, writes: tuple[int, ...], numbers: int) -> StepRule | None:
+        """What the last step makes of shapes; None if that does not follow."""
         trace, extents = self.trace, self.trace.extents
         if trace.has_looked or extents.is_unknown:
             return None
@@ -122,7 +131,7 @@ class TapeRun(TracedRun):
                     found.append(None)
         except UnknownExtentsError:
             return None
-        first, pairs = self.known
+        first, pairs = self.told
         found += [None] * numbers
         return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes)
 

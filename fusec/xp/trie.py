@@ -72,8 +72,10 @@ class TapeState(dict[Any, Any]):
 
     def refuse(self, key: Any, why: Any, is_shared: bool) -> Any:
         """Note why a step cannot be taken. is_shared: so for all extents."""
-        if is_shared and self.kind is not None:
-            self.kind.refused.setdefault(key, why)
+        TRIE.count()
+        if is_shared and self.kind is not None and key not in self.kind.refused:
+            self.kind.refused[key] = why
+            KINDS.note()
         return self.refused.setdefault(key, why)
 
     def path(self, depth: int = 0) -> list[TapeState]:
@@ -135,11 +137,15 @@ class Trie:
 
     def note(self, node: TapeState, key: Any, step: tuple[Any, ...]) -> tuple[Any, ...]:
         """Add an entry to a state; return the one that is there."""
+        self.count()
+        return node.setdefault(key, step)  # type: ignore[no-any-return]
+
+    def count(self) -> None:
+        """Count an entry, or a step that a state refuses; states begin again beyond the limit."""
         with locks.lock:
             self.nodes += 1
             if self.nodes > MAX_NODES:
                 self.root, self.nodes = TapeState(None, None, ()), 0
-        return node.setdefault(key, step)  # type: ignore[no-any-return]
 
 
 TRIE = Trie()

@@ -287,7 +287,7 @@ def test_new_shapes_of_arrays_of_extents_need_no_trace(name, monkeypatch):
 
 
 @pytest.mark.parametrize("axes", [(0, 2), (0, 1), (1, 2), None])
-def test_rows_that_take_several_walks_have_one_trace(axes, monkeypatch):
+def test_rows_that_take_several_walks_have_few_traces(axes, monkeypatch):
     def normalised(x):
         return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(x.var(axis=axes, keepdims=True) + 1)
 
@@ -299,4 +299,4 @@ def test_rows_that_take_several_walks_have_one_trace(axes, monkeypatch):
         found = fused(x)
         np.testing.assert_array_equal(found, fusec.fuse(normalised)(x))
         np.testing.assert_allclose(found, normalised(x), rtol=1e-12, atol=1e-12)
-    assert len(made) < 8
+    assert len(made) <= 4

@@ -1,7 +1,9 @@
 """Lazy arrays are NumPy's: whatever is written, viewed, dropped or looked at in between."""
 
+import gc
 import operator
 from random import Random
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -170,6 +172,33 @@ def test_programs_run_on_arrays_of_any_extents(names, calls, alike):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_later_steps_hold_where_those_before_them_do():
     check_extents(["parts", "square", "first half"], [((n, m), (n, m)) for n, m in [(33, 20), (5, 7), (12, 18)]], True)
+
+
+def test_traces_behind_rules_of_others_say_what_must_be_true_for_them():
+    def joined(library, one, other, is_longer):
+        twice, thrice = library.concat([one, one]), library.concat([other, other, other])
+        both = library.concat([twice, thrice])
+        return thrice * 2 if is_longer else both
+
+    for rows, columns, is_longer in ((5, 7, False), (6, 4, True), (10, 7, True)):  # 2 * 6 and 3 * 4 are equal
+        arrays = np.arange(float(rows)), np.arange(float(columns))
+        found = joined(xp, *map(xp.asarray, arrays), is_longer)
+        wanted = joined(np, *arrays, is_longer)
+        assert found.shape == wanted.shape
+        np.testing.assert_array_equal(np.asarray(found / found.shape[0]), wanted / wanted.shape[0])
+
+
+def test_refused_steps_are_counted_among_kinds(monkeypatch):
+    monkeypatch.setattr("fusec.xp.kinds.MAX_KINDS", 50)
+    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 50)
+    kept = []
+    for _ in range(400):
+        added = lambda each: each + 1  # noqa: E731
+        kept.append(ref(added))
+        assert np.asarray(np.frompyfunc(added, 1, 1)(xp.asarray([1.0]) + 1)).tolist() == [3.0]
+    del added
+    gc.collect()
+    assert sum(each() is not None for each in kept) < 150
 
 
 @pytest.mark.slow

@@ -145,3 +145,9 @@ def test_matrices_with_diagonals_are_those_of_numpy(shape, k):
 def test_large_matrices_with_diagonals_are_not_read():
     moved = str(fusec.fuse(lambda x: np.triu(x) * np.eye(len(x))).explain(np.ones((500, 500)))).split("bytes moved")[1]
     assert int(moved.split()[0].replace(",", "")) < 2 * 8 * 500 * 500 + 10_000
+
+
+def test_diagonals_of_triangles_need_not_be_integers():
+    for size in (5, 300):
+        x = np.ones((size, size))
+        np.testing.assert_array_equal(fusec.fuse(lambda x: np.tril(x, 0.5))(x), np.tril(x, 0.5))

@@ -224,7 +224,7 @@ def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:  # noqa: N803
     """np.tri, for NumPy's source."""
-    sides = _sides(N, M, k)
+    sides = _sides(N, M, k) if is_extent(k) or isinstance(k, int | np.integer) else None  # NumPy takes any number
     return np.greater_equal(*sides).astype(dtype) if sides else TRI(N, M, k, dtype)
 
 
