@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from weakref import ref
 
@@ -14,6 +15,8 @@ known: list[ref[Any]] = []  # all tapes, and some that are gone
 MOST = [64]  # of them until those are forgotten that are gone
 WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
+
+MAX_WRITTEN = 64  # of them that wait until someone looks
 
 
 def pending() -> list[Any]:
@@ -31,6 +34,14 @@ def forget() -> None:
 def writers(value: Any) -> list[Any]:
     """The tapes that write the memory of a value."""
     return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]
+
+
+def settle(last: Any) -> None:
+    """Compute the oldest of many writes, which nobody may look at any more, so that their arrays can be freed."""
+    for each in WRITTEN[:-MAX_WRITTEN]:
+        if each is not last:
+            with suppress(Exception):  # it stays pending, and is raised where someone looks at what it writes
+                each.evaluate()
 
 
 def readers(value: Any) -> list[Any]:

@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
-from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers
+from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers, settle
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -185,6 +185,7 @@ class Tape:
             for each in readers(value):
                 if each is not self:
                     each.evaluate()
+        settle(self)
 
     def _traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""

@@ -9,7 +9,7 @@ import pytest
 
 import fusec.xp as xp
 from fusec.fusion.memory.calls import CallStep
-from fusec.xp import tracing
+from fusec.xp import sharing, tracing
 from fusec.xp.recording import MAX_STEPS
 from fusec.xp.tape import Tape
 from fusec.xp.writes import MAX_PLACES
@@ -404,3 +404,13 @@ def test_empty_lists_select_nothing():
         assert each[:, []].shape == (2, 0)
         each[[]] = 7
         assert np.asarray(each).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_writes_that_nobody_looks_at_do_not_pile_up():
+    kept = []
+    for count in range(200):
+        own = np.zeros(3)
+        xp.asarray(own)[1:] = count + 1
+        kept.append(own)
+    assert len(sharing.WRITTEN) <= sharing.MAX_WRITTEN
+    assert [own.tolist() for own in kept[:100]] == [[0, count + 1, count + 1] for count in range(100)]
