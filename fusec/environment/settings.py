@@ -83,8 +83,8 @@ SETTINGS = (
     ),
     Setting(
         "FUSEC_EAGER", _switch, "0 (off) or 1 (on)",
-        "`1`, `on`, `yes` or `true`: lazy arrays are computed as they are recorded, see"
-        " [lazy_arrays.md](lazy_arrays.md#debugging); read when `fusec.xp` is imported",
+        "`1`, `on`, `yes` or `true`: operations on lazy arrays are computed as they are recorded, see"
+        " [lazy_arrays.md](lazy_arrays.md#debugging); it is read when `fusec.xp` is imported",
     ),
     Setting("FUSEC_DUMP", str, "a folder", "a folder that receives everything that FUSEC_DEBUG can print, as files"),
 )  # fmt: skip
