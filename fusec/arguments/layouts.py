@@ -62,7 +62,7 @@ def common_shape(left: Shape, right: Shape) -> Shape | int:
 
 
 def joined_shape(shapes: Iterable[Shape]) -> Shape | None:
-    """The shape to which some broadcast, if they do."""
+    """The shape to which all of some shapes broadcast; None if there is none."""
     found: Shape = ()
     for shape in shapes:
         joined = common_shape(found, shape)

@@ -259,22 +259,22 @@ class _Address:
 
 
 class Outline(np.ndarray):
-    """An array of which nothing may be read, since its memory may be freed, or on a device."""
+    """An array whose elements may not be read, since its memory may be freed, or be on a device."""
 
     def __repr__(self) -> str:
-        """Say how the array lies: a debugger that prints what a trace holds must not read its memory."""
+        """The layout of the array: a debugger that prints what a trace holds must not read its memory."""
         return f"<outline of an array of {self.dtype}, shape {self.shape}, strides {self.strides}>"
 
     __str__ = __repr__
 
 
 def outline_of(memory: object, dtype: np.dtype[Any]) -> Array:
-    """An array of some address and form. memory: has `__array_interface__`."""
+    """An outline with an address, a shape and strides. memory: an object whose `__array_interface__` has them."""
     return np.asarray(memory).view(dtype).view(Outline)
 
 
 def without_memory(array: Array) -> Array:
-    """An array of the same address, shape and strides that neither owns the memory nor is read; objects as they are."""
+    """The outline of an array, which neither owns the memory nor is read. An array of objects is returned itself."""
     return array if array.dtype.hasobject else outline_of(_Address(array), array.dtype)
 
 

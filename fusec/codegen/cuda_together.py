@@ -48,8 +48,8 @@ def beside(kernels: Sequence[Kernel], title: str) -> Kernel | None:
 
 
 def ended(first: Kernel, last: Kernel, title: str) -> Kernel | None:
-    """A kernel that does another one's work at its end, when all its blocks are done; None if the other one's blocks
-    are its own.
+    """A kernel whose last block does the work of another kernel at its end; None if the blocks of the two do not fit
+    each other.
 
     The size of a launch is the number of blocks of the first one.
     """

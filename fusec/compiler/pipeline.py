@@ -316,7 +316,7 @@ _watched: ContextVar[list[Found] | None] = ContextVar("_watched", default=None)
 
 
 def is_watched() -> bool:
-    """Whether somebody looks at the machine code that is asked for."""
+    """Whether a report collects the machine code that is asked for."""
     return _watched.get() is not None
 
 

@@ -45,7 +45,7 @@ def lower(definition: Source, request: Request) -> tuple[ReductionIR, Program]:
 
 @lru_cache(maxsize=256)
 def is_costly(definition: Source, request: Request) -> bool:
-    """Whether elements of a reduction take elementary functions, such as log."""
+    """Whether a reduction computes elementary functions, such as log, for its elements."""
     reduction, _ = lower(definition, request)
     values = [stage.accumulator.value for stage in reduction.stages if stage.accumulator is not None]
     bodies = [*(stage.body for stage in reduction.stages), *(function.body for function in reduction.functions)]

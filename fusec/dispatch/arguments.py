@@ -52,7 +52,7 @@ def in_one_row(given: Any, array: Array) -> Any:
         from fusec.runtime import cuda
 
     source = cuda.source_of(given)
-    if source is None or source.deliver is not None or array.ndim < 2:  # views of JAX's arrays would be copies
+    if source is None or source.deliver is not None or array.ndim < 2:  # a view of a JAX array would be a copy
         return given
     dense = strides_in_order(array.shape, range(array.ndim), array.dtype.itemsize)
     return given.ravel() if source.strides(given) == dense else given

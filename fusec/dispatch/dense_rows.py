@@ -1,8 +1,8 @@
-"""The facts of a call that reduces dense rows, made of those of a call with other extents.
+"""The facts of a call that reduces dense rows, derived from those of a call with other extents.
 
-What is found for one kernel over dense rows follows from dtypes, axes, and the extents that are 1, as long as every row
-is one chunk and not a short one. So the code and the order of operations are the same; only extents and strides are
-worked out again. Once a call on the host has compiled the code, others find it here.
+The facts of one kernel over dense rows follow from dtypes, axes, and the extents that are 1, as long as every row is
+one chunk and is not short. So the code and the order of operations are the same, and only extents and strides are
+computed again. When a call on the host has compiled the code, other calls find it here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _varies(view: View) -> tuple[bool, ...] | None:
 
 
 class HostPlan(NamedTuple):
-    """A plan of a call on the host. version: of the settings that it was made with."""
+    """A plan of a call on the host. version: that of the settings with which it was made."""
 
     plan: Plan[Any]
     version: int
@@ -75,8 +75,8 @@ class HostPlan(NamedTuple):
 class DenseRows:
     """What was found for a call: rows that are one chunk, walked by one kernel.
 
-    axes: that are reduced; walked: those of the call that make up each axis of the walk; longest: elements of a row.
-    on_host: of a call whose code is that of all others which move no more than the caches hold.
+    axes: the reduced axes. walked: the axes of the call that make up each axis of the walk. longest: the most elements
+    of a row. on_host: a plan whose code fits all calls that move no more than the caches hold.
     """
 
     bound: Bound
@@ -144,14 +144,14 @@ def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, 
 
 
 def keep_plan(kernel: KernelSpec, given: Given, plan: Plan[Any]) -> None:
-    """Have calls of the same kind on the host use the code of a plan, if it is what any of them would have."""
+    """Keep a plan for all calls of its kind on the host, if any of them would have the same code."""
     rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
     if rows is not None and plan.bound == rows.bound_of(kernel, given):
         rows.on_host = HostPlan(plan, settings.version())
 
 
 def known_plan(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
-    """The facts of a call on the host, and a plan that has its code; None if that is not known."""
+    """The facts of a call on the host, and a plan that has its code; None if no such plan is known."""
     rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
     known = None if rows is None else rows.on_host
     if rows is None or known is None or known.version != settings.version():

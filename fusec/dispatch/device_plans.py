@@ -25,7 +25,7 @@ from fusec.dispatch.plan import CompiledLaunch, Plan
 from fusec.runtime import cuda
 from fusec.runtime.cuda import DeviceArray
 
-MOST_EXACT = 1 << 53  # of the integers that float64 holds without gaps
+MOST_EXACT = 1 << 53  # float64 holds all integers up to here
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
@@ -177,7 +177,7 @@ def _pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -
 
 
 def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
-    """Encodes numbers for one slot: Python's for float32 and float64 fast, all others in the general way."""
+    """A function that encodes numbers for one slot; Python's numbers for float32 and float64 have a fast path."""
 
     def slow(value: Any) -> int:
         return encode(value, dtype, param, kernel)[half]

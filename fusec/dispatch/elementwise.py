@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from fusec.ir.loops import Program
 
 _LINE = 64  # bytes
-_ROW, _ROW_OF_LINES = 256, 64  # elements of a row from which on stores go around the caches: of any, and of whole lines
+_ROW = 256  # elements of a row from which on stores go around the caches
+_ROW_OF_LINES = 64  # the same for rows of whole cache lines
 
 
 def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
@@ -143,7 +144,7 @@ def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
 
 
 def _fills_lines(launch: Launch, sizes: Collection[int]) -> bool:
-    """Whether most of each row is written in whole vectors of lines. sizes: of an element of each output."""
+    """Whether most of each row is written in whole cache lines. sizes: bytes of an element of each output."""
     row = launch.extents[-1]
     least = _ROW_OF_LINES if all(row * nbytes % _LINE == 0 for nbytes in sizes) else _ROW
     return launch.layout.has_long_rows or row >= least

@@ -115,12 +115,12 @@ class Host:
             bound = replace(bound, chain=())
         steps = [self._compiled(kernel, bound, each) for each in bound.launches]
         made = planned(kernel, bound, steps, [step.code.kernel for step in steps])
-        if not debug.is_wanted(1):  # which tells of each call
+        if not debug.is_wanted(1):  # otherwise each call shows what it compiles
             kernel.kind.keep(kernel, given, made)
         return made
 
     def again(self, kernel: KernelSpec, given: Given) -> Plan[Executable] | None:
-        """The plan of a call whose code an earlier call of other extents had compiled; None if none is known to."""
+        """The plan of a call whose code an earlier call of other extents compiled; None if no such call is known."""
         found = kernel.kind.again(kernel, given)
         if found is None or pipeline.is_watched():
             return None
@@ -142,7 +142,7 @@ class Host:
     def _arranged(
         self, kernel: KernelSpec, bound: Bound, launch: Launch, executable: Executable
     ) -> CompiledLaunch[Executable]:
-        """Machine code for the extents of a launch."""
+        """Machine code, arranged for the extents of a launch."""
         with locks.lock:
             from fusec.runtime.cpu import engine
             from fusec.runtime.cpu.machine import thread_count

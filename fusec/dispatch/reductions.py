@@ -55,7 +55,7 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
 def _bound(
     kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None
 ) -> tuple[Bound, tuple[int, ...], RowKind]:  # fmt: skip
-    """What is found for a call, the axes that it reduces, and what its rows are."""
+    """The facts of a call, the axes that it reduces, and the kind of its rows."""
     outputs = given.outputs or ()
     types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
@@ -167,7 +167,7 @@ def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
 
 
 def _walked(kernel: KernelSpec, phase: Phase) -> tuple[frozenset[str], frozenset[str]]:
-    """The arrays that a phase reads along the axis, be they results of chunks, and those that it writes there."""
+    """The arrays that a phase reads along the axis, results of chunks included, and those that it writes there."""
     stored, written = {name for name, *_ in phase.made}, frozenset(each.name for each in kernel.out_params)
     found = frozenset(name for name, array in phase.arrays if array not in stored)
     return found - written - kernel.once, found & kernel.elements & written
@@ -194,7 +194,7 @@ def _is_streaming(kernel: KernelSpec, bound: Bound, phase: Phase) -> bool:
 
 
 def _again(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
-    """See `Kind.again`: `_fitted` leaves such rows as they are, unless they exceed the caches."""
+    """See `Kind.again`. Only dense rows within the caches have such a plan: `_fitted` does not change them."""
     known = known_plan(kernel, given)
     if known is None:
         return None

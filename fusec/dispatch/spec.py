@@ -124,9 +124,9 @@ class Kind:
     machine: Callable[[int], Machine] = lambda _: ONE_THREAD  # what keeps so many threads busy
     fitted: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches as a CPU compiles them
     on_device: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches for many threads
-    # The facts of a call on a CPU as that runs it, and a plan with its code; None if no such plan was kept.
+    # The facts of a call on a CPU, and a plan that has its code; None if no such plan was kept.
     again: Callable[[KernelSpec, Given], tuple[Bound, Any] | None] = lambda *_: None
-    keep: Callable[[KernelSpec, Given, Any], None] = lambda *_: None  # keeps the plan of a call on a CPU for that
+    keep: Callable[[KernelSpec, Given, Any], None] = lambda *_: None  # keeps the plan of a call on a CPU for `again`
 
 
 FP: dict[Fp, str] = {

@@ -66,8 +66,8 @@ def answered(kernel: KernelWithPlans, call: KernelCall[Array]) -> Sequence[Array
 def begin(kernel: KernelWithPlans, call: KernelCall[Array], seen: set[object]) -> None:
     """Have the kernels of a call compiled in the background, beside others, unless it is answered without them.
 
-    The call itself waits for them, or compiles them if nobody has begun to. seen: the kinds of calls that came before,
-    to which this one is added.
+    The call itself waits for them, or compiles them if no thread has begun to. seen: the kinds of earlier calls, to
+    which this one is added.
     """
     key = call.key(HOST)
     if (kernel, key) in seen:
@@ -108,7 +108,7 @@ def _is_small(call: KernelCall[Array]) -> bool:
 
 
 def _is_quick(kernel: KernelWithPlans, bound: Bound) -> bool:
-    """Whether the interpreter is to answer a call, by what it would take."""
+    """Whether the interpreter answers a call, judged by the time that it would take."""
     try:
         return kernel.kind.effort(kernel, bound) <= MOST_SECONDS
     except Exception:  # the compiler says what is wrong

@@ -170,7 +170,7 @@ def fixed_rounds(stmt: ir.Stmt) -> int | None:
 
 
 def indexes(loop: ir.While) -> bool:
-    """Whether the elements of local arrays that a loop uses depend on its counter."""
+    """Whether a loop indexes local arrays by its counter."""
     counters = {each.name for each in loop.step if isinstance(each, ir.Assign)}
     places = [node for node in nodes(loop.body) if isinstance(node, ir.Offset)]
     return any(

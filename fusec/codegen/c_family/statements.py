@@ -18,7 +18,7 @@ from fusec.ir.walk import fixed_names, operands
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one
-ALL_AT_ONCE = 16  # rounds of a loop that has no more, is in no other, and indexes local arrays
+ALL_AT_ONCE = 16  # rounds up to which an outermost loop that indexes local arrays is unrolled completely
 
 _COMPOUND = frozenset(
     {"add", "subtract", "multiply", "divide", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
@@ -289,7 +289,7 @@ class StmtPrinter:
                 fixed = facts.fixed_rounds(stmt)
                 rounds = facts.rounds_at_once(stmt, LOADED_AHEAD, ROUNDS_AT_ONCE)
                 if fixed and fixed <= (ROUNDS_AT_ONCE if self._loops else ALL_AT_ONCE) and facts.indexes(stmt):
-                    rounds = fixed  # or the arrays would not be in registers
+                    rounds = fixed  # otherwise the arrays would not be in registers
                 if rounds > 1:
                     self.write(f"#pragma unroll{'' if fixed and fixed <= rounds else f' {rounds}'}", depth)
                 head = f"for ({start}; {condition}; "

@@ -93,8 +93,9 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
 
 
-_MORE = 4  # registers of elements to one of narrower accumulators, which packs and unpacks their lanes less often
-_SHORT = 40  # operations for an element up to which so many are in flight
+# Vectors of narrow accumulators fill a register, for which up to _MORE registers of elements are in flight: then lanes
+# are packed and unpacked less often. This pays for bodies of at most _SHORT operations an element.
+_MORE, _SHORT = 4, 40
 
 
 def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, options: LlvmOptions | None = None) -> Kernel:
@@ -122,7 +123,7 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
 
 
 def _width_along_rows(reduction: ReductionIR, width: int, bits: int) -> int:
-    """The lanes of a vector, given those that a register of elements has."""
+    """The lanes of a vector along a row. width: how many elements fit a register."""
     held = max((real_type(dtype).bits for each in reduction.accumulators for _, dtype in each.parts), default=bits)
     cost = Costs(reduction.functions).of_body(whole_program(reduction).body)
     wide = min(bits // max(held, 8), _MORE * width) if cost <= _SHORT else width

@@ -50,7 +50,7 @@ def all_agree(b: Builder, first: list[Value], last: list[Value]) -> Value:
 
 
 class _Facts:
-    """What is known of expressions of a program, of each once: those of one statement may be parts of thousands."""
+    """Facts about expressions of a program. Each is found once, since an expression may be part of thousands."""
 
     def __init__(self, program: Program, ndim: int) -> None:
         self.last = ndim - 1
@@ -58,9 +58,9 @@ class _Facts:
         self.values = dict(_single(program.body))
         self.known: dict[Expr, Expr] = {}
         self.positions: set[Expr] = set()
-        """Of those written out: what grows by one from lane to lane."""
+        """Expressions, written out, that grow by one from lane to lane."""
         self.numbers: set[Expr] = set()
-        """Of those written out: simple integers that are the same all along a row."""
+        """Expressions, written out: simple integers that are the same all along a row."""
 
     def written_out(self, root: Expr) -> Expr:
         """An expression without the variables that have one value only."""
@@ -76,7 +76,7 @@ class _Facts:
         return self.known[root]
 
     def _whole(self, given: Expr) -> Expr:
-        """An expression of parts that are written out, with the facts about it."""
+        """An expression whose parts are written out. Notes the facts about it."""
         expr = given.rebuild(tuple(self.known[each] for each in given.children)) if given.children else given
         if self._is_position(expr):
             self.positions.add(expr)

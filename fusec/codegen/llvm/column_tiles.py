@@ -21,8 +21,9 @@ from fusec.codegen.llvm.values import Builder, Value, integer
 from fusec.ir import reductions
 
 _ROOM = 1 << 14  # bytes of the arrays of a tile
-_ROOM_BACK, _ROOM_AHEAD = 1 << 13, 1 << 12  # of one that is turned back, and of one whose next one is asked for ahead
-_MOST = 1 << 16  # bytes of the stack for them
+_ROOM_BACK = 1 << 13  # bytes if the tile is also turned back
+_ROOM_AHEAD = 1 << 12  # bytes if the next tile is prefetched
+_MOST = 1 << 16  # bytes of the stack for these arrays
 
 
 class TilesNest(ReductionNest):
@@ -70,12 +71,12 @@ class TilesNest(ReductionNest):
         names = [*self.turned, *self.packed]
         if not names:
             return
-        more = 2 * SHORT if self.packed else 0  # columns: a tile begins and ends with whole rows of the short axis
+        more = 2 * SHORT if self.packed else 0  # more columns: tiles begin and end with whole rows of the short axis
         room = _ROOM
         if self.turned and self.layout.streaming:
-            room = _ROOM_AHEAD  # memory comes while a short tile is worked on
+            room = _ROOM_AHEAD  # the next tile arrives while this one is worked on
         elif any(self.arrays[name].written for name in self.turned):
-            room = _ROOM_BACK  # the tile, what it comes from and where it goes fit the first cache
+            room = _ROOM_BACK  # the tile, its source and its destination fit the first cache
         cells = max(room // self._nbytes(names), reductions.ROUNDS * (width + more)) // width * width
         for name in names:
             self.places[name] = b.alloca(f"[{cells * self._nbytes([name]) + packing.SPARE} x i8]", LINE)

@@ -12,7 +12,7 @@ from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
 _STRIDED_LANES = 32  # small elements with a stride that no shuffle is for go one by one: more only make more text
-_GATHERED_LANES = 16  # small elements at indices that were loaded: addresses of more of them do not fit registers
+_GATHERED_LANES = 16  # of small elements at indices that were loaded: more addresses do not fit the registers
 _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
 # Long chains of operations leave even a processor that looks far ahead without work: with 32 registers to hold them,
 # four vectors of pow, or of tanh, erf or a GELU in float64, take 5 to 13 % less time than two. Above this, spills take

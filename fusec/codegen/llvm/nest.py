@@ -233,7 +233,7 @@ class Nest:
             b.write_slot(slots[axis], following)
 
     def along_row(self, axis: int, position: str) -> Value | None:  # noqa: ARG002
-        """The coordinates along an axis of the elements from a position of a row on, if they are not the positions."""
+        """The coordinates along an axis of the elements that follow a position of a row; None if they are positions."""
         return None
 
     def _extent(self, axis: int) -> Value:

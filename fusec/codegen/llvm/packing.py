@@ -50,7 +50,7 @@ def define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) 
 
 
 def _unpack(b: Builder, nbytes: int) -> None:
-    """Copy whole rows in the largest pieces that fit if their elements lie side by side, all else one by one."""
+    """Copy whole rows in the largest pieces that fit if their elements lie side by side, and otherwise one by one."""
     size = Value("i64", b.let(f"mul i64 %columns, {nbytes}"))
     is_dense = b.compare("icmp eq", Value("i64", "%short"), integer(nbytes))
     for piece in _PIECES:
@@ -66,7 +66,7 @@ def _unpack(b: Builder, nbytes: int) -> None:
 
 
 def _unpack_rows(b: Builder, nbytes: int, whole: Callable[[str, str], None] | None) -> None:
-    """Row after row; whole: what copies all of one."""
+    """Copy row after row. whole: copies a complete row."""
     columns, begin, end = (Value("i64", each) for each in ("%columns", "%begin", "%end"))
 
     def row(first: str) -> None:
@@ -98,7 +98,7 @@ def _unpack_rows(b: Builder, nbytes: int, whole: Callable[[str, str], None] | No
 
 
 def _copy_row(b: Builder, size: Value, piece: int, to: str, source: str) -> None:
-    """Pieces of so many bytes, the last of which ends with the row."""
+    """Copy a row in pieces of so many bytes, the last of which ends with the row."""
     last, kind = b.binary("sub", size, integer(piece)), f"<{piece} x i8>"
 
     def copy(position: str) -> None:
@@ -212,7 +212,7 @@ class _Packing:
             b.place(smaller)
 
     def _rows(self, row: Callable[[str, str], None], size: str) -> None:
-        """What is done for each row: to its place, from its address."""
+        """Do something for each row, given its place and its address."""
         b = self.b
 
         def place(number: str) -> None:

@@ -100,7 +100,7 @@ def _function(name: str, kind: str, lanes: int) -> str:
 
 
 def _backwards(name: str, vector: str, lanes: int, text: str) -> list[str]:
-    """Return a vector in reverse."""
+    """Instructions that return a vector in reverse."""
     order = lane_numbers(range(lanes - 1, -1, -1))
     return [f"  {name} = shufflevector {vector} {text}, {vector} poison, {order}", f"  ret {vector} {name}"]
 
@@ -121,7 +121,7 @@ def _one_by_one(kind: str, lanes: int) -> list[str]:
 
 
 def _by(step: int, vector: str, lanes: int, nbytes: int, name: str) -> list[str]:
-    """Instructions that leave every `step`-th of the elements from an address in ``%vNAMESTEP.LAST``.
+    """Instructions that load every `step`-th element from an address on, and leave them in ``%vNAMESTEP.LAST``.
 
     The last vector loaded ends with the last element wanted, since memory may end there.
     """

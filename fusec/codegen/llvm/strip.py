@@ -1,10 +1,11 @@
 """Spaces whose last axis is short: it and the axis before it are walked as one, in strips that stay in the first cache.
 
-Vectors run over the elements of a strip wherever rows end. An operand that does not lie in memory so, as one that is
-repeated for all elements of a row, or for all rows, is copied to a buffer where it does; a result likewise from one.
+Vectors run over the elements of a strip wherever rows end. An operand that has another layout, such as one that is
+repeated for all elements of a row, or for all rows, is copied to a buffer in this layout. A result of another layout is
+copied from a buffer.
 
-Of the elements of a vector, a body that asks for coordinates wants the row and the place within it. Both repeat with
-the length of a row, so they are read from two tables, from where the vector begins in its row.
+A body may ask for coordinates: the row of an element, and its place in the row. Both repeat with the length of a row,
+so they are read from two tables, beginning at the place where the vector begins in its row.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ _WHOLE = 64  # elements that a strip has a multiple of
 
 
 def in_strips(program: Program, ndim: int) -> bool:
-    """Whether a program gains by it.
+    """Whether a program gains by strips.
 
-    Its lanes are its own, it reaches no elements by their distance, and it chooses nothing by where they are in a row:
-    nearly all vectors of one row would agree about that, see `fusec.codegen.llvm.agreement`.
+    It does if lanes do not read each other's values, no element is addressed by its distance from another, and nothing
+    is chosen by the position in a row. Nearly all vectors of one row would agree about such a choice, see
+    `fusec.codegen.llvm.agreement`.
     """
     if any(isinstance(stmt, Shuffle) for stmt in statements(program.body)):
         return False
@@ -43,7 +45,7 @@ def in_strips(program: Program, ndim: int) -> bool:
 
 
 def in_rows(layout: Layout) -> Layout:
-    """A layout in strips as one that is walked row by row; any other as it is."""
+    """A layout in strips as one that is walked row by row; any other layout as it is."""
     if not layout.strips:
         return layout
     steps = []
@@ -89,7 +91,7 @@ class StripNest(RemainderNest):
         return self.arguments.number("extent", "", self.last + 1)
 
     def write(self) -> None:
-        """All text; the tables come first."""
+        """Write all text, with the tables first."""
         self._fill_tables()
         super().write()
 
@@ -129,7 +131,7 @@ class StripNest(RemainderNest):
     # --- coordinates -----------------------------------------------------------------------------------------------
 
     def _fill_tables(self) -> None:
-        """Rows and columns of as many elements as there are from the first one of a row to the last lane."""
+        """Fill the tables with the rows and columns of the elements of one row and one vector more."""
         b, columns = self.b, self._columns()
 
         def entry(position: str) -> None:
@@ -142,7 +144,7 @@ class StripNest(RemainderNest):
             repeat(b, "0", 1, entry, b.binary("add", columns, integer(self.width)).text)
 
     def along_row(self, axis: int, position: str) -> Value | None:
-        """The row, or the column, of each element."""
+        """The row or the column of each element."""
         b, columns, at = self.b, self._columns(), Value("i64", position)
         row, column = (b.binary(op, at, columns) for op in ("udiv", "urem"))
         if b.lanes == 1:
@@ -154,7 +156,7 @@ class StripNest(RemainderNest):
             return b.cast("zext", found, "i64")
         if self.layout.wide:
             return b.binary("add", b.cast("zext", found, "i64"), row)
-        near = b.spread(b.cast("trunc", row, "i32"))  # what is known not to be negative is divided in fewer steps
+        near = b.spread(b.cast("trunc", row, "i32"))  # numbers that are known not to be negative divide in fewer steps
         found = Value("i32", b.let(f"add nuw nsw {b.typed(found)}, {near.text}"), varying=True)
         return b.cast("zext", found, "i64")
 

@@ -19,15 +19,15 @@ SIZES = (1, 2, 4, 8)  # bytes of elements that are turned
 _HIGH = 4  # elements of a column that are moved at once
 _NEAR = 4  # elements from one column to the next up to which whole vectors of rows are loaded
 _LINE = 64  # bytes
-_CLOSE = 4 * _LINE  # bytes from one column to the next up to which all lines between them are asked for ahead
+_CLOSE = 4 * _LINE  # bytes from one column to the next up to which all lines between them are prefetched
 _SHUFFLED = (2, 3, 4)  # rows of columns that are taken apart by shuffles
 
 
 def turn(b: Builder, nbytes: int, *, ahead: bool = False) -> str:
     """The function ``void (ptr to, i64 pitch, ptr from, i64 stride, i64 rows, i64 columns)`` for elements of a size.
 
-    pitch: bytes from one row to the next at `to`. stride: from one column to the next at `from`. ahead: memory is asked
-    for as many columns as are turned behind them, which the next call will turn.
+    pitch: bytes from one row to the next at `to`. stride: bytes from one column to the next at `from`. ahead: whether
+    as many columns behind these are prefetched, for the next call.
     """
     name = f'@"fusec.turn{"_ahead" * ahead}.{nbytes}"'
     given = "ptr %to, i64 %pitch, ptr %from, i64 %stride, i64 %rows, i64 %columns"
@@ -123,7 +123,7 @@ class _Turning:
         self._blocks("%columns", self.b.lanes, vector)
 
     def _ask_ahead(self, column: str) -> None:
-        """Ask for the lines of a vector of columns that is turned later; of columns far apart, for one at most."""
+        """Prefetch the lines of a vector of columns that is turned later; at most one line if columns are far apart."""
         b = self.b
         at = self._element(b.let(f"add i64 {column}, %columns"), "0")
         is_near = b.compare("icmp ule", Value("i64", "%stride"), integer(_CLOSE))
