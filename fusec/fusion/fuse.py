@@ -66,7 +66,7 @@ WITHOUT = {  # what calls do not take unless the function does, and what to do i
 
 
 def _on_values(verb: Callable[..., T]) -> Callable[..., T]:
-    """The same method, which takes arrays that call functions themselves by their values."""
+    """The method, which takes the values of arrays that would otherwise call the function themselves."""
 
     @wraps(verb)
     def given(self: Any, *args: Any, **options: Any) -> T:
@@ -294,14 +294,14 @@ class Fused(KernelCaller, Traced):
                 if getattr(made, "problem", None) is None or not extents.is_given:
                     return made, run
                 run.recording.restore()
-                is_plain = True  # so that the function fails for none but its own reasons
+                is_plain = True  # so that the function fails only for reasons of its own
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):
                     values = values | {need.place}
                 else:
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
-            except BaseException as problem:  # a call that is refused or interrupted leaves nothing behind
+            except BaseException as problem:  # a call that is refused or interrupted leaves no trace
                 run.recording.restore()
                 if not extents.is_given or not isinstance(problem, Exception):
                     raise

@@ -120,7 +120,7 @@ class FusedPlan:
         """The steps of a call, in which kernels run together once that is known to be right."""
         if not self.calls and not self.is_resized and len(self.kernels) > 1:
             seen: set[object] = set()
-            for step in reversed(self.kernels):  # the call itself compiles the first ones meanwhile
+            for step in reversed(self.kernels):  # meanwhile the call itself compiles the first ones
                 step.begin(seen)
         if self.calls in (HASTEN_AT, HASTEN_ONE_AT) and self._is_due() and present() is None:
             if any(step.kernel.is_waiting for step in self.kernels):

@@ -23,7 +23,7 @@ from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 
-MAX_LENT = 64  # arrays of CuPy in other memory that one kind of call keeps
+MAX_LENT = 64  # CuPy arrays over other libraries' memory that one kind of call keeps
 
 NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install cupy-cuda13x installs it"
 """Why a library's function is refused: it is never computed on the host instead."""
@@ -76,7 +76,7 @@ class CallTarget(NamedTuple):
     row: dtypes.DType
     order: Sequence[int]
     strides: tuple[int, ...]
-    dtype: Any  # NumPy's
+    dtype: Any  # of NumPy
 
     def fits(self, found: Any) -> bool:
         """Whether an array has this shape and dtype."""
@@ -84,14 +84,14 @@ class CallTarget(NamedTuple):
 
 
 class PreparedCall(NamedTuple):
-    """A call of a library in repeated calls. function: of CuPy's arrays, where these have operators of their own."""
+    """A library call in repeated calls. function: called with CuPy's arrays; an operator of theirs for products."""
 
     targets: tuple[CallTarget, ...]
     function: Callable[..., Sequence[Any]]
 
 
 def prepared(step: Any) -> PreparedCall:
-    """What repeated calls know of a step."""
+    """What repeated calls need to know about the library call of a step."""
     found = []
     for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
         wanted, row = fresh(slot, buffer), buffer.dtype
@@ -107,10 +107,10 @@ def _multiplied(a: Any, b: Any) -> tuple[Any]:
 
 
 class RepeatedCalls:
-    """The calls of libraries in one repeated call on its stream, which is current in its own library.
+    """The library calls in one repeated call, on its stream, which is current in the library of its arrays.
 
-    CuPy computes for arrays of all libraries in their memory. Its arrays there are kept for later calls, which find
-    them by address; they own nothing, and what a function returns of their memory is copied.
+    CuPy computes on arrays of all libraries, in their own memory. The CuPy arrays over such memory are kept for later
+    calls, which find them by address. They own no memory; a function's result that lies in it is copied.
     repeat: a `RepeatedCall`. held: the memory between kernels.
     """
 

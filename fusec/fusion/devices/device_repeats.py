@@ -112,8 +112,8 @@ class RepeatedCall:
 
     def __post_init__(self) -> None:
         self.zeros = (0,) * self.prepared.own
-        self._parts: dict[int, cuda.DeviceArray] = {}  # of views, by identity: the plan keeps them
-        self.in_cupy: dict[tuple[int, int], Any] = {}  # arrays of CuPy by slot and address
+        self._parts: dict[int, cuda.DeviceArray] = {}  # by identity of a view, which the plan keeps alive
+        self.in_cupy: dict[tuple[int, int], Any] = {}  # CuPy's arrays, by slot and address
         self.calls = {part: device_calls.prepared(part) for part in self.prepared.parts if isinstance(part, CallStep)}
         self.shown = {each.slot for each in _returned(self.plan)}  # slots of arrays that are of the call's library
         for part in self.calls:
@@ -291,7 +291,7 @@ class DeviceRepeats:
             key = self._key(read, args, options)
         except Exception:  # whatever it is, the long way takes such calls
             return
-        if len(read.flat) != served.given:  # stream= is no argument of the function
+        if len(read.flat) != served.given:  # stream= is not an argument of the function
             return
         known = self._ready.get(key) or ()
         self._ready[key] = (ready, *known[: MAX_ALIKE - 1])
@@ -362,6 +362,6 @@ def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -
         if each.slot in constants or (library == "torch" and any(stride < 0 for stride in strides)):
             return False
         order = orders.get(each.slot) or ()
-        if library == "jax" and (each.view is not None or [*order] != [*range(len(order))]):  # it has no such arrays
+        if library == "jax" and (each.view is not None or [*order] != [*range(len(order))]):  # JAX has no such arrays
             return False
     return library in ("cupy", "fusec") or not any(part.call.kernels for part in calls)

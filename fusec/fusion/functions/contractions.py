@@ -23,7 +23,7 @@ from fusec.fusion.trace.conditions import require, require_extents
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace_values import Array, ArrayValue
 
-MOST_SPELLED = 16  # products of windows that an element adds up in a kernel
+MOST_SPELLED = 16  # products that kernels add up for an element of a contraction of windows
 MAX_COPY = 1 << 20  # bytes of an operand that are laid out anew for BLAS at a time
 
 
@@ -112,8 +112,8 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
 
 
 def _spelled_out(arrays: Sequence[Any], labels: Sequence[str], shared: Sequence[str]) -> Any:
-    """The sums of few products of windows, which BLAS would take as a copy, as what kernels compute for each element;
-    None for others.
+    """A contraction of windows that adds up few products, written as sums that kernels compute for each element; None
+    for other contractions. BLAS would need a copy of the windows.
     """
     left, right, result = labels
     order = result + "".join(shared)

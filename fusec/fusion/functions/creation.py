@@ -21,8 +21,8 @@ from fusec.fusion.trace.trace_values import ArrayValue, laid_out
 from fusec.fusion.trace.tracer import Tracer
 
 OF_NUMBERS = (np.arange, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett)
-PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # what else they take, whose text tells values apart
-LARGE = 1 << 16  # elements of a matrix that kernels compare places for, since reading it would take longer
+PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # other arguments, whose texts differ for different values
+LARGE = 1 << 16  # elements from which on kernels compute a matrix from positions: reading it would take longer
 
 
 def _trace() -> Trace:
@@ -175,21 +175,21 @@ def broadcast(*given: Any) -> np.broadcast:
 
 @dataclass(frozen=True)
 class ArrayOfNumbers:
-    """One of NumPy's functions that make arrays of numbers, as a function of all its arguments. names: of the last."""
+    """A function of NumPy that makes an array from numbers, with all arguments by position. names: of the last ones."""
 
     function: Callable[..., Any]
     names: tuple[str, ...]
 
     def __call__(self, *given: Any) -> Any:
-        """The array."""
+        """The array that the function makes."""
         count = len(given) - len(self.names)
         return self.function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
 
 
 def of_numbers(function: Callable[..., Any], is_traced: bool = False) -> Callable[..., Any]:
-    """A function of NumPy's that makes an array of numbers: calls of other extents make theirs, if it is given extents.
+    """A function of NumPy that makes an array from numbers; from extents, calls of other extents make their own.
 
-    is_traced: so that the function may write also what is made of other numbers.
+    is_traced: whether the array is traced even if no number is an extent, so that the traced function may write to it.
     """
 
     @wraps(function, updated=())
@@ -223,13 +223,13 @@ def identity(n: int, dtype: Any = None, *, like: Any = None) -> Any:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:  # noqa: N803
-    """np.tri, for NumPy's source."""
+    """np.tri, as NumPy's own source calls it."""
     sides = _sides(N, M, k) if is_extent(k) or isinstance(k, int | np.integer) else None  # NumPy takes any number
     return np.greater_equal(*sides).astype(dtype) if sides else TRI(N, M, k, dtype)
 
 
 def _sides(rows: Any, columns: Any, k: Any) -> tuple[Any, Any] | None:
-    """What compares as the places of elements to a diagonal do: a column and a row; None if the matrix is small."""
+    """A column and a row: an element is on or below diagonal k as they compare. None if the matrix is small."""
     columns = rows if columns is None else columns
     rows, columns, k = (each if is_extent(each) else operator.index(each) for each in (rows, columns, k))
     if rows < 1 or columns < 1 or rows * columns < LARGE:
@@ -240,7 +240,7 @@ def _sides(rows: Any, columns: Any, k: Any) -> tuple[Any, Any] | None:
 
 
 def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
-    """An array of numbers of which some are extents; None if calls of other extents cannot make it."""
+    """An array made from numbers, some of which are extents; None if calls of other extents cannot make theirs."""
     trace: Trace = next(each.extents._trace for each in given if is_extent(each))
     if trace.has_looked or not all(is_extent(each) or isinstance(each, PLAIN) for each in given):
         return None
@@ -249,7 +249,7 @@ def _of_extents(make: ArrayOfNumbers, given: Sequence[Any]) -> Any:
     trace.extents.is_asked = True
     try:
         derived = trace.extents.constant(make, [each.derived if is_extent(each) else each for each in given])
-    except Exception:  # NumPy's, which the function may catch
+    except Exception:  # NumPy's error, which the traced function may catch
         return None
     dtype = from_numpy(derived.now.dtype)
     if dtype is None:

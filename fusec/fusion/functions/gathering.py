@@ -99,7 +99,7 @@ def _new(x: Any, frame: Shape, others: Sequence[int], index: Sequence[Any]) -> A
 
 
 def _taken(x: Any, index: Sequence[Expr], seen: Array, whole: Callable[[], Derived], is_scalar: bool = False) -> Any:
-    """The elements of an array at an index for each of its axes, in new memory, of a shape that calls work out."""
+    """The elements of an array at an index for each axis, as a new array. whole: derives its shape in other calls."""
     trace, value, frame = x._trace, held(x), seen.shape
     trace.extents.attempt(lambda: trace.extents.claim(whole()))
     if 0 in frame:
@@ -159,7 +159,7 @@ def _as_index(trace: Trace, each: Any, extent: int) -> Any:
     if each.extent != extent:
         sizes = f"size of axis is {extent} but size of corresponding boolean axis is {each.extent}"
         raise IndexError(f"boolean index did not match indexed array; {sizes}")
-    trace.has_looked = True  # at an extent that it has
+    trace.has_looked = True  # at an extent
     return traced(each.places, trace)
 
 
@@ -195,7 +195,7 @@ def _common(shapes: Sequence[Shape]) -> Shape:
 
 
 def _inside(trace: Trace, given: Any, x: Any, axis: int, behind: int) -> Expr:
-    """An index of an axis, in a frame with so many axes behind its own, that is not negative. Raises IndexError."""
+    """A nonnegative index of an axis. behind: how many axes of the frame follow its own. Raises IndexError."""
     extent, extents = x._seen.shape[axis], trace.extents
     if not isinstance(given, tracer.Tracer):
         if not -extent <= given < extent:

@@ -23,9 +23,9 @@ MOST = 8  # arrays of which a kernel chooses by position; more are stored in the
 
 
 def pieces(parts: Sequence[Any], axis: int, new: ArrayValue, is_fast: Callable[[Any], bool]) -> Any:
-    """A new array of arrays of its dtype, one after another along an axis: an element is that of one of them.
+    """A new array that joins arrays of its dtype along an axis: kernels choose the array that has an element.
 
-    is_fast: whether that is worth while for some shape, as it is for this one.
+    is_fast: whether a choice is faster than a copy for a shape, as it is for this one.
     """
     trace, shape = parts[0]._trace, new.shape
     place = position(axis, shape)
@@ -44,7 +44,7 @@ def pieces(parts: Sequence[Any], axis: int, new: ArrayValue, is_fast: Callable[[
 
 
 def joined_along(trace: Trace, parts: Sequence[Any], axis: int, is_fast: Callable[[Any], bool]) -> list[Derived] | None:
-    """Where each of some arrays ends in the array of all, as calls work it out; what has that shape is noted."""
+    """Where each array ends in the joined one, for calls of other extents. Notes the shape of the joined array."""
     extents = trace.extents
 
     def ends() -> list[Derived]:

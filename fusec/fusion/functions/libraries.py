@@ -32,9 +32,10 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class Asked:
-    """A call while it is traced. examples: what each operand looks like; arguments have a Place for each of them.
+    """A library call while it is traced.
 
-    known: what the function made of stand-ins, by what these look like.
+    examples: what each operand looks like; in the arguments, a Place stands for it. known: the function's results for
+    stand-ins, by the forms of these.
     """
 
     function: Callable[..., Any]
@@ -215,7 +216,7 @@ def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
 
 
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
-    """Whether a call is one of a function of its operands and nothing else."""
+    """Whether a function calls another one with its operands and nothing else."""
     return isinstance(function, partial) and function.func is _called_plainly and function.args == (called,)
 
 
@@ -303,7 +304,7 @@ class _Sizes:
         self.real = {small: extent for extent, small in self.small.items()}
 
     def form(self, example: Any) -> object:
-        """What the small array depends on."""
+        """The facts on which the small array depends."""
         if not np.ndim(example):
             return type(example), getattr(example, "dtype", None)
         shape = tuple([self.small[each] for each in example.shape])

@@ -57,7 +57,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _moved_by(by: int, extent: int) -> int | None:
-    """How far away the elements are that are rolled; None if nothing is moved."""
+    """The distance from which a roll takes elements; None if nothing moves."""
     return _offset(by, extent) if extent and by % extent else None
 
 
@@ -131,7 +131,7 @@ def _with_constant(x: Any, moves: Mapping[int, Neighbour], given: Any, seen: Any
 
 
 def _moved(x: Any, moves: Mapping[int, Neighbour], seen: Any, outside: Expr | None, more: Mapping[int, int]) -> Any:
-    """The elements of an array at other positions. more: how many more elements axes have."""
+    """An array with its elements at other positions. more: by axis, how many elements it gains."""
     trace: Trace = x._trace
     trace.extents.claim_changed(x, add, more)
     if outside is None and isinstance(x._read().expr, Const):

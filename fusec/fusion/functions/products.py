@@ -1,5 +1,6 @@
-"""Products of vectors and matrices in fused functions: kernels sum those with few results, and those of short rows;
-BLAS computes the others.
+"""Products of vectors and matrices in fused functions.
+
+Kernels compute products with few results and products of short rows; BLAS computes the others.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from fusec.fusion.trace.trace_values import Array
 from fusec.fusion.trace.tracer import Tracer
 
 A_B = ("a", "b")
-FEW = 16  # results of a product that kernels sum
-LONG = 128  # elements of the rows that they multiply; shorter ones are less work than the call
-SHORT = (8, 4)  # products that an element adds up, where the other operand is a vector, and where it is a matrix
-FEW_BETWEEN = 4  # rows of one matrix that lie between each other, which BLAS reads faster if they are more
+FEW = 16  # results at most of a product that kernels sum
+LONG = 128  # elements at least of the rows of such a product; rows at least of a product of short rows
+SHORT = (8, 4)  # elements at most of short rows, if one operand is a vector, and if both are matrices
+FEW_BETWEEN = 4  # interleaved rows at most of one matrix; BLAS is faster for more
 SUMMED = frozenset(np.typecodes["AllInteger"] + "fdFD")  # dtypes of their results
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
 """The ufuncs of whole vectors and matrices."""
@@ -72,8 +73,8 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def summed(a: Any, b: Any, **options: Any) -> Any:
-    """A product of vectors, or of long rows with few results, as sums that share a kernel; one of short rows as what
-    kernels compute for each element; None for any other.
+    """A product as kernels compute it: sums for vectors and for long rows with few results, element-wise work for short
+    rows; None for any other product.
     """
     trace = trace_of(a, b)
     a, b = traced(a, trace), traced(b, trace)
@@ -96,7 +97,7 @@ def summed(a: Any, b: Any, **options: Any) -> Any:
 
 
 def _spelled_out(a: Any, b: Any) -> Any:
-    """A product of short rows as the sum of a product for each place in them, in order."""
+    """A product of short rows, written as the sum of one product for each place in a row, in order."""
     require_extents(a, [a._seen.ndim - 1])
     require_extents(b, [max(0, b._seen.ndim - 2)])
     found = None
@@ -109,7 +110,7 @@ def _spelled_out(a: Any, b: Any) -> Any:
 
 
 def _of_stacks(a: Any, b: Any, **options: Any) -> Any:
-    """np.matmul of what kernels sum, of which there may be several; None for any other."""
+    """np.matmul of matrices, or of stacks of matrices, that kernels sum; None for any other."""
     trace = trace_of(a, b)
     one, other = traced(a, trace), traced(b, trace)
     if options or not is_short_stack(one._seen, other._seen):
@@ -137,9 +138,9 @@ def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def is_summed(a: Array, b: Array) -> bool:
-    """Whether kernels sum a product: of vectors, of long rows with few results, or of short rows.
+    """Whether kernels sum a product: one of vectors, of long rows with few results, or of short rows.
 
-    Long rows of one matrix alone must lie one behind the other, or be few: BLAS reads others faster.
+    If only one operand has several long rows, they must lie one behind the other, or be few: BLAS reads others faster.
     """
     a, b = np.asarray(a), np.asarray(b).T
     if np.result_type(a, b).char not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
@@ -154,9 +155,9 @@ def is_summed(a: Array, b: Array) -> bool:
 
 
 def is_short(a: Array, b: Array) -> bool:
-    """Whether a product of vectors and matrices has many rows so short that to add one up is less work than a call.
+    """Whether a product has many rows that are so short that adding one up is less work than a call of BLAS.
 
-    What a long row of the result is made of must lie one behind the other.
+    The rows of a right operand with many columns must lie one behind the other.
     """
     counts = [*a.shape[:-1], *b.shape[:-2], *b.shape[max(1, b.ndim - 1) :]]
     is_matrix = min(a.ndim, b.ndim) > 1
@@ -166,7 +167,7 @@ def is_short(a: Array, b: Array) -> bool:
 
 
 def is_short_stack(a: Array, b: Array) -> bool:
-    """Whether np.matmul of several matrices is such a product."""
+    """Whether np.matmul of stacks of matrices is such a product."""
     a, b = np.asarray(a), np.asarray(b)
     shapes = a.shape, b.shape
     if max(map(len, shapes)) < 3 or not min(map(len, shapes)) or np.result_type(a, b).char not in SUMMED:
@@ -177,7 +178,7 @@ def is_short_stack(a: Array, b: Array) -> bool:
 
 
 def _not_stacked(asked: Asked) -> Any:
-    """The same as `_not_summed`, of np.matmul."""
+    """`_not_summed` for np.matmul."""
     if not asked.options and is_short_stack(*asked.examples):
         raise ValueError("kernels sum this product")
     return _not_summed(asked)

@@ -90,7 +90,7 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
 
 
 def _require_view(x: Any, shape: tuple[int, ...], derived: Any, is_view: bool) -> None:
-    """State whether strides express a new shape."""
+    """State that strides express a new shape, or that they do not, as now."""
     if derived is None:
         require([x], lambda array: _is_view(array, shape) == is_view)
         return
@@ -377,7 +377,7 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
 def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
     trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
-    if len(filled) < len(parts):  # those without elements say nothing of their extents
+    if len(filled) < len(parts):  # the extents of empty arrays are not looked at
         trace.has_looked = True
     most = LARGE if trace.device == "cpu" else LARGE_ON_DEVICES
     if 0 not in new.shape and 1 < len(filled) <= MOST and not _is_slow(new.shape, most):
@@ -395,7 +395,7 @@ def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
 
 
 def _is_slow(shape: tuple[int, ...], most: int) -> bool:
-    """Whether elements of a joined array are slow to choose."""
+    """Whether choosing the elements of a joined array is slow."""
     return shape[-1] < NARROW and product(shape) > most
 
 

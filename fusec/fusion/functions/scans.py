@@ -40,7 +40,7 @@ def scanned(name: str, x: Any, **options: Any) -> Any:
 
 
 def _follows(trace: Trace) -> None:
-    """State that the last call makes an array as large as its operand, whatever the extents."""
+    """State that the last library call makes an array of its operand's shape, whatever the extents."""
     call = trace.statements[-1]
     assert isinstance(call, LibraryCall), "scans are steps of their own"
     (operand,) = [trace.leaves[each].phantom for each in call.operands]
@@ -50,7 +50,7 @@ def _follows(trace: Trace) -> None:
 
 
 def _alike(dtype: np.dtype[Any], seen: Sequence[Any]) -> tuple[Any, ...]:
-    """New arrays of a dtype, as large as some."""
+    """New arrays of a dtype, with the shapes of others."""
     return tuple([phantom(each.shape, dtype) for each in seen])
 
 

@@ -38,7 +38,7 @@ class HostMemory:
         return cls(slots.arena_slot, slots.arena.nbytes, slots.own[::-1], lasting)
 
     def is_like(self, other: HostMemory) -> bool:
-        """Whether frames of both hold the same when a call starts, and lie alike."""
+        """Whether the frames of both plans hold the same values at the start of a call, in the same layout."""
         ours, theirs = ((each.arena_slot, each.arena_bytes, each.lasting, len(each.own)) for each in (self, other))
         return ours == theirs and all(map(_are_same, self.own, other.own))
 
@@ -84,7 +84,7 @@ class HostMemory:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether two slots hold the same number, the same kind of array with the same elements, or nothing."""
+    """Whether two slots hold equal numbers, arrays of one kind with equal elements, or nothing."""
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return type(one) is type(other) and bool(one == other or one != one)
     kinds = [(each.dtype, each.shape, each.strides) for each in (one, other)]

@@ -15,9 +15,11 @@ MISSED = object()
 
 
 class ServedCall(NamedTuple):
-    """A call that the launches of a plan have run. flat: its arrays and numbers, of which the first `given` are
-    arguments. served: the launches, their device and stream. values: places of numbers that the function needs as
-    such; objects: types of arguments whose attributes are read.
+    """A call that the launches of a plan have run.
+
+    flat: its arrays and numbers, of which the first `given` are arguments. served: the launches, their device and
+    stream. values: the places of numbers whose values the function needs. objects: the types of arguments whose
+    attributes are read.
     """
 
     plan: Any

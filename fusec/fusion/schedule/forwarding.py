@@ -128,7 +128,7 @@ class _Forwarding:
         return self._replace(readers, known)
 
     def _state(self, reads: dict[Expr, t.Leaf], buffer: t.Buffer, is_stored: bool, is_much: bool) -> None:
-        """State that as much is read, beside what there is, as to be stored or not."""
+        """State that readers take many more elements than there are, or that they do not, as now."""
         extents = self.trace.extents
 
         def state() -> None:

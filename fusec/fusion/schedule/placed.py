@@ -57,8 +57,8 @@ class PlacedTemplate:
     lasting: list[int]  # slots with views that last
     rules: list[Rule] = field(default_factory=list)
     views: dict[int, UsedViews] = field(default_factory=dict)  # by slot
-    counts: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)  # a slot, a shape, its axes
-    numbers: list[tuple[int, Derived]] = field(default_factory=list)  # what else calls make of extents, by slot
+    counts: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)  # a slot, a shape, axes of that
+    numbers: list[tuple[int, Derived]] = field(default_factory=list)  # computed from extents otherwise, by slot
     rooms: list[tuple[t.Buffer, int, int]] = field(default_factory=list)  # temporaries, shapes, bytes of an element
     uses: tuple[list[list[t.Buffer]], list[list[t.Buffer]]] = ([], [])  # temporaries that each launch writes, and reads
     made: dict[int, list[tuple[Fresh, int]]] = field(default_factory=dict)  # by step: results, and their shapes
@@ -134,7 +134,7 @@ def repeated_to(given: Place, shape: Shape) -> Place:
 
 
 def reshaped_to(given: Place, shape: Shape, nbytes: int) -> Place:
-    """As reshape has it, without a copy. Raises NumPy's ValueError."""
+    """The place of an array in a new shape, without a copy. Raises NumPy's ValueError."""
     offset, own, strides, readonly = given
     if own == shape:
         return given

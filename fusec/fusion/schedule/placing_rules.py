@@ -38,8 +38,11 @@ Shape = tuple[int, ...]
 
 @dataclass(eq=False)
 class PlacedStatements:
-    """What a placed plan was made of. reads: what statements read; counts: what numbers count elements of; long: totals
-    of more elements than this; shapes: of values that what they read does not tell; numbers: made of extents otherwise.
+    """What a placed plan was made of.
+
+    reads: the leaves that statements read. counts: the leaves whose elements numbers count. long: totals of more
+    elements than a number. shapes: those of values that do not follow from what the values read. numbers: all other
+    numbers that are computed from extents.
     """
 
     statements: Sequence[t.Statement]
@@ -425,7 +428,7 @@ class _PlacingRules:
 
 
 def exceeds(shape: Shape, axes: Sequence[int], most: int) -> bool:
-    """Whether rows have more elements than a chunk. Others that take several walks do so whatever their extents are."""
+    """Whether rows have more elements than a chunk. All other reasons for several walks do not depend on extents."""
     return prod([shape[axis] for axis in axes]) > most
 
 

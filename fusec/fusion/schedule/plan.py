@@ -180,7 +180,7 @@ class KernelStep:
         return tuple(each for each in bound.launches if isinstance(each, Phase))
 
     def begin(self, seen: set[object]) -> None:
-        """Have it compiled beside other kernels, for arrays on the host. seen: the kinds of calls that came before."""
+        """Have the kernel compiled beside others, for arrays on the host. seen: the kinds of earlier calls."""
         with suppress(FusecError):  # which the call itself raises
             tiers.begin(self.kernel, self._call(None if self.makes else self.written), seen)
 

@@ -108,14 +108,14 @@ def shared(trace: Trace, groups: Sequence[Group]) -> list[Expr]:
 
 
 def divided_again(trace: Trace, groups: Sequence[Group], often: int) -> list[Expr]:
-    """The values with divisions that walks over larger arrays, or several kernels, compute so often for each element.
+    """The values with divisions that walks over larger arrays, or several kernels, compute `often` times an element.
 
-    Those within larger ones are among them if they are computed often even if the larger ones are stored, inner ones
-    first. Those that stay along the last axis of a walk, whose loop has them once, are not.
+    Inner values come first. A value within a larger one is among them if it is computed often even though the larger
+    one is stored. A value that is constant along the last axis of a walk is computed once there.
     """
     if sum(prod(group.shape) for group in groups) < often * _fewest(trace, groups):
         return []
-    walks: dict[Expr, dict[tuple[int, Shape], None]] = {}  # of each value: kernels, and the extents that they walk
+    walks: dict[Expr, dict[tuple[int, Shape], None]] = {}  # by value: its kernels, and the extents that they walk
     roots = []
     for at, group in enumerate(groups):
         for statement in group.statements:
@@ -127,7 +127,7 @@ def divided_again(trace: Trace, groups: Sequence[Group], often: int) -> list[Exp
         return []
     by_shape = {group.shape: at for at, group in reversed([*enumerate(groups)]) if group.axes is None}
     found: list[Expr] = []
-    for part in reversed([*inner_first(roots)]):  # users before what they are made of
+    for part in reversed([*inner_first(roots)]):  # users before their operands
         users = walks.get(part)
         if users is None:
             continue
@@ -149,13 +149,13 @@ def divided_again(trace: Trace, groups: Sequence[Group], often: int) -> list[Exp
 
 
 def outermost(parts: Sequence[Expr]) -> list[Expr]:
-    """Those of some values that are in none of the others."""
+    """Those of some values that are not part of another one."""
     inside = set(inner_first(child for part in parts for child in part.children))
     return [part for part in parts if part not in inside]
 
 
 def _fewest(trace: Trace, groups: Sequence[Group]) -> int:
-    """The elements of the smallest array that kernels read, or 1."""
+    """The number of elements of the smallest array that kernels read; 1 if there is none."""
     exprs = (statement.value.expr for group in groups for statement in group.statements)
     leaves = (trace.leaves[name] for expr in exprs for name in size_of(expr).leaves)
     return max(1, min((leaf.phantom.size for leaf in leaves if leaf.buffer is not None), default=1))

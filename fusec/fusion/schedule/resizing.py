@@ -1,11 +1,11 @@
-"""A plan for calls of other extents, made of one that was traced: the same kernels over the same slots.
+"""A plan for calls of other extents, derived from a traced one: the same kernels over the same slots.
 
-Nothing is traced, scheduled or compiled. This needs a trace that depends on no extent, but as its conditions say: all
-views are data (`ViewOf`, `Indexed` that are alike), library calls say what they make of operands of other extents
-(`LibraryCall.again`), shapes that leaves do not tell follow from those of arguments (`TraceExtents`), and temporaries
-are dense in C order. What is equal by accident of the traced call's extents must not be taken for equal: calls that
-share a plan in this way agree in which extents are 0, 1 or equal to each other, and every shape is worked out again
-from those of the arguments.
+Nothing is traced, scheduled or compiled. The trace may depend on extents only as its conditions say. All views must be
+data (`ViewOf`, or `Indexed` that are alike). Library calls must say what they make of operands of other extents
+(`LibraryCall.again`). Shapes that do not follow from leaves must follow from those of arguments (`TraceExtents`), and
+temporaries must be dense in C order. Extents may be equal by accident in the traced call. So calls share a plan in this
+way only if they agree in which extents are 0, 1 or equal to each other, and every shape is derived again from those of
+the arguments.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PlanTemplate:
     needed: Sequence[t.Buffer]
     prior: Sequence[t.Buffer]
     placed: Sequence[PlanStep]
-    shapes: Mapping[t.Computation, Derived]  # of values that take elements elsewhere
+    shapes: Mapping[t.Computation, Derived]  # of values that take elements at other positions
     long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
     outlines: Sequence[Any]  # of the traced call
     memory: object  # that its plan uses, see `_memory`
@@ -167,7 +167,7 @@ def _memory(steps: Sequence[PlanStep], slots: Slots) -> tuple[object, ...]:
 
 
 def _shapes(trace: Trace) -> dict[t.Computation, Derived]:
-    """The shapes of values that what they read does not tell. Raises UnknownExtentsError."""
+    """The shapes of values that do not follow from what the values read. Raises UnknownExtentsError."""
     found: dict[t.Computation, Derived] = {}
     trace.extents.learn_again()
     for each in trace.statements:
@@ -256,7 +256,7 @@ class _Resized:
         return found
 
     def _steps(self, steps: tuple[t.Step, ...]) -> tuple[t.Step, ...]:
-        """The steps to a view, with the numbers that this call makes of extents."""
+        """The steps to a view, with the numbers that this call computes from extents."""
         known: Sequence[Any] = steps
         return tuple([each.at(self.call) if _is_sized(each) else each for each in known])
 

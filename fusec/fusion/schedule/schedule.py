@@ -30,7 +30,7 @@ from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCa
 NEEDS_RESULTS = "it needs the results of the kernel before"
 WRITES_AGAIN = "it writes memory that the kernel before writes"
 ONE_BY_ONE = 8  # values that are stored one after another; of more, all that kernels share are stored at once
-FEW = 3  # repairs, after which quotients that are computed twice are stored too: there are not many repairs more
+FEW = 3  # repairs, after which quotients that are computed twice are stored too: so few more repairs follow
 MAX_ASKED = 64  # kernels, the last ones, that a statement may join
 MOST = 4 * MAX_ASKED  # of one sort, among which they are looked for
 

@@ -31,13 +31,13 @@ class TracedView(Protocol):
 
 @dataclass(eq=False)
 class Condition:
-    """What must be true of what calls work out of the shapes of their arrays."""
+    """A condition on what calls derive from the shapes of their arrays."""
 
     derived: Sequence[Derived]
     holds: Callable[..., bool]
 
     def check(self, call: CallShapes) -> bool:
-        """Whether it is true of a call. Raises OtherShapesError, and NumPy's errors."""
+        """Whether it holds for a call. Raises OtherShapesError, and NumPy's errors."""
         return self.holds(*[call.of(each) for each in self.derived])
 
 
@@ -120,14 +120,14 @@ def _bounds(item: Any) -> tuple[Any, ...]:
 
 
 def _is_sized(item: Any) -> bool:
-    """Whether part of an index is a slice whose bounds calls make of extents."""
+    """Whether part of an index is a slice whose bounds calls compute from extents."""
     found = [each for each in _bounds(item) if type(each) is ExtentNumber]
     is_known = all(each.derived is not None and type(each.value) is int for each in found)
     return bool(found) and is_known and item.step in (None, 1) and type(item.step) is not ExtentNumber
 
 
 def _plain(item: Any) -> Any:
-    """Part of an index with Python's own numbers, which a slice of `_is_sized` has in this call alone."""
+    """Part of an index with Python's own numbers; those of a slice of `_is_sized` hold for this call alone."""
     if _is_sized(item):
         return slice(*[each.value if type(each) is ExtentNumber else each for each in _bounds(item)])
     return slice(*map(plain, _bounds(item))) if isinstance(item, slice) else plain(item)

@@ -1,7 +1,7 @@
 """How shapes in a trace follow from those of a call's arrays, for calls of other extents.
 
-What follows is noted as functions of what it follows from, down to the shapes of arguments; the same twice is noted
-once. Of what does not follow, nothing is known: the trace is then one of its own extents alone.
+A shape that follows is noted as a function of what it follows from, down to the shapes of arguments. Equal functions
+are noted once. Nothing is noted about a shape that does not follow: the trace then serves its own extents alone.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from fusec.ir.graph import Input, Taken
 
 T = TypeVar("T")
 Shape = tuple[int, ...]
-MOST = 60  # steps from an argument to what follows from it
+MOST = 60  # steps from the shape of an argument to one that follows from it
 
 
 class OtherShapesError(Exception):
-    """The extents of a call ask for another plan."""
+    """The extents of a call need another plan."""
 
 
 class UnknownExtentsError(Exception):
@@ -46,7 +46,7 @@ class UnknownExtentsError(Exception):
 
 
 class CallShapes:
-    """What follows from the arrays of one call. outlines: by place."""
+    """All that follows from the shapes of one call's arrays. outlines: the arrays, by place."""
 
     __slots__ = ("_found", "outlines")
 
@@ -55,7 +55,7 @@ class CallShapes:
         self._found: dict[Derived, Any] = {}
 
     def of(self, derived: Derived) -> Any:
-        """A shape, an extent, an array. Raises OtherShapesError, and NumPy's errors."""
+        """A derived shape, extent or array in this call. Raises OtherShapesError, and NumPy's errors."""
         found = self._found.get(derived, self)
         if found is self:
             found = self._found[derived] = derived.make(self)
@@ -64,7 +64,7 @@ class CallShapes:
 
 @dataclass(eq=False)
 class Derived:
-    """What calls make of the shapes of their arrays. now: in the traced call; depth: steps from an argument."""
+    """What calls derive from the shapes of their arrays. now: it in the traced call; depth: steps from an argument."""
 
     make: Callable[[CallShapes], Any]
     now: Any
@@ -72,7 +72,7 @@ class Derived:
 
 
 class TraceExtents:
-    """What follows from the shapes of arguments in one trace."""
+    """All that follows from the shapes of arguments in one trace."""
 
     def __init__(self, trace: Any) -> None:
         self._trace = trace
@@ -80,19 +80,19 @@ class TraceExtents:
         self._frames: dict[Shape, Derived] = {}
         self._makers: dict[Buffer, Any] = {}
         self._buffers: dict[Buffer, Derived] = {}
-        self._learned = 0  # statements
+        self._learned = 0  # statements whose buffers have makers
         self._arguments: dict[Shape, Derived] = {}
         self._fixed: set[Derived] = set()
         self.agreements: list[tuple[Derived, Derived]] = []  # shapes, the first of which broadcasts to the second
-        self.is_unknown = False  # whether a shape that does not follow was to agree with another one
-        self.is_plain = False  # whether the function is given extents as Python's own numbers
-        self.is_given = False  # whether the function has been given an ExtentNumber
-        self.is_asked = False  # whether shapes were asked for, or worked out: a graph of the trace is not open
-        self.given = 0  # arguments: calls that share a plan agree in which of their extents are equal, 0 or 1
-        self.numbers: dict[Input, Derived] = {}  # what numbers are that kernels take
+        self.is_unknown = False  # whether a shape that does not follow must agree with another one
+        self.is_plain = False  # whether the function gets extents as Python's own numbers
+        self.is_given = False  # whether the function has got an ExtentNumber
+        self.is_asked = False  # whether shapes were asked for, or derived: then a graph of the trace is not open
+        self.given = 0  # arguments; calls that share a plan agree in which extents of these are equal, 0 or 1
+        self.numbers: dict[Input, Derived] = {}  # numbers that kernels take as parameters
 
     def without_call(self) -> TraceExtents:
-        """What calls need of it."""
+        """The part that calls need."""
         found = TraceExtents(None)
         found.numbers, found.agreements = self.numbers, self.agreements
         return found
@@ -111,11 +111,11 @@ class TraceExtents:
     # --- shapes ------------------------------------------------------------------------------------------------------
 
     def fixed(self, value: Any) -> Derived:
-        """What is the same in all calls."""
+        """A value that is the same in all calls."""
         return self._derived(("fixed", value), (), value, lambda _: value)
 
     def is_laid_out(self, buffer: Buffer) -> bool:
-        """Whether a buffer lies in calls that share the plan as it does now, but for extents."""
+        """Whether a buffer has the layout that it has now, but for extents, in all calls that share the plan."""
         return bool(buffer.phantom.flags.c_contiguous)
 
     def of_buffer(self, buffer: Buffer) -> Derived:
@@ -164,12 +164,12 @@ class TraceExtents:
         return found
 
     def learn_again(self) -> None:
-        """Statements were put between others."""
+        """Forget which statements make buffers, since statements were put between others."""
         self._learned = 0
         self._buffers.clear()
 
     def _of_result(self, call: LibraryCall, buffer: Buffer) -> Derived:
-        """The shape of what a call of a library makes."""
+        """The shape of a result of a library call."""
         again, at = call.again, call.buffers.index(buffer)
         if again is None:
             raise UnknownExtentsError
@@ -186,21 +186,21 @@ class TraceExtents:
         )
 
     def array(self, buffer: Buffer, steps: Sequence[Step] = ()) -> Derived:
-        """A view of a buffer, of which nothing may be read. Raises UnknownExtentsError."""
+        """A view of a buffer, without its elements. Raises UnknownExtentsError."""
         return self.view_of(self.whole(buffer), steps)
 
     def whole(self, buffer: Buffer) -> Derived:
-        """The same of all of a buffer."""
+        """All of a buffer as an array, without its elements. Raises UnknownExtentsError."""
         return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype)
 
     def array_of(self, shape: Derived, dtype: Any, steps: Sequence[Step] = ()) -> Derived:
-        """A view of an array that is dense in C order."""
+        """A view of an array in C order, without its elements."""
         now = phantom(shape.now, dtype)
         whole = self._derived(("array", shape, dtype), [shape], now, lambda call: phantom(call.of(shape), dtype))
         return self.view_of(whole, steps)
 
     def view_of(self, array: Derived, steps: Sequence[Any]) -> Derived:
-        """A view of an array. Raises UnknownExtentsError if it is not data."""
+        """A view of an array. Raises UnknownExtentsError if a step is not data."""
         if not all(hasattr(each, "at") for each in steps):
             raise UnknownExtentsError
         for step in steps:
@@ -218,11 +218,11 @@ class TraceExtents:
         return self.viewed(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
 
     def viewed(self, shape: Derived, dtype: Any, steps: Sequence[Step]) -> Derived:
-        """The shape of a view of an array of some shape."""
+        """The shape of a view of an array of some shape and dtype. Raises UnknownExtentsError."""
         return self.shape_of(self.array_of(shape, dtype, steps)) if steps else shape
 
     def viewed_shape(self, shape: Derived, dtype: Any, steps: Sequence[Step]) -> Derived | None:
-        """The same, None if it does not follow."""
+        """The same; None if it does not follow."""
         try:
             return self.viewed(shape, dtype, steps)
         except UnknownExtentsError:
@@ -234,7 +234,7 @@ class TraceExtents:
         return found if found.now == value.shape else self.frame(value.shape)
 
     def _of_read(self, value: ArrayValue) -> Derived:
-        """The shape to which what a value reads broadcasts."""
+        """The shape to which all that a value reads broadcasts."""
         shapes = []
         for each in read_in(value.expr):
             if isinstance(each, Taken):
@@ -246,14 +246,14 @@ class TraceExtents:
         return self.joined(shapes)
 
     def known(self, value: ArrayValue) -> Derived | None:
-        """The shape of a value, None if it does not follow."""
+        """The shape of a value; None if it does not follow."""
         try:
             return None if self._trace.has_looked else self.of_value(value)
         except UnknownExtentsError:
             return None
 
     def joined(self, shapes: Sequence[Derived]) -> Derived:
-        """The shape to which some broadcast."""
+        """The shape to which some shapes broadcast. Raises UnknownExtentsError."""
         several = list(dict.fromkeys(each for each in shapes if each.now))
         if len(several) == 1:
             return several[0]
@@ -281,13 +281,13 @@ class TraceExtents:
         return found
 
     def seen(self, x: Any) -> Derived:
-        """A traced array, of which nothing may be read. Raises UnknownExtentsError."""
+        """A traced array, without its elements. Raises UnknownExtentsError."""
         if x._memory.buffer is not None:
             return self.array(x._memory.buffer, x._steps)
         return self.array_of(self.of_memory(x._memory), x._memory.base.dtype, x._steps)
 
     def constant(self, make: Callable[..., Any], operands: Sequence[Any]) -> Derived:
-        """An array made of extents, dense and of one dtype in all calls. Raises also what making it raises."""
+        """An array made from extents, in C order and of one dtype in all calls. Also raises what `make` raises."""
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
         now = make(*[each.now for each in known])
 
@@ -304,14 +304,14 @@ class TraceExtents:
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def frame(self, shape: Shape) -> Derived:
-        """The shape of what nothing that it reads gives a shape. Raises UnknownExtentsError."""
+        """The shape of values that do not read anything of their shape. Raises UnknownExtentsError."""
         found = self._frames.get(shape) if shape else self.fixed(())
         if found is None:
             raise UnknownExtentsError
         return found
 
     def claim(self, shape: Derived) -> None:
-        """Values of a shape have it since it follows; calls agree where it follows twice, and in extents of 0 and 1."""
+        """Note how a shape of values follows. Calls must agree if it follows in two ways, and in extents of 0 and 1."""
         known = self._frames.get(shape.now)
         if known is not None:
             self.require_same(known, shape)
@@ -322,7 +322,7 @@ class TraceExtents:
             self._trace.require([shape], lambda found: [each if each < 2 else 2 for each in found] == alike)
 
     def claim_changed(self, x: Any, function: Callable[..., Any], numbers: Mapping[int, int]) -> None:
-        """The same of the shape of an array, of which a function changes some extents by numbers."""
+        """Note that a shape follows from an array's, whose extents along some axes a function changes by numbers."""
 
         def claim() -> None:
             own = self.of(x)
@@ -334,12 +334,12 @@ class TraceExtents:
         self.attempt(claim)
 
     def require_same(self, one: Derived, other: Derived) -> None:
-        """State that two are equal."""
+        """State that two derived values are equal."""
         if one is not other:
             self._trace.require([one, other], _are_equal)
 
     def stored(self, value: ArrayValue, memory: Any) -> None:
-        """Note that some memory takes a value, which broadcasts to it in all calls that share the plan."""
+        """Note that a value is stored in memory: it must broadcast to that in all calls that share the plan."""
         if self._trace.has_looked or self.is_unknown:
             return
         try:
@@ -348,12 +348,12 @@ class TraceExtents:
             self.is_unknown = True
 
     def framed(self, x: Any, shape: Callable[[TraceExtents], Derived]) -> Any:
-        """A new array whose shape follows as said, as well as from what its value reads."""
+        """A new array whose shape follows from `shape`, and from what its value reads."""
         self.attempt(lambda: self.fits(x._memory.value, shape(self)))
         return x
 
     def is_framed(self, value: ArrayValue) -> bool:
-        """Whether a value has a shape that nothing that it reads has."""
+        """Whether the shape of a value does not follow from what the value reads."""
         shape, size = value.shape, size_of(value.expr)
         if not shape or not size.kinds.isdisjoint(MOVING):
             return False
@@ -361,29 +361,29 @@ class TraceExtents:
         return shape not in read and joined_shape(read) != shape
 
     def combine(self, found: ArrayValue, values: Sequence[ArrayValue]) -> None:
-        """Note that a value is made of some, of whose shapes it does not tell all."""
+        """Note the shape of a value that is made of others, some of which have shapes that do not follow from reads."""
         if not self._trace.has_looked and any(map(self.is_framed, values)):
             self.attempt(lambda: self.fits(found, self.joined([self.of_value(each) for each in values])))
 
     def see(self, value: ArrayValue, steps: Sequence[Step]) -> None:
-        """Note a view of a value whose shape nothing that it reads has."""
+        """Note the shape of a view of a value whose shape does not follow from what the value reads."""
         if not self._trace.has_looked and self.is_framed(value):
             seen = self.attempt(lambda: self.viewed(self.of_value(value), value.dtype.numpy, steps))
             if seen is not None:
                 self.claim(seen)
 
     def fits(self, value: ArrayValue, shape: Derived) -> None:
-        """A value is repeated to a shape. Raises UnknownExtentsError."""
+        """Note that a value is repeated to a shape. Raises UnknownExtentsError."""
         own = self._of_read(value)
         if own is not shape and own.now:
-            if not all(self._arguments.get(each.now) is each for each in (own, shape)):  # which agree as kinds of calls
+            if not all(self._arguments.get(each.now) is each for each in (own, shape)):  # calls agree in these
                 self.agreements.append((own, shape))
             if own.now == shape.now:
                 return
         self.claim(shape)
 
     def agree(self, call: CallShapes) -> bool:
-        """Whether values broadcast to what takes them. Raises OtherShapesError, and NumPy's errors."""
+        """Whether values broadcast to the shapes that they must fit. Raises OtherShapesError, and NumPy's errors."""
         pairs = [(call.of(one), call.of(other)) for one, other in self.agreements]
         return all(one == other or layouts.common_shape(one, other) == other for one, other in pairs)
 
@@ -400,7 +400,7 @@ class TraceExtents:
         return self._derived(("extent", shape, axis), [shape], shape.now[axis], lambda call: call.of(shape)[axis])
 
     def computed(self, function: Callable[..., Any], operands: Sequence[Any]) -> Derived:
-        """What Python makes of extents and numbers. Raises what it raises."""
+        """A number computed from extents and numbers. Raises what the function raises."""
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
         now = function(*[each.now for each in known])
         return self._derived(("computed", function, *known), known, now, lambda call: _computed(function, known, call))
@@ -417,14 +417,14 @@ class TraceExtents:
         return self._derived(("number", type(value), repr(value)), (), value, lambda _: value)
 
     def fix(self, derived: Derived) -> None:
-        """State that a number is what it is now."""
+        """State that a number has the value that it has now."""
         if derived not in self._fixed:
             self._fixed.add(derived)
             now = derived.now
             self._trace.require([derived], lambda found: type(found) is type(now) and bool(found == now))
 
     def take_number(self, name: Input, derived: Derived) -> None:
-        """Have calls of other extents work out a number that kernels take, which fits its dtype or does not, as now."""
+        """Have calls compute a number that kernels take. It fits its dtype in all of them, or in none."""
         self.numbers[name] = derived
         if name.type.is_integer:
             limits = np.iinfo(name.type.numpy)
@@ -448,7 +448,7 @@ class TraceExtents:
         return [ExtentNumber(self, extent, size) for extent, size in zip(x._seen.shape, sizes, strict=True)]
 
     def shape_given(self, given: Any) -> tuple[Shape, Derived | None]:
-        """A shape that the function gives, in this call and as calls work it out; None if that is the same."""
+        """A shape that the function gives, now and as calls derive it; None for the latter if no extent is in it."""
         items = tuple(given) if isinstance(given, Iterable) else (given,)
         if not any(map(is_extent, items)):
             return items, None
@@ -462,7 +462,7 @@ class TraceExtents:
         return derived.now, derived
 
     def attempt(self, make: Callable[[], T]) -> T | None:
-        """What calls work out; None if it does not follow, so that the trace is one of its own extents alone."""
+        """What calls derive; None if it does not follow, so that the trace serves its own extents alone."""
         self.is_asked = True
         if self._trace.has_looked or self.is_unknown:
             return None
@@ -473,7 +473,7 @@ class TraceExtents:
             return None
 
     def gathered(self, extents: Sequence[Any]) -> Derived:
-        """A shape of extents, some of which are known numbers."""
+        """A shape made of extents, some of which may be known numbers."""
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in extents]
         now = tuple([each.now for each in known])
         whole = self._arguments.get(now)
@@ -487,7 +487,7 @@ def _viewed(call: CallShapes, array: Derived, step: Any) -> Any:
 
 
 def _computed(function: Callable[..., Any], operands: Sequence[Derived], call: CallShapes) -> Any:
-    """What a function makes of numbers. Raises OtherShapesError for what it raises, which the user's may catch."""
+    """What a function makes of numbers. Raises OtherShapesError for any error, which the user's function may catch."""
     given = [call.of(each) for each in operands]
     try:
         return function(*given)

@@ -1,4 +1,4 @@
-"""What traced arrays say of their memory."""
+"""The flags of traced arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fusec.fusion.trace.lines import here
 
 
 class Flags:
-    """x.flags, which can be read."""
+    """x.flags, which can only be read."""
 
     def __init__(self, flags: Any) -> None:
         object.__setattr__(self, "_flags", flags)

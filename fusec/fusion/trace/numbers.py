@@ -52,10 +52,10 @@ class NumberStep:
 
 
 class ExtentNumber:
-    """A number that a function makes of the extents of traced arrays: kernels take it as a parameter.
+    """A number that a function computes from the extents of traced arrays. Kernels take it as a parameter.
 
-    Whatever else is done with it than arithmetic states that it is as it is now, or that a comparison holds.
-    value: of Python's own; derived: how calls work it out, None if they do not; extents: told of what must stay.
+    A comparison states that its answer stays the same. Any other use but arithmetic states that the number stays the
+    same. value: Python's own number; derived: how calls compute it, None if they do not; extents: where this is stated.
     """
 
     __slots__ = ("derived", "extents", "value")
@@ -66,7 +66,7 @@ class ExtentNumber:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """What isinstance asks."""
+        """The class that isinstance sees."""
         return type(self.value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
@@ -89,17 +89,17 @@ class ExtentNumber:
 
 
 def is_extent(given: Any) -> bool:
-    """Whether a number is made of extents."""
+    """Whether a number is computed from extents."""
     return type(given) is ExtentNumber
 
 
 def length(given: Any) -> Any:
-    """What len() is in traced functions: of a traced array the extent, of which numbers can be made."""
+    """len() in traced functions: for a traced array, an extent from which numbers can be computed."""
     return given._length() if getattr(type(given), "__fusec_tracer__", False) else len(given)
 
 
 def plain(given: Any) -> Any:
-    """A number made of extents as one of Python's own, which it is in no other call; anything else as it is."""
+    """The value of an extent number, which then holds for this call alone; anything else as it is."""
     if type(given) is not ExtentNumber:
         return given
     if given.derived is not None:
@@ -108,7 +108,7 @@ def plain(given: Any) -> Any:
 
 
 def _arithmetic(name: str, is_turned: bool) -> Callable[[Any, Any], Any]:
-    """An operator that makes another number of extents."""
+    """An operator that computes another number from extents."""
     operate = getattr(operator, name)
 
     def apply(self: Any, other: Any) -> Any:
@@ -124,20 +124,20 @@ def _arithmetic(name: str, is_turned: bool) -> Callable[[Any, Any], Any]:
 
 
 def _made(operate: Callable[..., Any], operands: Sequence[Any]) -> Any:
-    """What Python makes of numbers, some of which are made of extents."""
+    """What an operator makes of numbers, some of which are computed from extents."""
     extents = next(each.extents for each in operands if is_extent(each))
     if any(is_extent(each) and each.derived is None for each in operands):
         found = operate(*[each.value if is_extent(each) else each for each in operands])
         return ExtentNumber(extents, found, None)
     try:
         derived = extents.computed(operate, [each.derived if is_extent(each) else each for each in operands])
-    except Exception:  # which the function may catch, as ZeroDivisionError
+    except Exception:  # such as ZeroDivisionError, which the function may catch
         return operate(*map(plain, operands))
     return ExtentNumber(extents, derived.now, derived)
 
 
 def _comparison(name: str) -> Callable[[Any, Any], Any]:
-    """An operator whose answer is stated."""
+    """A comparison, whose answer is stated."""
     operate = getattr(operator, name)
 
     def apply(self: Any, other: Any) -> Any:
@@ -153,7 +153,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _of_plain(name: str) -> Callable[..., Any]:
-    """A method of Python's numbers that needs the number."""
+    """A method of Python's numbers that needs the value."""
 
     def ask(self: Any, *args: Any) -> Any:
         function = getattr(type(self.value), name, None)

@@ -62,7 +62,7 @@ def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
 
 
 def read_in(root: Expr) -> list[Any]:
-    """The inputs that an expression reads at the position at hand, and the elements that it takes elsewhere."""
+    """The inputs that an expression reads at the current position, and the elements that it takes at others."""
     size = size_of(root)
     if size.kinds.isdisjoint(MOVING):
         return list(size.leaves)

@@ -30,10 +30,10 @@ STATED = frozenset(
     " iscomplexobj isrealobj repeat outer copyto fill argmin argmax cumsum cumprod nancumsum nancumprod cumulative_sum"
     " cumulative_prod histogram digitize searchsorted".split()
 )
-"""Those that state for which extents they do the same; others look at extents."""
+"""Those that state for which extents they do the same. All others look at extents."""
 
 IN_SOURCE: set[str] = set()
-"""Those that run NumPy's source, which asks traced arrays for extents."""
+"""Those that run NumPy's source, which asks traced arrays for their extents."""
 
 _CURES = {
     "nonzero flatnonzero argwhere":

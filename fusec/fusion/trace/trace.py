@@ -167,7 +167,7 @@ class Trace:
         return found
 
     def whole(self, leaf: Leaf, value: ArrayValue, steps: tuple[Step, ...] = ()) -> Leaf:
-        """A view of a leaf that is repeated to the shape of a value, for elements to be taken from."""
+        """A leaf, repeated to the shape of a value, and a view of that, from which elements are taken."""
         around, part = views.repeated(leaf, value, steps, self.extents)
         return self._leaf(Leaf(leaf.input, part, leaf.buffer, leaf.version, around, is_whole=True))
 

@@ -51,7 +51,7 @@ class ViewOf:
 
     @property
     def is_sized(self) -> bool:
-        """Whether it depends on extents, as a new shape does that is made of some."""
+        """Whether it depends on extents, as a reshape to a shape that is computed from them."""
         return any(hasattr(each, "now") for each in self.args)
 
 
@@ -61,7 +61,7 @@ class Indexed:
 
     where: tuple[Any, ...]
     is_stated: bool = field(default=False, compare=False, repr=False)  # among the conditions of its trace
-    sized: tuple[Any, ...] | None = None  # the same, of slices whose bounds are made of extents
+    sized: tuple[Any, ...] | None = None  # `where` with bounds that are computed from extents
     origin: Indexed | None = field(default=None, compare=False, repr=False)  # the same before `at`
 
     def __call__(self, array: Array) -> Array:
@@ -91,7 +91,7 @@ class Indexed:
 
 
 def _bounded(item: Any, of: Callable[[Any], int]) -> Any:
-    """Part of an index with the numbers that a call makes of extents."""
+    """Part of an index with the numbers that a call computes from extents."""
     if not isinstance(item, slice):
         return item
     return slice(*[of(each) if hasattr(each, "now") else each for each in (item.start, item.stop, item.step)])
@@ -119,10 +119,10 @@ class Buffer:
     kind: Literal["argument", "constant", "temporary"]  # of the call, from elsewhere, or the plan's own
     place: int  # among the arguments, or among what the plan holds
     dtype: DType
-    phantom: Array  # has shape and strides, but no content that may be looked at
+    phantom: Array  # has shape and strides, but no elements that may be read
     group: int  # the same for buffers that may share memory
     array: Array | None = None  # of a constant
-    derived: Any = None  # how calls make a constant of extents; see `Derived`
+    derived: Any = None  # how calls make a constant from extents; see `Derived`
 
     @cached_property
     def geometry(self) -> tuple[object, ...]:
@@ -189,7 +189,7 @@ class Storage:
     buffer: Buffer | None = None
     value: ArrayValue | None = None  # what all of it is now, if that is known as a value
     is_written: bool = False
-    is_python: bool = False  # NumPy makes a bool of Python here
+    is_python: bool = False  # NumPy gives Python's own bool here
 
     @property
     def is_argument(self) -> bool:

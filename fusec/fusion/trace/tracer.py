@@ -67,7 +67,7 @@ class Tracer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents, of which other numbers can be made for calls of other extents too."""
+        """The extents, from which numbers can be computed in calls of other extents too."""
         return tuple(self._trace.extents.numbers_of(self))
 
     @shape.setter
@@ -95,7 +95,7 @@ class Tracer:
         return len(self._seen)
 
     def _length(self) -> Any:
-        """What len() is where the function calls it."""
+        """len() as the function calls it."""
         return self.shape[0] if self.ndim else len(self._seen)
 
     @property
@@ -317,7 +317,7 @@ class Tracer:
         return _asked(f"np.{name}", known, args, options)
 
     def _see_extents(self, name: str, function: Any) -> None:
-        """Note that a function of a name is called, which may look at extents."""
+        """Note the call of a function by its name, which tells whether it looks at extents."""
         if name in STATED or name in IN_SOURCE:
             self._trace.extents.is_asked = True
         elif name not in ANY_EXTENTS and not METHODS["_follows"](function):

@@ -65,7 +65,7 @@ def seen(trace: Leaves, value: ArrayValue, steps: tuple[Step, ...]) -> Expr | No
 
 
 def repeated(leaf: Leaf, value: ArrayValue, steps: tuple[Step, ...], extents: Any) -> tuple[tuple[Step, ...], Array]:
-    """A view of a leaf that is repeated to the shape of a value: the steps from its buffer, and what it is."""
+    """A view of a leaf that is repeated to the shape of a value: the steps from its buffer, and the array."""
     around, part = leaf.steps, leaf.phantom
     if part.shape != value.shape:
         part, around = np.broadcast_to(part, value.shape), (*around, broadcast_to(value.shape, extents.known(value)))
@@ -75,14 +75,14 @@ def repeated(leaf: Leaf, value: ArrayValue, steps: tuple[Step, ...], extents: An
 
 
 def broadcast_to(shape: Shape, derived: Any) -> Step:
-    """The view of an array that is repeated to a shape. derived: how calls work it out, None if they do not."""
+    """The step that repeats an array to a shape. derived: how calls derive the shape; None if they do not."""
     return (lambda array: np.broadcast_to(array, shape)) if derived is None else ViewOf(np.broadcast_to, (derived,))
 
 
 def _state(
     trace: Leaves, value: ArrayValue, steps: tuple[Step, ...], known: dict[Expr, Expr], found: Expr | None
 ) -> None:
-    """State that elements are moved as they are now; see `_moved`."""
+    """State that the elements of a value move as they do now; see `_moved`."""
     extents = trace.extents
     own = extents.known(value)
     if own is None or found is None:
@@ -107,7 +107,7 @@ def _state(
 
 
 def _is_in_place(step: Step) -> bool:
-    """Whether a view has its elements where the array has them, but for a distance that no extent changes."""
+    """Whether the elements of a view lie at a distance from the array's that does not depend on extents."""
     if isinstance(step, Indexed):
         return step.sized is None and all(map(_is_from_start, step.where))
     return isinstance(step, ViewOf) and step.function in IN_PLACE
@@ -145,8 +145,8 @@ def _places(shape: Shape, steps: Sequence[Step]) -> tuple[Places, Shape]:
 def _moved(
     root: Expr, own: Shape, known: dict[Expr, Expr], view: tuple[Places, Shape], frame: Shape | None = None
 ) -> Expr | None:
-    """A value of some shape at the places of a view, which has a shape. known: what stands for its leaves; frame: what
-    the view is noted to have as its shape.
+    """A value of some shape at the places of a view of another shape. known: what stands for its leaves. frame: the
+    noted shape of the view.
     """
     places, shape = view
     for part in parts_of(root):
