@@ -8,7 +8,7 @@ from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, Fu
 
 
 class NoSuchDevice(UserError, code="F770"):
-    """A device that there is not, for a new array or for a copy of one."""
+    """An unknown device for a new array or for a copy."""
 
     message = "there is no device {device!r}"
     device: object
@@ -16,7 +16,7 @@ class NoSuchDevice(UserError, code="F770"):
 
     @classmethod
     def among(cls, device: object, known: Sequence[str]) -> NoSuchDevice:
-        """The error where these are known, the host's memory first."""
+        """The error, given the names of all known devices, that of host memory first."""
         found = "" if len(known) > 1 else "; fusec finds no CUDA device, and python -m fusec doctor says why"
         return cls(device, f"pass {' or '.join(map(repr, known))}{found}")
 
@@ -96,7 +96,7 @@ class NotADType(UserError, code="F775", exception=FusecTypeError):
 
 
 class NotByKey(Named, code="F782", exception=FusecTypeError):
-    """A call of random numbers as NumPy's are called: with parameters and a size."""
+    """A function of random numbers that is called like NumPy's: with parameters, and then a size."""
 
     message = "xp.random.{name} takes a size and a key before anything else: {reason}"
     reason: str

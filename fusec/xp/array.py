@@ -210,7 +210,7 @@ class Array(Recorded):
         store(self, _plain(key, self), value)
 
     def fill(self, value: Any) -> None:
-        """As numpy.ndarray.fill."""
+        """Write a number to all elements, as numpy.ndarray.fill does."""
         if type(value) in NUMBERS:
             check_number(value, self._form)
         write(_fill, self, value)
@@ -267,12 +267,12 @@ class Array(Recorded):
 
     @repeated
     def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True) -> Array:
-        """The elements as another type, in the machine's byte order. Raises NotADType for one that they cannot have."""
+        """The elements as another dtype, in the machine's byte order. Raises NotADType for one that is not held."""
         dtype = np.dtype(dtype).newbyteorder("=")
         if not copy and dtype == self.dtype and order == "K":
             return self
         if not is_held(dtype):
-            raise refused(dtype, "np.asarray(x).astype(...) makes an array of NumPy's")
+            raise refused(dtype, "write np.asarray(x).astype(...), which makes a NumPy array")
         return record(_as_type, self, dtype, order, casting)  # type: ignore[no-any-return]
 
     # --- operators -----------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ UFUNCS = [each for each in vars(np).values() if isinstance(each, np.ufunc) and e
 OPERATORS = {
     each: (binary(each), binary(each, True)) for each in UFUNCS if each.signature is None and each is not np.power
 }
-"""NumPy's functions of two operands, recorded as operators are."""
+"""NumPy's ufuncs of two operands, recorded like operators."""
 
 Recorded.kind = Array
 _record = repeated(record)

@@ -1,4 +1,4 @@
-"""What is imported when it is needed: the module for arrays on CUDA devices, with the first of them, and errors."""
+"""Late imports: the module for arrays on CUDA devices, with the first such array, and errors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def mixed(left: str, right: str) -> Exception:
 
 
 def of_number(problem: FusecOverflowError) -> FusecError:
-    """The error for a number that was recorded beside floats, and that is larger than all of them."""
+    """The error for a number recorded as an operand of a float array that is larger than all floats."""
     from fusec.errors.arguments import ScalarDoesNotFit
     from fusec.errors.python import NumberTooLarge
 
     found = problem.error
     if not isinstance(found, ScalarDoesNotFit):
         return problem
-    return NumberTooLarge(found.given, found.dtype, f"the largest number of {found.dtype} is 1.8e308").at()
+    return NumberTooLarge(found.given, found.dtype, "pass a number up to 1.8e308, or math.inf").at()

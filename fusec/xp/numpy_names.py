@@ -87,11 +87,11 @@ def fallback(name: str, module: str, origin: Any, prefix: str, own: Iterable[str
 
 
 def _cure(name: str, module: str, origin: Any, known: set[str]) -> str:
-    """The hint for a name that a module does not have."""
+    """The hint for a missing name."""
     if name[:1] == "_":
         return ""
     if callable(given := getattr(origin, name, None)) and not isinstance(given, type):
-        return f"NumPy's takes no lazy arrays: {origin.__name__}.{name} of np.asarray(x)"
+        return f"NumPy's function takes no lazy arrays: write {origin.__name__}.{name}(np.asarray(x))"
     return did_you_mean(name, known) or f"dir({module}) lists what there is"
 
 

@@ -1,9 +1,9 @@
 """Random arrays: element i has the number of counter offset + i under a key, as kernels draw it with fusec.random.
 
-There is no state. Equal arguments give equal arrays, and another offset goes on where an array has ended:
+There is no state. Equal arguments give equal arrays. An offset continues where an array has ended:
 `uniform(1000, key)` is `uniform(400, key)` followed by `uniform(600, key, offset=400)`. Arrays of several axes are
-filled in C order. A stream is an independent sequence of the same key. The numbers are made on the device where the
-array is, with the same bits on each.
+filled in C order. A stream is an independent sequence of the same key. Numbers are drawn on the device of the array,
+with the same bits on every device.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Word = Any
 
 
 def _by_key(function: F) -> F:
-    """The function, which says how it is called to those who call it as NumPy's are called."""
+    """The function, whose error for arguments in NumPy's order says how it is called."""
 
     @wraps(function)
     def run(*args: Any, **options: Any) -> Any:
@@ -65,7 +65,7 @@ def _by_key(function: F) -> F:
 
 
 def _misread(name: str, reason: str) -> Exception:
-    return NotByKey(name, reason, f"write {CALLS[name]}, where the key is any number, the seed").at(here())
+    return NotByKey(name, reason, f"write {CALLS[name]}, where the key, a whole number, is the seed").at(here())
 
 
 CALLS = {
@@ -76,7 +76,7 @@ CALLS = {
     "permutation": "xp.random.permutation(x, key)",
     "multivariate_normal": "xp.random.multivariate_normal(size, key, mean, cov)",
 }
-"""How the functions are called."""
+"""How each function is called."""
 
 
 @_by_key
@@ -110,8 +110,8 @@ def normal(
 ) -> Array:  # fmt: skip
     """Numbers of a normal distribution: loc + scale * fusec.random.normal64(key, counter).
 
-    loc, scale: the mean and the standard deviation, numbers or arrays that broadcast against size; a negative scale
-    is refused, but lazy arrays are not looked at.
+    loc, scale: the mean and the standard deviation, numbers or arrays that broadcast against size. A negative scale
+    is refused, unless it is in a lazy array.
     dtype: float64, the usual one; float32, whose numbers are those of normal32; or complex64 and complex128, where
     the real and the imaginary part are independent and have half of the variance each.
 
@@ -140,8 +140,8 @@ def exponential(
 ) -> Array:  # fmt: skip
     """Numbers of an exponential distribution: scale * fusec.random.exponential64(key, counter).
 
-    scale: the mean, a number or an array that broadcasts against size; a negative one is refused, but lazy arrays are
-    not looked at.
+    scale: the mean, a number or an array that broadcasts against size. A negative scale is refused, unless it is in a
+    lazy array.
     dtype: float64, the usual one, or float32, whose numbers are those of exponential32.
 
     >>> xp.round(xp.random.exponential(3, 7), 4)
@@ -160,11 +160,11 @@ def integers(
 ) -> Array:  # fmt: skip
     """Integers from low to high - 1: fusec.random.integers(key, counter, low, high).
 
-    low, high: int64 numbers, at most 2^32 apart, or arrays that broadcast against size. high alone: from 0.
+    low, high: int64 numbers, at most 2^32 apart, or arrays that broadcast against size. low is 0 if it is left out.
     Nothing is rejected: 64 random bits are multiplied by the width, so that the probabilities of two numbers differ by
     at most one part in 2^32. dtype: int64, the usual one, or another integer dtype that holds the range.
-    Raises FusecTypeError without high, which NumPy's order of arguments would leave out, FusecValueError for ranges
-    that are empty or wider, and FusecOverflowError for those that do not fit.
+    Raises FusecTypeError without high, as a call with NumPy's order of arguments is, FusecValueError for ranges that
+    are empty or wider, and FusecOverflowError for ranges that do not fit.
 
     >>> xp.random.integers(4, 7, 0, 6)
     Array([4, 4, 0, 1])
@@ -269,19 +269,19 @@ def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
 
 
 def _device(device: Any, *given: Any) -> Device:
-    """Where numbers are made: on a named device, else on that of the first lazy array. Raises NoSuchDevice."""
+    """The named device, or else that of the first lazy array, or else host memory. Raises NoSuchDevice."""
     if device is None:
         return next((each.device for each in given if type(each) is Array), CPU)
     return checked(device)
 
 
 def _placed(array: Array, given: Any, where: Device) -> Array:
-    """What was given, as an array: numbers and lists are copied to a device, arrays are used where they are."""
+    """An argument as an array: numbers and lists are copied to a device, arrays are used where they are."""
     return array if isinstance(given, (Array, np.ndarray)) else array.to_device(where)
 
 
 def _words(key: Word, offset: Word, stream: Word, count: int, where: Device) -> Array | tuple[Array, ...]:
-    """The key, the offset and the stream: an array of them, or arrays without axes if one is a lazy array."""
+    """The key, the offset and the stream in one array; in three 0-d arrays if one of them is a lazy array."""
     given = {"key": key, "offset": offset, "stream": stream}
     found = [_word(name, each) for name, each in given.items()]
     if type(offset) is not Array and int(offset) + count > WORD[1] + 1:
@@ -336,7 +336,7 @@ def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 
 def _scale(given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], where: Device) -> Array:
-    """The same for a scale. Raises DoesNotFit for a number that is negative; lazy arrays are not looked at."""
+    """A scale as an array. Raises DoesNotFit for negative numbers, unless they are in a lazy array."""
     found = _fitting("scale", given, shape, dtype, where)
     if type(given) is not Array and np.any(np.less(given, 0)):
         raise DoesNotFit("scale", f"negative: {given!r}", "a scale of 0 or more").at(here())
@@ -374,7 +374,7 @@ def _complex(name: str, words: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _vectors(name: str, words: Any, shape: tuple[int, ...], mean: Any, factor: Any) -> Any:
-    """Vectors with a mean, of which those of a function of fusec.random are multiplied by a factor."""
+    """The mean plus vectors of numbers of a function of fusec.random, multiplied by a factor."""
     return mean + np.matmul(_draw(name, words, shape), factor.T)
 
 
