@@ -21,10 +21,10 @@ NAMES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
 
 
 class NamedDType:
-    """A dtype under its name in the namespace: NumPy's dtype, which can be called as NumPy's scalar types are.
+    """A dtype under its name in the namespace. It is NumPy's dtype, but can be called like NumPy's scalar types.
 
-    NumPy's dtypes cannot be subclassed. So this class wraps one, and has its equality, hash, order and `__class__`. It
-    differs in one thing: NumPy's float64 equals None.
+    NumPy's dtypes cannot be subclassed. So this class wraps one, and has its equality, hash, order and `__class__`.
+    There is one difference: NumPy's float64 equals None, and this one does not.
 
     >>> xp.float32(2.5), xp.float32(xp.asarray([1, 2]))
     (np.float32(2.5), Array([1., 2.], dtype=float32))
@@ -45,7 +45,7 @@ class NamedDType:
         raise TypeError("the class of a dtype is what it is")
 
     def __call__(self, value: Any = 0, /) -> Any:
-        """A number as a scalar of NumPy's; the elements of an array as this dtype."""
+        """Convert a number to a scalar of NumPy, or an array to this dtype."""
         if type(value) is Array:
             return value.astype(self.dtype)
         found = self.dtype.type(value)

@@ -28,15 +28,15 @@ CPU = Device("cpu")
 
 
 class Form:
-    """The dtype, shape and device of arrays. strides: in bytes, None in C order; limits: of integers, as a range.
+    """The dtype, shape and device of arrays. strides: in bytes, None in C order. limits: the range of an integer dtype.
 
-    places: some small parts that were written, by key.
+    places: the keys of the first few small parts that were written.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "shape", "strides")
 
     def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device) -> None:
-        """Raises NotADType for elements that no lazy array holds."""
+        """Raises NotADType for a dtype that lazy arrays do not have."""
         if not is_held(dtype):
             raise refused(dtype)
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
@@ -49,7 +49,7 @@ class Form:
 
 
 def is_held(dtype: np.dtype[Any]) -> bool:
-    """Whether lazy arrays have elements of a dtype."""
+    """Whether lazy arrays can have a dtype."""
     return dtypes.from_numpy(dtype) is not None
 
 
@@ -61,7 +61,7 @@ def refused(dtype: np.dtype[Any], cure: str = "") -> Exception:
 
 
 def native(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of NumPy's in the machine's byte order, to which it is copied."""
+    """A NumPy array in the machine's byte order: a copy if it has another one."""
     return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
 
 

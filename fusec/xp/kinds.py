@@ -1,12 +1,12 @@
-"""What tapes of other extents have in common.
+"""What tapes that differ in extents have in common.
 
-Note [Kinds]: a program that runs on arrays of many sizes comes to other states with each of them, but only the first
-time is anything traced or planned. States that differ in the extents of their leaves alone, and agree in which of these
-are 0, 1 or equal to each other, are of one kind. A kind knows what its steps make of shapes, and what must be true of
-them (`StepRule`), and the traced plans that make those of other extents (`PlanTemplate` of
-fusec/fusion/schedule/resizing.py). What a step does may be true of some extents alone. So each rule has a kind of its
-own behind it: later rules hold where those before them do. A trace may go on behind rules that another trace has found,
-which know nothing of what must be true for it: its next rule says so of all its steps up to there.
+Note [Kinds]: a program that runs on arrays of many sizes has other states for each size, but it is traced and planned
+only for the first one. States are of one kind if they differ only in the extents of their leaves, and agree in which of
+these are 0, 1 or equal to each other. A kind knows what its steps make of shapes, and what must be true of these
+(`StepRule`). It also knows the traced plans from which plans for other extents are made (`PlanTemplate` of
+fusec/fusion/schedule/resizing.py). A rule may hold for some extents only. So each rule leads to a kind of its own,
+whose rules hold where all rules before them hold. A trace may continue behind rules that another trace has found. These
+do not state the conditions of this trace. So its next rule states the conditions of all its steps so far.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from fusec.fusion.trace.conditions import Condition
     from fusec.fusion.trace.extents import CallShapes, Derived
 
-MAX_KINDS = 1 << 14  # they begin again beyond
+MAX_KINDS = 1 << 14  # beyond, all are forgotten
 MAX_RULES = 4  # of a step
-MAX_PLANS = 512  # that make plans for other extents
+MAX_PLANS = 512  # from which plans for other extents are made
 Pair = tuple["Derived", "Derived"]
 
 
 class TapeKind:
-    """What all states have in common that differ in extents alone.
+    """What states that differ only in extents have in common.
 
-    leaves: the kinds behind another leaf, by dtype and extents; rules: of steps that were traced, by key; refused:
+    leaves: the kinds behind another leaf, by dtype, gaps and extents. rules: those of traced steps, by key. refused:
     steps that cannot be taken, and why.
     """
 
@@ -46,7 +46,7 @@ class TapeKind:
         self.refused: dict[Any, Any] = {}
 
     def add(self, key: Any, rule: StepRule) -> TapeKind | None:
-        """The kind behind a step that was traced; None if it has too many rules."""
+        """The kind behind a traced step; None if the step has too many rules."""
         rules = self.rules.setdefault(key, [])
         if len(rules) == MAX_RULES:
             return None
@@ -55,26 +55,26 @@ class TapeKind:
 
 
 class Kinds:
-    """All kinds, and the plans that make others."""
+    """All kinds, and the plans from which others are made."""
 
     def __init__(self) -> None:
         self.root, self.count = TapeKind(), 0
         self.plans: Recent[Any, Any] = Recent(MAX_PLANS)  # by kind and the places in use
 
     def new(self) -> TapeKind:
-        """Another kind."""
+        """A new kind."""
         self.note()
         return TapeKind()
 
     def note(self) -> None:
-        """Count a kind, or a step that one refuses; they begin again beyond the limit."""
+        """Count a kind, or a step that one refuses. Beyond the limit, all kinds are forgotten."""
         with locks.lock:
             self.count += 1
             if self.count > MAX_KINDS:
                 self.root, self.count = TapeKind(), 0
 
     def behind_leaf(self, kind: TapeKind, leaf: Form, extents: dict[int, int]) -> TapeKind | None:
-        """The kind behind a leaf; None of one that shares none. extents: of the leaves so far, numbered."""
+        """The kind behind a leaf; None if the leaf belongs to none. extents: those of the leaves so far, numbered."""
         if leaf.device != CPU:
             return None
         gaps = () if leaf.strides is None else _gaps(leaf)
@@ -85,9 +85,7 @@ class Kinds:
 
 
 def _gaps(leaf: Form) -> tuple[int, ...] | None:
-    """How an array with gaps lies in memory: its last stride, and before which axes there are gaps; None if it does not
-    lie in C order.
-    """
+    """The layout of an array with gaps: its last stride, and where gaps are; None if its axes are not in C order."""
     strides: Any = leaf.strides
     inner = [extent * stride for extent, stride in zip(leaf.shape[1:], strides[1:], strict=True)]
     if strides[-1] < leaf.dtype.itemsize or min(leaf.shape) < 2 or any(map(operator.lt, strides, inner)):
@@ -96,7 +94,7 @@ def _gaps(leaf: Form) -> tuple[int, ...] | None:
 
 
 def outline_of(leaf: Form) -> Any:
-    """What lies as an array of a form, of which nothing may be read."""
+    """An outline of an array of a form, whose elements may not be read."""
     if leaf.strides is None:
         return leaf
     from fusec.arguments.operands import strided
@@ -108,8 +106,10 @@ KINDS = Kinds()
 
 
 class StepRule:
-    """What a step makes of shapes. results: shapes or views, each with its dtype; None for numbers and for no result;
-    conditions, pairs: what must be true; together, writes: as those of `TapeState`. behind: the kind behind the step.
+    """What a step makes of shapes.
+
+    results: shapes or views, each with its dtype; None for a number or a missing result. conditions, pairs: what must
+    be true. together, writes: as in `TapeState`. behind: the kind behind the step.
     """
 
     __slots__ = ("behind", "conditions", "pairs", "results", "together", "writes")
@@ -122,7 +122,7 @@ class StepRule:
         self.together, self.writes, self.behind = together, writes, KINDS.new()
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
-        """The forms of the results for such leaves; None if the step must be traced for them."""
+        """The forms of the results for leaves of these shapes; None if the step must be traced for them."""
         from fusec.arguments.layouts import common_shape
         from fusec.fusion.trace.extents import OtherShapesError
 

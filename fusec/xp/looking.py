@@ -1,4 +1,4 @@
-"""Evaluating arrays, and looking at what is recorded of them."""
+"""Evaluating arrays, and looking at what is recorded."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ MOST_STEPS = 1024  # of one plan: the time to make one grows faster than its ste
 def compute(*arrays: Any) -> tuple[Any, ...]:
     """Compute several arrays in one plan, so that they share kernels and what they have in common.
 
-    arrays: lazy ones of any shapes and dtypes, also in lists and tuples; NumPy's, numbers and lists of these become
-    lazy ones. The result has each of them in order, with a value. What takes more than 1024 steps in all is computed
-    in several plans.
+    arrays: lazy arrays of any shapes and dtypes, also in lists and tuples. NumPy arrays, numbers and lists of numbers
+    become lazy arrays. The result has all of them in order, with values. More than 1024 steps take several plans.
     Raises what the evaluation raises; the arrays can be evaluated again then.
 
     >>> x = xp.asarray([1.0, 2.0, 3.0])
@@ -38,14 +37,14 @@ def compute(*arrays: Any) -> tuple[Any, ...]:
 
 
 def _lazy(given: Any) -> Any:
-    """Anything as an array; lists and tuples of lazy arrays as they are."""
+    """Anything as an array; lists and tuples that hold lazy arrays stay lists and tuples."""
     if isinstance(given, (list, tuple)) and any(type(each) is Array for each in _each(given)):
         return getattr(given, "_make", type(given))(map(_lazy, given))
     return array_of(given)
 
 
 def _each(given: Any) -> Iterator[Any]:
-    """All that is in lists and tuples."""
+    """All items of nested lists and tuples."""
     if isinstance(given, (list, tuple)):
         for each in given:
             yield from _each(each)
@@ -56,10 +55,10 @@ def _each(given: Any) -> Iterator[Any]:
 def eager() -> AbstractContextManager[None]:
     """Compute operations as they are recorded until the block ends, in this thread or task: for debugging.
 
-    Arrays of all shapes and dtypes have their values there, so an index out of range, a library's error or a lack of
-    memory is raised at its line, and a debugger shows elements. Results have the same bits. What was
-    recorded before the block is computed when an operation in the block needs it. Blocks may be nested. The
-    environment variable FUSEC_EAGER=1 does the same for a whole program. Nothing is raised.
+    Arrays of all shapes and dtypes get their values there. So an index out of range, a library's error or a lack of
+    memory is raised at its line, and a debugger shows elements. Results have the same bits. Arrays that were pending
+    before the block are computed when an operation in the block needs them. Blocks may be nested. The environment
+    variable FUSEC_EAGER=1 does the same for a whole program. Nothing is raised.
 
     >>> with xp.eager():
     ...     x = xp.sqrt(xp.asarray([1.0, 4.0]))  # computed here

@@ -1,4 +1,4 @@
-"""What lazy arrays hold of memory."""
+"""The memory that lazy arrays hold."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class MemoryStats:
 
 
 def memory_stats() -> MemoryStats:
-    """Report what the lazy arrays of the process hold: a record with the fields below, in bytes by device.
+    """Report the memory that the lazy arrays of the process hold: a record with these fields, bytes by device.
 
-    arrays: how many there are, of any shapes and dtypes; pending: how many of them have not been computed, or have a
-    write that has not been. held: bytes of arrays that have values; each piece of memory counts once and as a whole,
-    however many views it has, and that of another library too. recorded: further bytes that pending arrays need, and
-    that no array holds any more. pools: bytes that were freed and are kept for new arrays, in host memory and on
-    devices that have arrays now. All objects that the garbage collector knows are looked at, which takes some
+    arrays: the number of lazy arrays, of any shapes and dtypes. pending: how many of them are not computed yet, or have
+    a write that is not. held: bytes of arrays that have values. Each piece of memory counts once and as a whole,
+    however many views it has, even if it belongs to another library. recorded: more bytes that pending arrays need,
+    although no array holds them any more. pools: freed bytes that are kept for new arrays, in host memory and on
+    devices that have arrays now. The call looks at all objects that the garbage collector knows, which takes some
     milliseconds. Nothing is raised.
 
     >>> before = xp.memory_stats()
@@ -51,7 +51,7 @@ def memory_stats() -> MemoryStats:
 
     arrays = [
         each for each in gc.get_objects() if type(each) is Array and hasattr(each, "_tape")
-    ]  # else a thread is making it
+    ]  # an array without this attribute is being made by a thread
     values = [each._value for each in arrays if each._tape is None]
     slots = [each for tape in pending() for each in [*tape.slots.values()] if _is_value(each)]
     held = _owners(values)
@@ -68,7 +68,7 @@ def _is_value(slot: Any) -> bool:
 
 
 def _owners(values: Iterable[Any]) -> dict[int, tuple[str, int]]:
-    """The device and the bytes of the memory in which values are, by identity of what owns it."""
+    """The device and the bytes of the memory that holds values, by identity of its owner."""
     found: dict[int, tuple[str, int]] = {}
     for each in values:
         if not isinstance(each, np.ndarray):

@@ -139,13 +139,13 @@ def exported(value: CudaArray, stream: Any, options: dict[str, Any]) -> Any:
 
 
 def owner(value: CudaArray) -> tuple[Any, Device, int]:
-    """What owns the memory of an array, its device, and the bytes."""
+    """The owner of an array's memory, its device, and its bytes."""
     whole = value if value._whole is None else value._whole
     return whole._buffer, name_of(value.device), whole.size * whole.row.nbytes
 
 
 def pooled(device: Device) -> int:
-    """The bytes that were freed and are kept for new arrays."""
+    """The freed bytes that are kept for new arrays."""
     return cuda.pooled_bytes(ordinal_of(device))
 
 
@@ -183,7 +183,7 @@ def results(planned: TapePlan, flat: Sequence[Any], other: Callable[[Any], Fused
     if found is MISSED:
         try:
             found = _run(planned, flat)
-        except UNFIT:  # before anything is written
+        except UNFIT:  # raised before anything is written
             found = other(pattern_of(outlines(flat), planned.plan.writes)).run(*_given(flat))
     device = next(each.device for each in flat if type(each) is CudaArray)
     if type(found) is tuple:
@@ -192,13 +192,13 @@ def results(planned: TapePlan, flat: Sequence[Any], other: Callable[[Any], Fused
 
 
 def _given(flat: Sequence[Any]) -> tuple[list[Any], DeviceSide]:
-    """Arrays and numbers as plans take them."""
+    """Arrays and numbers in the form that plans take."""
     side = DeviceSide()
     return [side.described(each) if type(each) is CudaArray else each for each in flat], side
 
 
 def _run(planned: TapePlan, flat: Sequence[Any]) -> Any:
-    """A call of the plan, from which later ones may be repeated. Raises UnfitArraysError."""
+    """The results of a plan, whose launches later calls may repeat. Raises UnfitArraysError."""
     given, side = _given(flat)
     plan = planned.plan
     if plan.writes and plan.may_not_fit([outline(each) if is_described(each) else each for each in given]):

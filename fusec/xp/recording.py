@@ -23,7 +23,7 @@ from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantErro
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
-MAX_STEPS = 256  # of a tape; it is evaluated before another one
+MAX_STEPS = 256  # of a tape, which is evaluated before it takes another one
 NUMBERS = (float, int, bool, complex)
 ALONE: Any = object()
 """What stands beside the operand of an operator of one array."""
@@ -31,14 +31,14 @@ ALONE: Any = object()
 COMPARED = (np.equal, np.not_equal)
 INTEGERS = range(-(2**63), 2**63)
 BY_VALUE: dict[Callable[..., Any], tuple[int, ...]] = {np.where: (1, 2), np.clip: (1, 2)}
-"""Functions that do the same for all numbers of a type, and at which places these are among the arguments."""
+"""Functions that do the same for all numbers of a type, with the places of these among the arguments."""
 
 WRITERS: set[Callable[..., Any]] = set()
-"""Functions that write their first arguments."""
+"""Functions that write their first argument."""
 
 
 EAGER_BLOCKS: list[None] = [None] if value_of("FUSEC_EAGER") else []
-"""One entry for each block, in any thread, in which operations are computed as they are recorded."""
+"""One entry for each eager block in any thread."""
 
 _is_eager: ContextVar[bool] = ContextVar("is_eager", default=bool(EAGER_BLOCKS))
 LOOKS: list[Any] = [None]
@@ -60,12 +60,12 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 
 def wrapped(value: Any) -> Any:
-    """The array with a value in host memory; a copy of one in another byte order. Raises NotADType."""
+    """The array with a value in host memory; a value in another byte order is copied. Raises NotADType."""
     return with_form(*_formed(np.asarray(value)))
 
 
 def _formed(value: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Form]:
-    """An array of NumPy's, or its elements in the machine's byte order, with its form. Raises NotADType."""
+    """A NumPy array in the machine's byte order, and its form. Raises NotADType."""
     try:
         return value, form_of(value)
     except FusecTypeError:
@@ -112,7 +112,7 @@ def valued(array: Any) -> Any:
 
 
 def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a function of NumPy's makes of arrays, which is called later: an array, several as it has them, or None.
+    """The result of a function of NumPy that is called later: an array, a tuple or list of arrays, or None.
 
     Raises what the function raises for arrays of these forms.
     """
@@ -139,7 +139,7 @@ def eagerly() -> Iterator[None]:
 
 
 def _settled(found: Any, *operands: Any) -> Any:
-    """The result of an operation; in an eager block it is computed, and so is what the operation has written."""
+    """The result of an operation. In an eager block, it is computed now, and so are the arrays that were written."""
     if _is_eager.get():
         for each in _arrays((*operands, found)):
             valued(each)
@@ -182,7 +182,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
 
 
 def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[int]:
-    """Which arguments are numbers that belong to the tape, as the operation is the same for others."""
+    """Which arguments are numbers that belong to the tape, since the operation is the same for other numbers."""
     places = [at for at in BY_VALUE.get(function, ()) if at < len(args) and type(args[at]) in NUMBERS]
     if not places:
         return places
@@ -361,7 +361,7 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
 
 
 def _beside_others(tape: Tape, array: Any) -> int | None:
-    """The place on a tape of an array with a value; None if that takes more than to add it."""
+    """The place on a tape of an array with a value; None if it cannot just be added."""
     if WRITTEN:
         return None
     try:
@@ -371,7 +371,7 @@ def _beside_others(tape: Tape, array: Any) -> int | None:
 
 
 def _both(one: Tape, other: Tape) -> Tape | None:
-    """Two tapes as one; None if another thread has one of them."""
+    """Two tapes joined into one; None if another thread has one of them."""
     if other.node.depth > one.node.depth:
         one, other = other, one
     try:

@@ -12,15 +12,15 @@ from fusec.base import locks
 from fusec.xp.loading import on_device
 
 known: list[ref[Any]] = []  # all tapes, and some that are gone
-MOST = [64]  # of them until those are forgotten that are gone
+MOST = [64]  # of them, before those that are gone are forgotten
 WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
 
-MAX_WRITTEN = 64  # of them that wait until someone looks
+MAX_WRITTEN = 64  # of them that wait for a look
 
 
 def pending() -> list[Any]:
-    """All tapes that have not been evaluated."""
+    """All tapes that are not evaluated yet."""
     return [found for each in [*known] if (found := each()) is not None and not found.is_closed]
 
 
@@ -37,10 +37,10 @@ def writers(value: Any) -> list[Any]:
 
 
 def settle(last: Any) -> None:
-    """Compute the oldest of many writes, which nobody may look at any more, so that their arrays can be freed."""
+    """Compute the oldest of many writes, so that arrays that are no longer used can be freed."""
     for each in WRITTEN[:-MAX_WRITTEN]:
         if each is not last:
-            with suppress(Exception):  # it stays pending, and is raised where someone looks at what it writes
+            with suppress(Exception):  # it stays pending, and raises again at the next look at what it writes
                 each.evaluate()
 
 

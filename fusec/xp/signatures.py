@@ -87,7 +87,7 @@ MISSED: Any = object()
 
 
 def sliced(tape: Tape, array: Any, key: slice) -> Any:
-    """A part of an array on a tape that was recorded before; None if it was not. Note [Signatures]."""
+    """A slice of an array on a tape, if such a slice was recorded before; otherwise None. Note [Signatures]."""
     begin, end, every = key.start, key.stop, key.step
     if (
         not (begin.__class__ in WHOLE and end.__class__ in WHOLE and every.__class__ in WHOLE)
@@ -148,7 +148,7 @@ def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:
 
 
 class _Beginning:
-    """What a tape of one array with a value would be."""
+    """A tape that would begin with one array with a value."""
 
     __slots__ = ("node", "places", "value")
 
@@ -157,7 +157,7 @@ class _Beginning:
 
 
 def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
-    """The key of a call of arrays and floats with the floats' type alone; the key itself of other calls."""
+    """The key of a call of arrays and floats, without the values of floats; for any other call, the key itself."""
     made, at = [_typed, key[0]], 1  # no other key begins so: in those, a float is followed by its value
     for each in args:
         if each.__class__ is float:
@@ -172,7 +172,7 @@ def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
 
 
 def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
-    """Add an array with a value, which is on the tape of another one, or begins one; that tape, or MISSED."""
+    """Add an array with a value to a key. It must be on another array's tape, or begin one: that tape, or MISSED."""
     if WRITTEN:
         return MISSED
     if tape is None:
@@ -190,7 +190,7 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
 
 
 def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any]) -> Any:
-    """Call the function, and keep the step that it takes: for all floats, or with its numbers."""
+    """Call the function, and keep the step that it records: for all floats, or for these."""
     node, key, typed, floats = signature
     looks = LOOKS[0]
     made = function(*args, **options)

@@ -1,8 +1,8 @@
 """Operations as tapes record them: functions of places and constants.
 
-Those of one or two arrays, or of an array and a number, are tuples of a function and places; the type of a number
-stands where the number goes. All others are an `Operation`. Numbers are part of a tape, not of its operations, as far
-as operations are the same for all numbers of a type: they are in the places behind the results.
+An operation on one or two arrays, or on an array and a number, is a tuple of a function and places; the type of the
+number stands in place of it. All others are an `Operation`. If an operation is the same for all numbers of a type, the
+numbers are part of the tape, not of the operation: they are in the places behind the results.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class TapePlace(int):
 
 
 class TapeNumber(NamedTuple):
-    """A number that belongs to a tape, among the arguments of a step. at: its place among the numbers of the step."""
+    """An argument of a step: a number that belongs to the tape. at: its place among the numbers of the step."""
 
     kind: type
     at: int
 
 
 class Operation:
-    """A call of a function. args, options: with `TapePlace` for arrays; key: equal for equal calls.
+    """A call of a function. args, options: with `TapePlace` for arrays. key: equal for equal calls.
 
-    count: of its numbers, which are among args.
+    count: how many numbers are among args.
     """
 
     __slots__ = ("args", "count", "function", "key", "options")
@@ -49,7 +49,7 @@ class Operation:
         self.key: Hashable = (function, _key(args), *options, _key(tuple(options.values())))
 
     def run(self, found: Sequence[Any], numbers: Sequence[Any]) -> Any:
-        """The result for what is at the places, and for numbers."""
+        """The result for the arrays at the places, and for numbers."""
         options = {name: placed(each, found) for name, each in self.options.items()}
         args = [numbers[each.at] if type(each) is TapeNumber else placed(each, found) for each in self.args]
         return self.function(*args, **options)
@@ -75,7 +75,7 @@ def moved(step: Any, to: Sequence[int]) -> Any:
 
 
 class _Places(dict[int, int]):
-    """Places that were asked for, each for itself."""
+    """A mapping of each place to itself that notes which were asked for."""
 
     def __missing__(self, at: int) -> int:
         self[int(at)] = int(at)

@@ -53,9 +53,9 @@ class Tape:
     """What is recorded of some arrays that depend on each other."""
 
     run: TapeRun | None = None  # of the steps that were traced last
-    shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
+    shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
     is_closed = False
-    is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
+    is_taking = False  # takes over the steps of another tape: meanwhile no thread may have it for itself
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
@@ -147,7 +147,7 @@ class Tape:
             return made
 
     def _foreseen(self, node: TapeState, key: Any, step: Any) -> Any:
-        """The state behind a step that was traced for other extents, or why there is none; else None. Note [Kinds]."""
+        """The state behind a step traced for other extents, or why there is none; None if unknown. Note [Kinds]."""
         if (kind := node.kind) is None:
             return None
         if (why := kind.refused.get(key)) is not None:
@@ -162,7 +162,7 @@ class Tape:
         return None
 
     def _shapes_at(self, node: TapeState) -> CallShapes:
-        """The shapes of the leaves up to a state, and what follows from them."""
+        """The shapes of the leaves up to a state, and all that follows from them."""
         if self.shapes is None:
             from fusec.fusion.trace.extents import CallShapes
 
@@ -180,7 +180,7 @@ class Tape:
             value = self.slots[at]
             self.written += (value,)
             with locks.lock:
-                if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it at once
+                if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it already
                     WRITTEN.append(self)
             for each in readers(value):
                 if each is not self:
@@ -201,12 +201,12 @@ class Tape:
 
     def absorb(self, other: Tape) -> None:
         """Take over all that another tape has recorded. Raises MovedError."""
-        with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
+        with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
             node = other._frozen()
             if node is None:
                 raise MovedError
-            other.is_closed = True  # it is no reader of what it writes
-            self.is_taking = True  # all of it or nothing: what is written must not be written again
+            other.is_closed = True  # so that it is not taken for a reader of what it writes
+            self.is_taking = True  # all or nothing: no write may be recorded twice
             try:
                 if self.slots.get(self.node.count) is FROZEN:
                     raise MovedError
@@ -227,10 +227,10 @@ class Tape:
             one = other.slots[at]
             if type(one) is ref and (array := one()) is not None:
                 array._at = place
-                array._tape = self  # threads read the tape first
+                array._tape = self  # last, since threads read the tape first
 
     def _taken_over(self, here: TapeState, key: Any, other: Tape, node: TapeState) -> list[int]:
-        """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
+        """Take another tape's steps one by one; their new places. They are noted if no other step comes between."""
         to: list[int] = []
         is_plain = True
         for each in node.path():
@@ -249,7 +249,7 @@ class Tape:
         return to
 
     def _again(self, here: TapeState, key: Any, other: Tape) -> list[int] | None:
-        """The same for steps that were taken over at this state before, all at once; None if they were not."""
+        """Take all steps at once if they were taken over at this state before; their new places, otherwise None."""
         found: tuple[TapeState, list[int], TapeState] | None = here.get(key)
         if found is None:
             return None
@@ -277,7 +277,7 @@ class Tape:
                 del self.slots[node.count]
             elif holder is FROZEN or type(holder) is _Token:
                 return None
-            time.sleep(0)  # until that step is taken, or all of another tape
+            time.sleep(0)  # until that step, or the whole other tape, is taken
 
     def _close(self) -> None:
         """The arrays have gone elsewhere."""
@@ -294,9 +294,9 @@ class Tape:
     # --- evaluation ----------------------------------------------------------------------------------------------
 
     def evaluate(self, wanted: Any = None) -> None:
-        """Compute all arrays of the tape that are in use; if one fails, those that do not need it.
+        """Compute all arrays of the tape that are in use; if an operation fails, those that do not need it.
 
-        wanted: raise nothing if there is the value of this array.
+        wanted: nothing is raised if this array gets its value.
         """
         node = self._frozen()
         if node is None:
@@ -315,9 +315,9 @@ class Tape:
                 raise
 
     def _evaluate_parts(self, node: TapeState) -> None:
-        """Compute what is in use without what nothing in use needs; if that fails too, what does not."""
+        """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""
         used = self._used()
-        self.is_closed = True  # it is no reader of what its parts write
+        self.is_closed = True  # so that it is not taken for a reader of what its parts write
         try:
             is_done = self._is_computed(node, used)
             if not is_done and not self.written:
@@ -346,7 +346,7 @@ class Tape:
         return True
 
     def _part(self, node: TapeState, used: Sequence[tuple[int, Any]]) -> Tape | None:
-        """A tape with what some arrays need, and with all that is written; None if that is everything."""
+        """A tape with the steps that some arrays need, and all writes; None if these are all steps."""
         chosen = {at for at, _ in used}
         needed, kept = {*chosen}, []
         for each in reversed(path := node.path()):
@@ -357,7 +357,7 @@ class Tape:
         if len(kept) == len(path):
             return None
         part, to = Tape(TRIE.root, {}, {}), [-1] * node.count
-        part.is_closed = True  # no other thread finds it
+        part.is_closed = True  # so that no other thread finds it
         for each in reversed(kept):
             held = [self.slots[at] for at in range(each.start, each.count)]
             if type(each.step) is Form:
@@ -403,7 +403,7 @@ class Tape:
         """What would evaluate the tape now."""
         node, live = self.node, tuple([at for at, _ in self._used()])
         planned = self._planned(node, live)
-        if planned.plan.is_resized:  # what it says of its kernels is about other extents
+        if planned.plan.is_resized:  # the report of such a plan is about other extents
             planned = self._made(node, live)
         flat = [self.slots[at] for at in planned.leaves]
         if node.is_there:
@@ -422,9 +422,9 @@ class Tape:
         kept = [(flat[at], flat[at].copy()) for at in plan.writes] if planned.may_fail else []
         try:
             return self._run(planned, node, live, flat)
-        except FusecOverflowError as problem:  # before anything is written
+        except FusecOverflowError as problem:  # raised before anything is written
             raise of_number(problem) from None
-        except BaseException:  # what is written is written again when the tape is evaluated again
+        except BaseException:  # the next evaluation of the tape writes everything again
             for value, elements in kept:
                 if value.flags.writeable:
                     np.copyto(value, elements)
@@ -446,7 +446,7 @@ class Tape:
         return self._planned(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
 
     def _planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
-        """The plan for the places in use, and for arrays that share memory in some way."""
+        """The plan for the places in use. pattern: how leaves share memory; None if they do not."""
         wanted = live if pattern is None else (live, pattern)
         known = node.plans.get(wanted)
         if known is not None and (kept := known()) is not None:
@@ -472,7 +472,7 @@ class Tape:
             return made
 
     def _resized(self, node: TapeState, live: tuple[int, ...]) -> TapePlan | None:
-        """The plan that one of the same kind makes; None if there is none. Note [Kinds]."""
+        """A plan made from one for other extents; None if there is none. Note [Kinds]."""
         known = None if node.kind is None else KINDS.plans.get((node.kind, live))
         if known is None:
             return None
@@ -489,7 +489,7 @@ def _unfit() -> tuple[type[Exception], ...]:
 
 
 _joining: Any = threading.RLock()
-"""One tape at a time is taken over by another. It is taken before the lock that forks wait for, if both are."""
+"""Held while one tape takes over another. It is taken before the lock that forks wait for, if both are."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
 

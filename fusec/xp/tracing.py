@@ -36,18 +36,18 @@ class UntracedError(Exception):
 
 
 class TapeExtents(TraceExtents):
-    """What follows from the shapes of leaves, all of which are given. Those with gaps have them alike; Note [Kinds]."""
+    """All that follows from the shapes of leaves, which are all given. In one kind, gaps are alike; Note [Kinds]."""
 
     def __init__(self, trace: Any) -> None:
         super().__init__(trace)
         self.given = sys.maxsize
 
     def is_laid_out(self, buffer: Buffer) -> bool:
-        """Whether a buffer lies as it does now for all leaves of such kinds."""
+        """Whether a buffer has the layout that it has now for all leaves of the same kinds."""
         return buffer.kind == "argument" or super().is_laid_out(buffer)
 
     def whole(self, buffer: Buffer) -> Derived:
-        """All of a buffer as an array, of which nothing may be read."""
+        """All of a buffer as an array whose elements may not be read."""
         place = buffer.place
         if super().is_laid_out(buffer):
             return super().whole(buffer)
@@ -64,7 +64,7 @@ class TapeRun(TracedRun):
         self.at, self.device = root, CPU
         self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
-        self.told = 0, 0  # conditions and agreements that are among the rules of this run
+        self.told = 0, 0  # how many conditions and agreements the rules of this run have
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
@@ -77,9 +77,10 @@ class TapeRun(TracedRun):
             self.at = each
 
     def take(self, step: Any, values: Sequence[Any]) -> tuple[tuple[Form | None, ...], Any]:
-        """Take one step; the forms of its results, with None for its numbers.
+        """Take one step. values: those of its numbers.
 
-        values: of its numbers. Second, what makes one of several results, such as a tuple; None for one alone.
+        Returns the forms of its results, with None for its numbers, and a function that makes one object of several
+        results, such as a tuple; None for a single result.
         """
         before, computed = len(self.trace.statements), len(self.trace.numbers)
         with default_rounding(), recorded_by(self.recording):
@@ -90,7 +91,7 @@ class TapeRun(TracedRun):
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
             self.results = results = [self._whole(each) for each in ([found] if alone else found)]
-        if len(self.trace.numbers) > computed and values:  # of which others may be refused, as exponents of integers
+        if len(self.trace.numbers) > computed and values:  # other values may be refused, such as exponents of integers
             raise NeedsNumberError(0)
         if self.device != CPU:
             on_device().check(self.trace.statements[before:])
@@ -100,7 +101,7 @@ class TapeRun(TracedRun):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing depends on extents but as the rules of this run say."""
+        """Whether the trace depends on extents only as the rules of this run say."""
         return self._learned() == self.told and not self.trace.has_looked and not self.trace.extents.is_unknown
 
     def _learned(self) -> tuple[int, int]:
@@ -108,7 +109,7 @@ class TapeRun(TracedRun):
         return len(self.trace.conditions), len(self.trace.extents.agreements)
 
     def tell(self, kind: TapeKind, key: Any, together: Any, writes: tuple[int, ...], numbers: int) -> TapeKind | None:
-        """Add a rule for the last step to those of a kind; the kind behind it, None without a rule. Note [Kinds]."""
+        """Add a rule for the last step to a kind. Returns the kind behind it; None without a rule. Note [Kinds]."""
         rule = self._rule(together, writes, numbers)
         behind = None if rule is None else kind.add(key, rule)
         if behind is not None:
@@ -116,7 +117,7 @@ class TapeRun(TracedRun):
         return behind
 
     def _rule(self, together: Any, writes: tuple[int, ...], numbers: int) -> StepRule | None:
-        """What the last step makes of shapes; None if that does not follow."""
+        """The rule of the last step; None if its results' shapes do not follow from those of leaves."""
         trace, extents = self.trace, self.trace.extents
         if trace.has_looked or extents.is_unknown:
             return None
@@ -172,6 +173,6 @@ def _form(found: Any, device: Device) -> Form | None:
 
 
 def may_fail(plan: FusedPlan) -> bool:
-    """Whether a plan calls a library for more than products, or looks at indices, after it may have written."""
+    """Whether a plan may fail after a write: it calls a library for more than products, or looks at indices."""
     calls = [each.call.function for each in plan.steps if isinstance(each, CallStep)]
     return not all(calls_plainly(each, np.matmul) for each in calls)

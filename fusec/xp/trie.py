@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fusec.fusion.devices.device_repeats import DeviceRepeats
     from fusec.fusion.fused_plan import FusedPlan
 
-MAX_NODES = 1 << 15  # the trie starts again beyond
-MAX_PLANS = 1024  # which are made again if they are needed after others
+MAX_NODES = 1 << 15  # beyond, the trie starts again
+MAX_PLANS = 1024  # older ones are dropped, and made again if they are needed
 
 EAGER: Any = object()
 """The entry of a step that cannot be traced: its operands are evaluated."""
@@ -27,15 +27,15 @@ NEEDS_NUMBER: Any = object()
 
 
 class TapeState(dict[Any, Any]):
-    """A state of tapes. Its entries are the next states, by key of the step, each with the place and form of its first
-    result, which are all that recording asks for.
+    """A state of tapes. Its entries are the next states, by key of the step, each with the place and the form of the step's
+    first result. Recording needs nothing else.
 
-    start: the place of the first result of its step; forms: those of the results; None for a number among them;
-    alone: whether the step has one result; otherwise together makes one of all, such as a tuple;
-    writes: the places of arrays with values that it writes as the first one;
-    refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
-    is_there: whether it is another one than the host's memory. mark: stands for the state in keys. kind: of all states
-    that differ in extents alone, None if there are no others; extents: of the leaves, numbered.
+    start: the place of the first result of its step. forms: those of the results; None for numbers among them.
+    alone: whether the step has one result; otherwise `together` makes one object of all, such as a tuple.
+    writes: the places of arrays with values that this step is the first one to write.
+    refused: the steps that cannot be taken, by key, and why. device: that of all arrays; None before the first one.
+    is_there: whether this is not host memory. mark: stands for the state in keys. kind: that of all states that differ
+    only in extents; None if there is none. extents: those of the leaves, numbered.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class TapeState(dict[Any, Any]):
         return found[0] if found is not None else self.refused.get(key)
 
     def refuse(self, key: Any, why: Any, is_shared: bool) -> Any:
-        """Note why a step cannot be taken. is_shared: so for all extents."""
+        """Note why a step cannot be taken. is_shared: whether that holds for all extents."""
         TRIE.count()
         if is_shared and self.kind is not None and key not in self.kind.refused:
             self.kind.refused[key] = why
@@ -104,14 +104,14 @@ class TapeState(dict[Any, Any]):
                 yield from node.numbers()
 
     def numbers(self) -> range:
-        """The places of the step's numbers, which are behind its results."""
+        """The places of the step's numbers, which follow those of its results."""
         return range(self.count - numbers_of(self.step), self.count)
 
 
 class TapePlan:
-    """What evaluates tapes of one state. forms: of the results, once they are known. repeats: calls on a device.
+    """The plan for tapes of one state. forms: those of the results, once they are known. repeats: calls on a device.
 
-    may_fail: whether it may write and fail later, for other reasons than a lack of memory.
+    may_fail: whether it may fail after a write, for other reasons than a lack of memory.
     """
 
     __slots__ = ("__weakref__", "forms", "leaves", "may_fail", "plan", "repeats")
@@ -136,12 +136,12 @@ class Trie:
         return kept
 
     def note(self, node: TapeState, key: Any, step: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Add an entry to a state; return the one that is there."""
+        """Add an entry to a state, unless it has one. Returns its entry."""
         self.count()
         return node.setdefault(key, step)  # type: ignore[no-any-return]
 
     def count(self) -> None:
-        """Count an entry, or a step that a state refuses; states begin again beyond the limit."""
+        """Count an entry, or a step that a state refuses. Beyond the limit, all states are forgotten."""
         with locks.lock:
             self.nodes += 1
             if self.nodes > MAX_NODES:

@@ -1,10 +1,9 @@
 """Writes to lazy arrays.
 
-Note [Places]: a recorded write to a part of an array holds for one place, since views are at places that the trace
-knows. A loop over all places would have each of its writes traced. So each form remembers a few small parts that were
-written, and writes to those are recorded. Any other small part is written at once: its elements are few, what comes
-before them is computed by plans that know nothing of the place, and the conversion is one that NumPy rounds as kernels
-do.
+Note [Places]: a trace knows the places of views. So a recorded write to a part of an array holds for one place, and a
+loop over all places would have each of its writes traced. For this reason each form remembers the first few small parts
+that were written, and writes to these are recorded. Any other small part is written at once. It has few elements, the
+plans that compute its operands do not depend on the place, and NumPy rounds the conversion as kernels do.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from fusec.xp.recording import (
 from fusec.xp.sharing import WRITTEN, readers
 from fusec.xp.trie import TRIE
 
-MAX_PLACES = 4  # of a form to which writes are recorded
-SMALL = 4  # a part with less than this fraction of all elements is small
-EXACT = 2**53  # integers up to here are floats
+MAX_PLACES = 4  # small parts of a form to which writes are recorded
+SMALL = 4  # a part with at most one in so many elements is small
+EXACT = 2**53  # float64 holds all integers up to here
 
 
 def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
-    """Record the call of a function that writes its first argument, which comes later."""
+    """Record a call of a function that writes its first argument."""
     if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
     record(_without_result(function), target, *args, **options)
@@ -64,7 +63,7 @@ IN_PLACE = tuple(getattr(operator, f"i{each}") for each in (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor",
 ))  # fmt: skip
 NUMBER_AT = {operator.setitem: 2, np.copyto: 1, **dict.fromkeys(IN_PLACE, 1)}
-"""Functions that write a number, or with a number, and its place among the arguments."""
+"""Functions that write by means of a number, with its place among the arguments."""
 
 _known: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -73,7 +72,7 @@ _known: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The operator that writes its first operand."""
+    """An operator that writes its first operand."""
 
     def operate(self: Any, other: Any) -> Any:
         again = _Again(function, self, other)
@@ -86,7 +85,7 @@ def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 class _Again:
-    """A write of an array, or of a number, that may have been recorded before."""
+    """A write of an array or a number. Such a write may have been recorded before."""
 
     __slots__ = ("key", "node", "number", "tape")
 
@@ -110,7 +109,7 @@ class _Again:
             self.node, self.key = self.tape.node, (function, at, behind)
 
     def is_taken(self) -> bool:
-        """Whether the write is recorded now."""
+        """Record the write if such a write was recorded before. Whether it is recorded now."""
         tape = self.tape
         if tape is None or (step := self.node.get(self.key)) is None:
             return False
@@ -124,7 +123,7 @@ class _Again:
         return True
 
     def keep(self) -> None:
-        """Keep the step that was recorded instead, if it is the same for all such numbers."""
+        """Keep the step that was recorded in the usual way, if it is the same for all numbers of the type."""
         if self.tape is None:
             return
         after = self.tape.node
@@ -136,7 +135,7 @@ class _Again:
 
 
 def store(target: Any, key: Any, value: Any) -> None:
-    """Write a value to a part of an array: record that, or do it at once. Note [Places]."""
+    """Write a value to a part of an array: record the write, or do it at once. Note [Places]."""
     form, place = target._form, _place(key)
     if value.__class__ in NUMBERS:
         check_number(value, form)
@@ -152,19 +151,19 @@ def store(target: Any, key: Any, value: Any) -> None:
 
 
 def check_number(number: Any, form: Form) -> None:
-    """Raise what NumPy raises for a number that elements cannot be, but for integers, about which the trace knows."""
+    """Raise NumPy's error for a number that elements cannot hold, except for integers, which the trace checks."""
     kind = type(number)
     if (kind is float and form.limits is not None) or (kind is complex and form.dtype.kind in "iuf"):
         np.zeros((), form.dtype)[...] = number
 
 
 def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:
-    """Whether a key of an array selects a small part, which is none of those to which writes are recorded."""
+    """Whether a key selects a small part to which writes are not recorded. Remembers the first few such parts."""
     form = target._form
     try:
         part = (np.broadcast_to(_ZERO, form.shape) if target._tape is not None else target._value)[key]
     except IndexError:
-        return False  # the trace says where
+        return False  # the trace raises the error, with the line
     if SMALL * part.size > prod(form.shape):
         return False
     if len(form.places) < MAX_PLACES:
@@ -177,7 +176,7 @@ _ZERO = np.zeros(())
 
 
 def _place(key: Any) -> Any:
-    """A key of integers and slices as a constant; None for others."""
+    """A key of integers and slices as a constant; None for any other key."""
     kind = type(key)
     if kind is int:
         return key
@@ -194,7 +193,7 @@ def _place(key: Any) -> Any:
 
 
 def _written(target: Any, key: Any, value: Any) -> bool:
-    """Write a part of an array now, if NumPy does that as kernels do."""
+    """Write a part of an array now, if NumPy converts as kernels do. Whether it is written."""
     dtype = target._form.dtype
     if isinstance(value, Recorded):
         if value._form.device != CPU or not _is_kept(value._form.dtype, dtype):
@@ -211,17 +210,17 @@ def _written(target: Any, key: Any, value: Any) -> bool:
         with np.errstate(all="ignore"):
             memory[key] = value
     except (TypeError, ValueError):
-        return False  # the trace says where
+        return False  # the trace raises the error, with the line
     return True
 
 
 def _is_kept(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Whether NumPy converts to a dtype as kernels do: with one rounding at most."""
+    """Whether NumPy converts between dtypes as kernels do: with at most one rounding."""
     return source == target or np.can_cast(source, target) or source.kind == target.kind != "c"
 
 
 def _fits(number: Any, form: Form) -> bool:
-    """The same for a Python number."""
+    """Whether NumPy converts a Python number as kernels do."""
     kind = type(number)
     if kind is int:
         return (
