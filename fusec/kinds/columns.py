@@ -18,9 +18,9 @@ LINE = 64  # bytes of a row that fills vectors by itself
 
 
 def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) -> Phase:
-    """A phase whose columns fill vectors. inputs, outputs: the arrays that it reads and writes along the reduced axis.
+    """The phase with columns that fill vectors. inputs, outputs: the arrays that it reads and writes along its axis.
 
-    Rows stay as they are if all are repeated, or have a line or more of elements side by side.
+    Rows stay as they are if all arrays repeat them, or if a cache line or more of their elements lies side by side.
     """
     axis, last = phase.axis, len(phase.extents) - 1
     if phase.is_last or phase.layout.c_order or phase.extents[last] > SHORT:
@@ -29,7 +29,7 @@ def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) 
     rows = [strides for name, strides, _ in phase.operands if name in inputs]
     has_gaps = any(row[last] is Step.ANY for row in steps)
     is_short = 0 < max((strides[last] for strides in rows), default=0) * phase.extents[last] < LINE
-    most = ROUNDS if outputs else SHORT  # elements that are worth a tile, which are walked over again with outputs
+    most = ROUNDS if outputs else SHORT  # elements that are worth a tile: outputs are made in a second walk over them
     is_near = axis < last - 1 and phase.extents[last - 1] >= LONG and phase.extents[axis] <= most
     if is_near and (has_gaps or is_short):
         return _in_strips(phase, {*inputs, *outputs})
@@ -37,7 +37,7 @@ def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) 
 
 
 def _in_strips(phase: Phase, walked: Collection[str]) -> Phase:
-    """The phase with its two last axes walked as one, if totals lie so. walked: the arrays that lie along the axis."""
+    """The phase with its two last axes walked as one, if totals allow it. walked: the arrays along the reduced axis."""
     steps, inside = [], phase.extents[-1]
     for (name, (*outer, long, short)), (_, strides, _) in zip(phase.layout.steps, phase.operands, strict=True):
         over = layouts.step_over(strides[-2], strides[-1] * inside, long)

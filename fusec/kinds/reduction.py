@@ -21,8 +21,8 @@ from fusec.kinds.launch import Launch
 
 FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
-FEW_CHUNKS, FEW_COSTLY = 128, 4096  # for which groups of threads are too few, with cheap and with costly elements
-LONG = 2048  # elements of a chunk that are worth sharing by a block
+FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
+LONG = 2048  # elements at least of a chunk that a block shares
 BLOCK = 512  # threads of such a block
 MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
 
@@ -38,7 +38,7 @@ class Phase(Launch):
     axis: int  # which of the extents is reduced
     chunks: int  # that it has
     stored: Shape  # of the arrays that later phases read
-    segments: int = 1  # threads for each lane on targets with many; if more than one, a block shares a chunk
+    segments: int = 1  # threads for each lane on targets with many threads; if several, a block shares a chunk
 
     @property
     def is_last(self) -> bool:
@@ -126,16 +126,16 @@ class _Walk:
 
 
 class RowKind(NamedTuple):
-    """What decides how threads share rows. lanes: of a chunk. is_costly: whether an element takes long."""
+    """The facts that decide how threads share rows. lanes: those of a chunk. is_costly: whether elements take long."""
 
     lanes: int
     is_costly: bool = False
 
     def segments(self, role: Role, extent: int, chunks: int) -> int:
-        """Threads of each lane of a chunk along the last axis. chunks: of all totals.
+        """How many threads each lane of a chunk along the last axis has. chunks: their number for all totals.
 
-        Results of chunks, and few cheap elements of one total, are combined in groups, which may follow at the end of
-        another kernel.
+        Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
+        kernel.
         """
         may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
         is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
@@ -204,9 +204,9 @@ def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]
 
 
 def _along_rows(walk: _Walk, inputs: Sequence[tuple[Sequence[int], int]], lanes: int) -> None:
-    """Have a reduced axis come last that all inputs lie along, if another one does that some of them have gaps along.
+    """Move a reduced axis to the end if all inputs are contiguous along it, and some have gaps along the last axis.
 
-    inputs: their strides, and the bytes of an element. lanes: elements that are worth it.
+    inputs: their strides, and the bytes of an element. lanes: the least elements of such an axis.
     """
     if walk.reduced[-1:] != [False] or True not in walk.reduced:
         return

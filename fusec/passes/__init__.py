@@ -1,8 +1,8 @@
 """The passes, one module each, and the pipelines: which of them a kind of program goes through, in which order and why.
 
-`run` takes a program, reduction or scan through its pipeline, `run_few` what is interpreted. A row that names its
-caller stands where that folder runs the pass: the caller chooses among several results, or knows the registers of a
-machine. Nothing else runs a pass.
+`run` takes a program, reduction or scan through its pipeline, and `run_few` takes what is interpreted through a short
+one. A row that names its caller stands where that folder runs the pass: the caller chooses among several results, or
+knows the registers of a machine. Nothing else runs a pass.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def run(unit: Program | ReductionIR | scans.Scan, facts: Facts = ANY, check: boo
 
 
 def run_few(program: Program, facts: Facts) -> Program:
-    """What the interpreter needs of the pipeline of elements: the other passes take longer than a call without them."""
+    """Run only the passes that the interpreter needs: the others would take longer than they save."""
     result: Program = _through(PIPELINES["interpreted"], facts, False, program)
     return result
 

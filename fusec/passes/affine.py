@@ -103,8 +103,8 @@ def combined(
 
 
 class Running:
-    """Accumulators of one kind: variables that hold one, its parts each, and how two become one. label: of names that
-    no other such object has, where there are several.
+    """Accumulators of one kind: variables for the parts of one, and how two are combined. label: makes the names of
+    locals unique where there are several such objects.
     """
 
     def __init__(self, accumulator: Accumulator, label: str = "") -> None:

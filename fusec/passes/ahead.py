@@ -1,6 +1,6 @@
-"""The elements of several rounds, found all at once and then combined one after the other.
+"""The elements of several rounds: all are computed first, and then combined one after the other.
 
-Loads that stand before all combinations are under way together, whatever branches combining takes.
+All loads stand before the combinations, so they are under way together, whatever branches combining has.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fusec.ir.walk import Body, statements
 from fusec.passes.affine import Running, counted, int64, minus, test
 
 Inside = Callable[[Body, str, Expr], tuple[Body, Callable[[Expr], Expr]]]
-"""A body at a position of the chunk, with names of its own by a label, and the same change for expressions."""
+"""Places a body at a position of the chunk, with a label in its names. Also returns the change for expressions."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Arrays:
     space: Space = "local"
 
     def declare(self, length: int) -> list[ir.Stmt]:
-        """The arrays."""
+        """Declare the arrays."""
         return [ir.DeclareArray(name, dtype, length, space=self.space) for name, dtype in self.names]
 
     def read(self, at: Expr) -> tuple[Expr, ...]:
-        """The parts of an element."""
+        """Load the parts of an element."""
         return tuple(ir.Load(self._place(name, dtype, at), dtype) for name, dtype in self.names)
 
     def write(self, at: Expr, parts: Sequence[Expr]) -> tuple[ir.Stmt, ...]:
@@ -45,14 +45,15 @@ class Arrays:
 
 
 def arrays_of(accumulator: Accumulator, name: str, space: Space = "local") -> Arrays:
-    """Arrays of the parts of an accumulator, whose names begin so."""
+    """Arrays of the parts of an accumulator. name: how their names begin."""
     return Arrays(tuple((f"{name}_{at}", dtype) for at, (_, dtype) in enumerate(accumulator.parts)), space)
 
 
 @dataclass(frozen=True)
 class RoundsAhead:
-    """The elements that a thread takes in some rounds of a stage. number: of the stage. place: where the element of a
-    round is in the chunk.
+    """The elements that a thread takes in some rounds of a stage.
+
+    number: that of the stage. place: the position in the chunk of a round's element. covered: the chunk's elements.
     """
 
     stage: Stage
@@ -63,18 +64,18 @@ class RoundsAhead:
 
     @property
     def accumulator(self) -> Accumulator:
-        """What the stage accumulates."""
+        """The accumulator of the stage."""
         assert self.stage.accumulator is not None, "a stage that accumulates"
         return self.stage.accumulator
 
     @property
     def kept(self) -> Arrays:
-        """What the elements add."""
+        """The arrays for the values of the elements."""
         return self.arrays("kept")
 
     @property
     def running(self) -> str:
-        """The name of the variable in which they are combined."""
+        """The name of the variable in which the values are combined."""
         return f"_running{self.number}_"
 
     def arrays(self, word: str, space: Space = "local") -> Arrays:
@@ -82,7 +83,7 @@ class RoundsAhead:
         return arrays_of(self.accumulator, f"_{word}{self.number}", space)
 
     def values(self, inside: Inside) -> Body:
-        """Find them all. Past the end the last element is taken again, unless its statements must run once."""
+        """Compute all values. Past the end, the last element is taken again, unless its statements must run once."""
         number = self.number
         turn, place = ir.Local(f"_round{number}", INT64), ir.Local(f"_place{number}", INT64)
         there, found = test("less", place, self.covered), [ir.Declare(place.name, INT64, self.place(turn))]
@@ -100,7 +101,7 @@ class RoundsAhead:
         return counted(turn.name, self.rounds, [*found, ir.Declare(position.name, INT64, last), *taken])
 
     def joined(self, first: Expr) -> Body:
-        """Combine them with what is there before. first: the number of the first round among all of the lane."""
+        """Combine the values with the running one. first: the number of the first round among those of the lane."""
         running, at = Running(self.accumulator, f"_next{self.number}_"), ir.Local(f"_next{self.number}", INT64)
         is_later = test("less", int64(0), apply("add", first, at))
         step = running.join_if(is_later, self.running, running.variable(self.running), self.kept.read(at))

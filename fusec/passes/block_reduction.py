@@ -1,9 +1,9 @@
 """Block reduction: turn a reduction along the last axis into a program in which blocks of threads share the chunks.
 
-The twin of `group_reduction` where there are too few chunks for groups to keep a device busy. Every lane of a chunk has
-several threads, `segments` of them. They find the values of the lane's elements all at once, each those of some rounds
-in a row; then the lane is handed from one to the next, and each goes on with what it holds, so that elements are taken
-one after the other as ever. In the end every group of the block combines the lanes, and all threads know the result.
+This is the twin of `group_reduction` for too few chunks to keep a device busy with groups. Every lane of a chunk has
+`segments` threads. Each computes the values of the lane's elements in some consecutive rounds, and all do so at once.
+Then the lane is handed from thread to thread, and each combines it with its own values. So elements are taken in the
+same order as without segments. In the end every group of the block combines the lanes, and all threads know the result.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from fusec.passes.ahead import Arrays, RoundsAhead
 from fusec.passes.group_reduction import CHUNK, MEMBER, Cooperation, GroupLanes
 
 SEGMENT, LANE = "_segment", "_lane"
-"""Locals: which of the threads of a lane this one is, and the lane."""
+"""Locals: the number of this thread among those of its lane, and the lane."""
 
 
 def reduce_in_blocks(reduction: ReductionIR, axis: int, segments: int) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is the chunk: a block for each.
 
-    segments: threads of each lane, a power of two. Requires: what `reduce_in_groups` does, and not more than `ROUNDS`
-    segments. Ensures: what that ensures, so the same order.
+    segments: threads of each lane, a power of two. Requires: what `reduce_in_groups` requires, and at most `ROUNDS`
+    segments. Ensures: what that ensures, and so the same order.
     """
     return _Blocks(reduction, axis, segments).program()
 
 
 class _Blocks(Cooperation):
-    """One reduction on its way; positions are those of a block."""
+    """One reduction in progress; positions are those of a block."""
 
     def __init__(self, reduction: ReductionIR, axis: int, segments: int) -> None:
         super().__init__(reduction, axis)
@@ -55,15 +55,15 @@ class _Blocks(Cooperation):
         ]
 
     def once(self, body: Body) -> Body:
-        """What happens once for each chunk, which is where the block is."""
+        """Statements that run once for each chunk; the position of the block is that of the chunk."""
         return body
 
     def stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
-        """One walk along the axis, and what follows it; later ones see what all threads have stored."""
+        """One walk along the axis, and what follows it. Later walks see what all threads have stored."""
         return [*super().stage(stage, number), *([ir.Barrier()] if stage.accumulator is None else [])]
 
     def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
-        """The lanes take their elements, and every thread holds some lanes of them all."""
+        """Have the lanes take their elements; then every thread holds some of all lanes."""
         ahead = RoundsAhead(stage, number, self.own, self._place, self.covered)
         box = ahead.arrays("box", "shared")
         turn, at = ir.Local(f"_turn{number}", INT64), ir.Local(f"_at{number}", INT64)
@@ -79,7 +79,7 @@ class _Blocks(Cooperation):
         )
 
     def _handed(self, ahead: RoundsAhead, held: GroupLanes, box: Arrays, turn: Expr) -> Body:
-        """Go on where the thread before has stopped."""
+        """Continue the lane where the thread before stopped."""
         running = Running(held.accumulator)
         there = test("less", plus(times(turn, self.own * self.reduction.lanes), self.lane), self.covered)
         before = tuple(running.assign(ahead.running, box.read(self.lane)))
@@ -92,5 +92,5 @@ class _Blocks(Cooperation):
         return (ir.If(there, tuple(found)),)
 
     def _place(self, turn: Expr) -> Expr:
-        """The position in the chunk of a round of the thread."""
+        """The position in the chunk of the element of a round of this thread."""
         return plus(times(plus(times(self.segment, self.own), turn), self.reduction.lanes), self.lane)

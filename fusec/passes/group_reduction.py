@@ -90,11 +90,11 @@ class Cooperation:
 
     @property
     def first(self) -> Expr:
-        """What is 0 at one of the positions that share a chunk."""
+        """A number that is 0 at exactly one of the positions that share a chunk."""
         return self.member
 
     def once(self, body: Body) -> Body:
-        """What happens once for each chunk, of which `finish` is left to the first position of a group."""
+        """Statements that run once for each chunk; those of `finish` run at the first position of a group only."""
         to_chunk = minus(ir.Local(CHUNK, INT64), self.here)
 
         def change(expr: Expr) -> Expr:

@@ -16,7 +16,8 @@ from fusec.ir.walk import Body, expressions, roots_of
 from fusec.passes.affine import Running, counted, int64, least, minus, plus, relocated, test, total_of
 from fusec.passes.ahead import Inside, RoundsAhead
 
-AT_ONCE, HELD_BYTES = 8, 240  # elements whose loads are under way together, and of these what fits into registers
+AT_ONCE = 8  # elements at most whose loads are under way together
+HELD_BYTES = 240  # of values of elements that fit registers
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
 
@@ -68,7 +69,7 @@ def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function
 
 
 def _divides(accumulator: Accumulator, functions: Sequence[ir.Function]) -> bool:
-    """Whether combining divides, which takes machine code with branches."""
+    """Whether combining divides: such machine code has branches."""
     found: set[str] = set()
     for function in functions:  # callees before callers
         for expr in expressions(roots_of(function.body)):
@@ -79,7 +80,7 @@ def _divides(accumulator: Accumulator, functions: Sequence[ir.Function]) -> bool
 
 
 def _ahead(stage: Stage, accumulator: Accumulator, number: int, inside: Inside) -> list[ir.Stmt]:
-    """The same loop by several elements, whose loads do not wait for combinations."""
+    """The same loop over several elements at a time, whose loads do not wait for combinations."""
     base, covered = ir.Local(f"{STEP}{number}", INT64), ir.Local(COVERED, INT64)
     rounds = max(2, min(AT_ONCE, HELD_BYTES // sum(dtype.nbytes for _, dtype in accumulator.parts)))
     ahead = RoundsAhead(stage, number, rounds, lambda turn: plus(base, turn), covered)

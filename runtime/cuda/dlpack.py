@@ -29,7 +29,7 @@ _TYPES: dict[tuple[int, int], DType] = {  # DLDataTypeCode and bits
 
 
 _TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device, axes, type, shape, strides and offset in bytes
-_VERSIONED = struct.Struct("=IIQQQ")  # DLManagedTensorVersioned before that: version, manager, deleter, flags
+_VERSIONED = struct.Struct("=IIQQQ")  # what DLManagedTensorVersioned has before it: version, manager, deleter, flags
 
 
 class Contents(NamedTuple):
@@ -71,17 +71,17 @@ def read(capsule: object) -> Contents:
 
 
 def mark(capsule: object) -> tuple[int, tuple[object, ...]]:
-    """The address of a capsule's array, and what settles all else. Raises as `read`."""
+    """The address of a capsule's array, and all its other facts. Raises what `read` raises."""
     found, _ = _fields(capsule)
     return found[0], found[1:]
 
 
 _Fields = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, int, int], int, int]
-"""Address, shape, strides in bytes, type as code, bits and lanes, kind and number of the device."""
+"""Address; shape; strides in bytes; type as code, bits and lanes; kind and number of the device."""
 
 
 def _fields(capsule: object) -> tuple[_Fields, bool]:
-    """The contents of a capsule, and whether it must not be written."""
+    """The contents of a capsule, and whether its array is read-only."""
     if _is_valid(capsule, b"dltensor_versioned"):
         raw = ctypes.string_at(_pointer(capsule, b"dltensor_versioned"), _VERSIONED.size + _TENSOR.size)
         major, minor, _, _, flags = _VERSIONED.unpack_from(raw)

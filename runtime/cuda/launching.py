@@ -18,8 +18,8 @@ from fusec.runtime.cuda.module import CompiledModule
 from fusec.runtime.cuda.streams import StreamOn
 
 GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
-LEAST_BLOCK = 32  # threads that run together anyway
-MANY_BLOCKS = 512  # that spread evenly over the multiprocessors of a large GPU
+LEAST_BLOCK = 32  # threads of a warp, which run together anyway
+MANY_BLOCKS = 512  # so many spread evenly over the multiprocessors of a large GPU
 MAX_GRID = (1 << 31) - 1  # blocks along x
 MOST_WORDS = 512  # of 8 bytes, that a kernel is given
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
@@ -58,20 +58,21 @@ def launch(
 
 
 def threads_of_block(module: CompiledModule, device: int, size: int, asked: int | None = None) -> int:
-    """How many threads each block of a launch on a device has. size: elements of the iteration space. asked: the number
-    that a call asks for, if any.
+    """How many threads each block of a launch on a device has.
+
+    size: elements of the iteration space. asked: the number that the call asks for; None if it asks for none.
     """
     kernel = module.kernel
     return block_of(kernel, usual_block(kernel, size) if asked is None else asked, module.threads_per_block(device))
 
 
 def usual_block(kernel: Kernel, size: int) -> int:
-    """The default number of threads of a block: fewer where there are so few in all that they would not spread."""
+    """The default number of threads of a block. It is smaller if full blocks would not spread over the device."""
     if kernel.block:
         return kernel.block
     if kernel.group > 1:
         return GROUP_BLOCK
-    if kernel.is_record:  # whose blocks are counted as those of the usual size
+    if kernel.is_record:  # its blocks were counted for the usual size
         return USUAL_BLOCK
     threads = -(-size // kernel.lanes)
     return min(USUAL_BLOCK, max(LEAST_BLOCK, 1 << (threads // MANY_BLOCKS).bit_length() >> 1))

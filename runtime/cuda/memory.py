@@ -259,7 +259,7 @@ def _pool(device: int) -> Any:
 
 
 def pooled_bytes(device: int) -> int:
-    """The bytes that the pool of a device keeps for new arrays."""
+    """The free bytes that the pool of a device keeps for new arrays."""
     found = _pool(device).attributes
     return int(found.reserved_mem_current) - int(found.used_mem_current)
 

@@ -26,12 +26,12 @@ class ArrayLibrary:
     """How a library's arrays are read and created without DLPack, where its own attributes take less time.
 
     library: its name. kind: the exact type it is for; subclasses may mean something else. address: a Python expression
-    of an array for the address of its first element. facts: expressions, and how their values compare, that settle all
-    else: dtype, shape, strides, device and whether the array is more than its memory; empty where only a function,
-    read_by, tells the address and all else. stream: handle of the one current on a device. maker: for a new array's
-    shape, axes from outermost to innermost in memory, dtype and device, a function that makes one and tells its
-    address. look: the dtype and the shape of an array on a device. strides: in bytes. deliver: makes what users get of
-    what a maker made, once work on it is enqueued; None if that is the same.
+    of an array for the address of its first element. facts: expressions, and how their values compare, for all else:
+    dtype, shape, strides, device, and whether the array is more than its memory. They are empty if the address and all
+    else are known only from a function, read_by. stream: the handle of the current stream of a device. maker: for a new
+    array's shape, axes from outermost to innermost in memory, dtype and device, a function that makes one and tells its
+    address. look: the dtype and the shape of an array on a device. strides: in bytes. deliver: makes the user's array
+    from what a maker made, once work on it is enqueued; None if these are the same.
     """
 
     library: foreign.Library
@@ -186,7 +186,7 @@ def _cupy(cupy: Any) -> ArrayLibrary:
 
 @cache
 def _jax(jax: Any, kind: type) -> ArrayLibrary:
-    """JAX enqueues on streams of its own; only DLPack makes others wait for these, and tells how an array lies."""
+    """The source of JAX, which enqueues on streams of its own: only DLPack waits for these, and tells strides."""
 
     def read(array: Any) -> tuple[int, object]:
         pointer, mark = dlpack.mark(array.__dlpack__(stream=streams.LEGACY))
