@@ -1,7 +1,7 @@
 """Vectors of 1000 correlated normal numbers, drawn by their Cholesky factor with lazy arrays.
 
-The squared Mahalanobis distance of such a vector has 1000 as its mean, and 2000 as its variance. Prints how far the
-draws are from that, and the time beside NumPy's. How many thousands are drawn may be given; 20 are usual.
+The squared Mahalanobis distance of such a vector has the mean 1000 and the variance 2000. Prints its mean over the
+draws, and the time beside NumPy's. The argument is how many thousands are drawn; 20 is the default.
 """
 
 import sys
@@ -22,7 +22,7 @@ print(xp.explain(xp.random.multivariate_normal(PART, KEY, mean, factor=factor)))
 
 
 def with_fusec(start: int) -> xp.Array:
-    """The vectors from number start on, which one draw of all of them would have there."""
+    """The vectors from number `start` on: the same vectors as in one draw of all."""
     return xp.random.multivariate_normal(PART, KEY, mean, factor=factor, offset=start, stream=1).compute()
 
 
@@ -31,7 +31,7 @@ lower, middle = np.asarray(factor), np.asarray(mean)
 
 
 def with_numpy(_: int) -> np.ndarray:
-    """As many vectors."""
+    """The same number of vectors."""
     return generator.standard_normal((PART, SIZE)) @ lower.T + middle
 
 

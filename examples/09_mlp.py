@@ -1,7 +1,7 @@
-"""A neural network that reads digits (64-128-128-10), trained by Adam with gradients by hand: one plan for each step.
+"""A neural network (64-128-128-10) that reads digits. Adam trains it with hand-written gradients, one plan a step.
 
-The digits are scikit-learn's if it is installed; otherwise they are drawn. The same functions train with NumPy's arrays
-and with lazy ones. Prints the kernels of a step, the learning curve, and the time of a step beside NumPy's.
+The digits are scikit-learn's if it is installed; otherwise they are drawn. The same functions train with NumPy arrays
+and with lazy arrays. Prints the kernels of a step, the learning curve, and the time of a step beside NumPy's.
 """
 
 from itertools import pairwise
@@ -24,7 +24,7 @@ GLYPHS = """
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    """Pictures of 8 x 8 pixels from 0 to 1, as rows, and which digits they show."""
+    """Pictures of 8 x 8 pixels from 0 to 1, as rows, and the digits that they show."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -34,7 +34,7 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn(count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Glyphs at random places, in random strength, under noise."""
+    """Glyphs at random places, of random brightness, with noise."""
     rows = [row.split() for row in GLYPHS.split("\n")[1:-1]]
     glyphs = np.array([[[pixel == "#" for pixel in row[at]] for row in rows] for at in range(10)], float)
     shown = generator.integers(0, 10, count)
@@ -46,7 +46,7 @@ def drawn(count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def beginning(xp, seed: int) -> list[list]:
-    """The weights and biases of each layer, and their two moments."""
+    """The weights and biases of each layer, and the two moments of each."""
     generator, found = np.random.default_rng(seed), []
     for above, below in pairwise(SIZES):
         weights = generator.normal(0, (2 / above) ** 0.5, (above, below))
@@ -55,7 +55,7 @@ def beginning(xp, seed: int) -> list[list]:
 
 
 def gradients(xp, weights: list, x, wanted) -> tuple:
-    """The mean cross-entropy, and its derivatives by all weights and biases."""
+    """The mean cross-entropy, and its derivatives with respect to all weights and biases."""
     w1, b1, w2, b2, w3, b3 = weights
     first = xp.maximum(x @ w1 + b1, 0)
     second = xp.maximum(first @ w2 + b2, 0)
@@ -72,7 +72,7 @@ def gradients(xp, weights: list, x, wanted) -> tuple:
 
 
 def update(xp, state: list[list], count: int, x, wanted, decay: float = 0.9, slow: float = 0.999):
-    """Replace the state by that after the count-th step of Adam; the loss before it."""
+    """Replace the state by that after Adam's step number `count`. Returns the loss before the step."""
     weights, means, squares = state
     loss, slopes = gradients(xp, weights, x, wanted)
     rate = RATE * (1 - slow**count) ** 0.5 / (1 - decay**count)
@@ -84,7 +84,7 @@ def update(xp, state: list[list], count: int, x, wanted, decay: float = 0.9, slo
 
 
 def step(xp, state: list[list], count: int, x, wanted):
-    """The same, computed now."""
+    """An update that is computed at once."""
     loss = update(xp, state, count, x, wanted)
     if xp is fxp:
         xp.compute(loss, *(each for part in state for each in part))
@@ -100,7 +100,7 @@ def accuracy(weights: list, x, shown: np.ndarray) -> float:
 
 
 def milliseconds(xp, batch: int) -> float:
-    """The time of the fastest of some steps."""
+    """The time of the fastest of several steps."""
     state, times = beginning(xp, 0), []
     x, wanted = xp.asarray(pictures[:batch]), xp.asarray(targets[:batch])
     for count in range(1, 21):

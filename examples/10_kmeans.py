@@ -2,8 +2,8 @@
 
 Each point joins the nearest centre, and each centre moves to the mean of its points.
 
-With lazy arrays the distances are never stored. Prints the steps and the time beside NumPy's, and writes kmeans.png:
-the points over the cells of their centres.
+Lazy arrays never store the distances. Prints the number of steps and the time beside NumPy's, and writes kmeans.png,
+which shows the points over the cells of their centres.
 """
 
 from time import perf_counter
@@ -18,7 +18,7 @@ COLOURS = np.array([[55 + 200 * (at * k % 12) // 11 for k in (1, 5, 7)] for at i
 
 
 def nearest(xp, points, centres):
-    """For each point the number of its centre, and the squared distance."""
+    """For each point, the number of the nearest centre and the squared distance from it."""
     right, down = points[:, :1] - centres[:, 0], points[:, 1:] - centres[:, 1]
     squares = right * right + down * down
     return xp.argmin(squares, axis=1), xp.min(squares, axis=1)
@@ -34,7 +34,7 @@ def moved(xp, points, centres):
 
 
 def clustered(xp, points):
-    """The centres after Lloyd's algorithm, which begins with the first points, the mean squared distance, the steps."""
+    """Lloyd's algorithm, which begins with the first points: the centres, the mean squared distance, the steps."""
     centres, last = points[:CLUSTERS], float("inf")
     for steps in range(1, 200):
         centres, squared = moved(xp, points, centres)

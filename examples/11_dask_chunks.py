@@ -1,6 +1,6 @@
-"""Chunks of a dask array that are lazy arrays: what is done with a chunk is recorded, and runs as one plan.
+"""A dask array whose chunks are lazy arrays: the operations on a chunk are recorded, and run as one plan.
 
-Prints the kernels for a chunk, and the time beside that of chunks that are NumPy's. Needs dask (pip install dask).
+Prints the kernels for a chunk, and the time beside that of NumPy chunks. Needs dask (pip install dask).
 """
 
 from time import perf_counter
@@ -14,19 +14,19 @@ ROWS, COLUMNS, CHUNK = 400_000, 8, 50_000
 
 
 def scores(chunk):
-    """Standardised columns, and of each row the log of the sum of their exponentials: a few lines of NumPy."""
+    """Standardise the columns, and take the log of the sum of exponentials of each row: a few lines of NumPy."""
     scaled = (chunk - np.mean(chunk, axis=0)) / np.std(chunk, axis=0)
     greatest = np.max(scaled, axis=1, keepdims=True)
     return greatest[:, 0] + np.log(np.sum(np.exp(scaled - greatest), axis=1))
 
 
 def computed(chunk: xp.Array) -> xp.Array:
-    """The same for a lazy array, computed now, in the thread that dask has chosen for the chunk."""
+    """The scores of a lazy array, computed at once in the thread that dask has chosen for the chunk."""
     return scores(chunk).compute()
 
 
 def best(array: da.Array, function) -> tuple[np.ndarray, float]:
-    """The mean over chunks of a thousand rows, and the milliseconds of the fastest of a few runs."""
+    """The mean scores of each thousand rows, and the milliseconds of the fastest of a few runs."""
     result = array.map_blocks(function, drop_axis=1, dtype="float64").reshape((-1, 1000)).mean(axis=1)
     times = []
     for _ in range(5):
