@@ -27,8 +27,8 @@ NEEDS_NUMBER: Any = object()
 
 
 class TapeState(dict[Any, Any]):
-    """A state of tapes. Its entries are the next states, by key of the step, each with the place and the form of the step's
-    first result. Recording needs nothing else.
+    """A state of tapes. Its entries are the next states, by key of the step, each with the place and form of its first
+    result. Recording needs nothing else.
 
     start: the place of the first result of its step. forms: those of the results; None for numbers among them.
     alone: whether the step has one result; otherwise `together` makes one object of all, such as a tuple.

@@ -120,9 +120,9 @@ def _refuse_foreign_calls(compiled: Path, sources: Sequence[str]) -> None:
 
 
 def parsed(folder: Path, flags: Sequence[str]) -> list[str]:
-    """Options with which g++ takes the header of these texts as it has parsed it before, for the same flags.
+    """Options with which g++ uses a precompiled header for these texts, for the same flags.
 
-    A folder that some processes share has it parsed once.
+    Processes that share a folder compile the header once.
     """
     assert GXX is not None, "g++ is missing"
     out = folder / f"{HEADER}.gch" / hashlib.sha256(" ".join(flags).encode()).hexdigest()[:16]

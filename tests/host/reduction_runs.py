@@ -188,7 +188,7 @@ class Texts:
 
 
 def blocks_of(kernel: Kernel, phase: Phase) -> tuple[int, int]:
-    """How many blocks of how many threads a launch has."""
+    """The number of blocks of a launch, and the threads of a block."""
     size, threads = prod(phase.threads), kernel.block or 64
     return size if kernel.block else -(-size // threads), threads
 

@@ -288,7 +288,7 @@ def test_nvrtc_compiles_reductions_for_every_architecture(arch):
 
 @pytest.mark.parametrize(("shape", "axis", "loads"), [((2, 2000), 1, 32), ((8193,), 0, 16)])
 def test_whole_rounds_are_loaded_without_tests_between(shape, axis, loads):
-    """Seen in PTX: eight rounds of four lanes, or all rounds of a thread of a block, before the next branch."""
+    """PTX shows it: no branch stands between eight rounds of four lanes, or between all rounds of a block's thread."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
     texts = Texts([case("sum", shape, axis)], cuda.generate)
     text = cuda_in_ptx.ptx_of(next(iter(texts.distinct)), "compute_90")

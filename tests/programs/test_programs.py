@@ -80,7 +80,7 @@ def test_a_program_gives_the_same_results_fused(name):
 
 
 def _with_arrays(given: Any, change: Callable[[Any], Any]) -> Any:
-    """Nested lists and tuples with other arrays."""
+    """The same nested lists and tuples with other arrays."""
     if isinstance(given, (list, tuple)):
         return type(given)(_with_arrays(each, change) for each in given)
     return change(given) if isinstance(given, (np.ndarray, np.generic, fusec.Array)) else given
@@ -98,7 +98,7 @@ def test_a_program_runs_unchanged_on_lazy_arrays(name, monkeypatch):
                 patch.setattr(each, "np", xp)
             found = program.function(*mine)
         pending = [each for each in _flat(found) if isinstance(each, fusec.Array)]
-        assert len(pending) == len(_flat(found))  # no array of NumPy's comes back
+        assert len(pending) == len(_flat(found))  # no result is a NumPy array
         assert_same(_with_arrays(found, np.asarray), expected, program.rtol, program.atol)
         assert_same(_with_arrays(mine, np.asarray), given, program.rtol, program.atol)
 

@@ -109,7 +109,7 @@ def test_contraction_costs_no_operation_and_leaves_nothing_to_contract(seed: int
 @QUICK
 @given(seeds, dtypes)
 def test_no_product_that_went_into_a_sum_is_computed_too(seed: int, dtype: DType) -> None:
-    unsigned = [op for op in ARITHMETIC if op != "negative"]  # (-a)*b beside a*b would be two products
+    unsigned = [op for op in ARITHMETIC if op != "negative"]  # (-a)*b and a*b would be two products
     computed = operations(contract(program_of(seed, dtype, unsigned)))
     for node in computed:
         if node.op == "fma":

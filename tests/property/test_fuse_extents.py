@@ -1,4 +1,4 @@
-"""Random functions that ask for extents and move elements give what NumPy gives, whichever plan serves a shape."""
+"""Random functions that ask for extents and move elements give NumPy's results, whichever plan serves a shape."""
 
 import numpy as np
 import pytest
@@ -158,7 +158,7 @@ TWO = st.lists(st.tuples(st.tuples(EXTENTS, EXTENTS), st.tuples(EXTENTS, EXTENTS
 
 
 def outcome(function, arrays):
-    """The result and what the arguments hold then, or None where NumPy or fusec refuses the call."""
+    """The result, and the arguments after the call; None if NumPy or fusec refuses the call."""
     try:
         with np.errstate(all="ignore"):
             return function(*arrays), arrays
@@ -167,7 +167,7 @@ def outcome(function, arrays):
 
 
 def composed(names):
-    """Blocks one after the other, each of what the one before makes."""
+    """A function of blocks in a row: each takes what the one before makes."""
 
     def function(x, y):
         found = x
@@ -179,7 +179,7 @@ def composed(names):
 
 
 def check(names, calls, alike):
-    """Call a fused function with arrays of all shapes."""
+    """Compare a fused function with NumPy for arrays of all shapes."""
     function = composed(names)
     fused = fusec.fuse(function)
     for seed, (one, other) in enumerate(calls):
@@ -197,7 +197,7 @@ def check(names, calls, alike):
 
 
 def refuses(function, arrays):
-    """Whether a function that has not been called before refuses a call as well: shapes are not the reason."""
+    """Whether a newly fused function refuses the call, too: then earlier shapes are not the reason."""
     return outcome(fusec.fuse(function), arrays) is None
 
 
@@ -237,7 +237,7 @@ def test_many_functions_of_extents_are_as_numpy_has_them(names, calls, alike):
     ],
 )
 def test_what_rolls_move_depends_on_extents(shift, axis, shapes):
-    """The first call is one in which nothing moves along some axis."""
+    """In the first call, nothing moves along some axis."""
     fused = fusec.fuse(lambda x: np.roll(x, shift, axis))
     for shape in shapes:
         x = np.arange(float(np.prod(shape))).reshape(shape)

@@ -210,7 +210,7 @@ def test_many_programs_run_on_arrays_of_any_extents(names, calls, alike):
 
 
 def check_extents(names, calls, alike):
-    """Run blocks one after the other, each of what the one before makes, on arrays of all shapes."""
+    """Run blocks in a row, of which each takes what the one before makes, on arrays of all shapes."""
     function = composed(names)
     with rules_are_compared():
         for seed, (one, other) in enumerate(calls):
@@ -232,12 +232,12 @@ def check_extents(names, calls, alike):
                     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, err_msg=f"{one}, {other}")
 
 
-LONG = (1025, 65537)  # elements, neither of which fills vectors, chunks or threads
+LONG = (1025, 65537)  # lengths that do not divide into vectors, chunks or threads
 KEEPING_LENGTHS = [
     each
     for each in (*STEPS, *FURTHER, *ELSEWHERE)
     if each[0] not in ("index", "assign", "product", "windows", "repeat")
-]  # no product of a long axis with another one
+]  # without steps that combine a long axis with another one
 PARTS = tuple(each for each in INDICES if len(each) < 2 and None not in each)
 KEEPING_LENGTHS += [("index", PARTS, PLACES), ("assign", PARTS, PLACES, PLACES)]
 
@@ -261,5 +261,5 @@ def test_long_arrays_have_the_bits_of_eager_mode(length, program, drawn):
 
 
 def signs(array):
-    """Which elements are negative, -0.0 included; no NaN is."""
+    """Which elements are negative, -0.0 included, and NaN excluded."""
     return np.signbit(array) & ~np.isnan(array) if array.dtype.kind == "f" else array < 0

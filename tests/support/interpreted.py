@@ -1,4 +1,4 @@
-"""Calls that the interpreter answers, as first calls are, while nobody compiles their kernels."""
+"""Calls that the interpreter answers, as it does first calls, while their kernels are not compiled."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from fusec.base import background
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """A block of them; those that the interpreter does not take are compiled."""
+    """A block of such calls. Calls that the interpreter does not take are compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSEC_TIERS", "1")
         patch.setattr(background, "submit", lambda job: True)

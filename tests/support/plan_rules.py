@@ -1,4 +1,4 @@
-"""Plans for other extents: those that rules make beside those that are derived and placed anew."""
+"""Plans for other extents: rules must make the same ones as a new derivation."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from fusec.fusion.trace.extents import OtherShapesError
 
 
 def facts_of(step: Any) -> tuple[Any, ...]:
-    """What a step does with the slots of a call."""
+    """All that a step does with the slots of a call."""
     is_call = hasattr(step, "call")
     made = [each.phantom for each in step.call.buffers] if is_call else []
     own = () if is_call else (step.fresh, step.makes)
@@ -21,7 +21,7 @@ def facts_of(step: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def rules_are_compared() -> Iterator[None]:
-    """Assert, for each plan that rules make in the block, that it is the one that is derived and placed."""
+    """Assert that each plan that rules make in the block equals the plan that is derived and placed anew."""
     resized = PlanTemplate.resized
 
     def compared(template: PlanTemplate, outlines: Any, on_host: bool) -> Any:

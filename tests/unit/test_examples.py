@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name: str, folder: Path, *arguments: str) -> str:
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # its threads wait for each other where tests share the cores
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # OpenBLAS's threads wait for each other if tests share the cores
     command = [sys.executable, EXAMPLES / name, *arguments]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -194,7 +194,7 @@ def test_an_exception_in_a_number_that_nothing_reads() -> None:
 
 
 def test_what_a_trace_holds_is_printed_without_a_look_at_memory() -> None:
-    """A debugger prints local variables; the memory may be freed, or on a device, or of one element."""
+    """A debugger prints local variables. The memory may be freed, be on a device, or have one element only."""
     held: list[Any] = []
 
     def views(x: Any) -> Any:

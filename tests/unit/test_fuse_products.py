@@ -1,4 +1,4 @@
-"""Products of vectors, and those with few results of long rows, are sums of kernels; all others are the library's."""
+"""Kernels compute products of vectors, of long rows with few results, and of short rows; a library the others."""
 
 import numpy as np
 import pytest

@@ -87,7 +87,7 @@ def test_quotients_that_larger_walks_repeat_are_stored_in_few_repairs(monkeypatc
         return store(*args)
 
     def nested(x: Any, y: Any) -> Any:
-        """Each quotient is made of the one before, and two kernels need all of them."""
+        """Each quotient is computed from the one before, and two kernels need all of them."""
         value, sums, products = x, x, y
         for _ in range(100):
             value = 1 / (value + 2)
@@ -95,7 +95,7 @@ def test_quotients_that_larger_walks_repeat_are_stored_in_few_repairs(monkeypatc
         return sums, products
 
     def totals(x: Any) -> Any:
-        """So many totals that kernels of them need most quotients often."""
+        """There are so many totals that their kernels compute most quotients often."""
         values = [x]
         for _ in range(200):
             values.append(1 / (values[-1] + 2))

@@ -278,7 +278,7 @@ def test_a_float8_that_numpy_cannot_name(function, wanted):
 def test_totals_of_what_earlier_totals_scale_are_lowered_once_each():
     @fusec.fuse
     def normed(x):
-        for _ in range(40):  # a walk of the values as trees would meet 2**40 of them
+        for _ in range(40):  # a walk that took the values for trees would meet 2**40 nodes
             x = x / (x * x).sum()
         return x
 

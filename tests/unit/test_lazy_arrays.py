@@ -158,7 +158,7 @@ def test_errors_come_where_the_operation_is_written():
 
 def test_negative_powers_of_integers_are_refused_where_they_stand():
     x = xp.asarray([1, 2, 3])
-    assert np.asarray(x**2).tolist() == [1, 4, 9]  # whose exponent says nothing of others
+    assert np.asarray(x**2).tolist() == [1, 4, 9]  # this exponent says nothing about others
     for raised in (lambda: x**-1, lambda: (x + 1) ** -2, lambda: xp.pow(x, -1), lambda: np.power(x, -1)):
         with pytest.raises(fusec.FusecValueError, match=r"(?s)negative integer powers.*F505.*test_lazy_arrays"):
             raised()
@@ -292,12 +292,12 @@ def test_evaluations_leave_nothing_behind(law):
     run(range(300))
     tracemalloc.start()
     held = []
-    for begin in range(300, 1500, 300):  # in some of them, kernels are compiled or become one sequence
+    for begin in range(300, 1500, 300):  # in some of these, kernels are compiled, or become one sequence
         run(range(begin, begin + 300))
         gc.collect()
         held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert min(now - before for before, now in itertools.pairwise(held)) < 6000  # 20 bytes for each
+    assert min(now - before for before, now in itertools.pairwise(held)) < 6000  # 20 bytes an evaluation
 
 
 def test_a_long_loop_is_evaluated_on_its_way():

@@ -86,7 +86,7 @@ def test_arrays_that_are_joined_have_any_strides(dtype, columns):
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 def test_addresses_of_small_elements_fit_registers(dtype):
-    """Their indices come from memory; positions would be found again by one address."""
+    """Indices come from memory here. Elements at positions need only one address."""
     table, indices = np.arange(256).astype(dtype), np.arange(255, -1, -1).astype("uint8")
 
     def lanes(body):

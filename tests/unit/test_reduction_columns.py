@@ -141,7 +141,7 @@ def test_results_along_the_axis_leave_what_lies_between_them():
 
 @pytest.mark.parametrize("count", [64, 1024, 2000, 64 * 70 + 1])
 def test_long_rows_that_repeat_are_added_as_rows(count):
-    """With the bits of rows that lie in memory, whichever of their inputs are the same for several of them."""
+    """Bits are those of rows in memory, whichever inputs several rows share."""
     x, weights = np.random.default_rng(0).normal(size=(3, count)), np.random.default_rng(1).random(count)
     for left, right in ((x[:, None], x), (x[:2, None], x[:, None].swapaxes(0, 1)), (x[:, None, :], weights)):
         found = fusec.fuse(lambda a, b, w: (a * b * w).sum(-1))(left, right, weights)
@@ -175,7 +175,7 @@ def test_rows_are_stored_side_by_side_again(dtype, count):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2"])
 def test_bools_of_rows_fill_vectors(dtype):
-    """The lanes of an accumulator are those of the order, in vectors of as many as it has room for."""
+    """The lanes of an accumulator are those of the order; vectors have as many of them as fit."""
     x = np.random.default_rng(0).integers(0, 90, (3, 50_007)).astype(dtype)
     x[1, 50_006], x[2, 777] = 100, 100
     found = fusec.fuse(

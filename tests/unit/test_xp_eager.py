@@ -1,4 +1,4 @@
-"""Blocks in which lazy arrays are computed as they are recorded, and what arrays hold of memory."""
+"""Eager blocks, and reports of the memory that lazy arrays hold."""
 
 import asyncio
 import os
@@ -119,7 +119,7 @@ def test_memory_is_counted_once_for_each_owner():
     before = xp.memory_stats()
     x = xp.asarray(np.zeros((1000, 100)))
     views = [x[1:], x.T, xp.asarray(np.asarray(x)[::2])]
-    y = xp.asarray(np.ones(1000)) * 2  # its operand is on the tape only
+    y = xp.asarray(np.ones(1000)) * 2  # only the tape holds its operand
     now = xp.memory_stats()
     assert now.held["cpu"] - before.held["cpu"] == 800_000
     assert now.recorded["cpu"] - before.recorded["cpu"] == 8000

@@ -1,4 +1,4 @@
-"""Lazy arrays under programs that no trace fits: long chains, many inputs, writes everywhere, failures, threads."""
+"""Lazy arrays in programs that are hard to trace: long chains, many inputs, writes everywhere, failures, threads."""
 
 import inspect
 import sys
@@ -17,7 +17,7 @@ from fusec.xp.writes import MAX_PLACES
 
 @pytest.fixture
 def traced(monkeypatch):
-    """The steps that are traced from now on."""
+    """A list of the steps that are traced from now on."""
     steps = []
     take = tracing.TapeRun.take
     monkeypatch.setattr(tracing.TapeRun, "take", lambda self, *given: steps.append(given) or take(self, *given))
@@ -26,7 +26,7 @@ def traced(monkeypatch):
 
 @pytest.fixture
 def few_frames():
-    """Python's stack has room for few further frames."""
+    """Leave room for few more frames on Python's stack."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 150)
     yield
@@ -156,7 +156,7 @@ def test_an_error_of_a_library_leaves_arrays_pending():
 
 
 def test_no_memory_leaves_arrays_pending():
-    x = xp.asarray(np.zeros(2**22))  # no page of which is touched
+    x = xp.asarray(np.zeros(2**22))  # no page of it is touched
     vast = xp.reshape(x, (-1, 1)) + x
     corner = vast[2:4, 3] + 1
     with pytest.raises(MemoryError):

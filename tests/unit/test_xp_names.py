@@ -232,7 +232,7 @@ def test_dtypes_stand_for_numpys_and_are_called_as_its_scalar_types(name):
     ours, theirs = getattr(xp, name), np.dtype(name)
     assert (ours == theirs, theirs == ours, ours == ours.dtype.type, hash(ours)) == (True, True, True, hash(theirs))
     assert xp.zeros(3, dtype=ours).dtype == ours != np.dtype("S1")
-    assert [None] != [ours] != [None]  # NumPy's float64 equals None
+    assert [None] != [ours] != [None]  # only NumPy's float64 equals None
     assert pickle.loads(pickle.dumps(ours)) is copy.deepcopy(ours) is ours
     assert (repr(ours), str(ours), ours.kind, ours.itemsize) == (repr(theirs), name, theirs.kind, theirs.itemsize)
     assert np.zeros(2, ours).dtype is np.dtype(ours) is theirs

@@ -120,7 +120,7 @@ def test_errors_of_a_call_come_each_time():
 
 
 def joined(x, y, number, is_swapped):
-    """An operation of two tapes, the second one with operands that the first has, or not."""
+    """An operation on arrays of two tapes; the second tape may have operands of the first one."""
     left = xp.sin(x * 2 + 1) - x
     right = (number - y) * x if number else y * y
     found = right - left if is_swapped else left - right
@@ -159,7 +159,7 @@ def test_a_join_that_was_made_before_takes_no_single_steps(monkeypatch):
         x, y = xp.asarray(X), xp.asarray(X[::-1].copy())
         return (x * 2 + 1) - 3 * y
 
-    monkeypatch.setattr(recording, "WRITTEN", [])  # other tests may have left writes that nobody looked at
+    monkeypatch.setattr(recording, "WRITTEN", [])  # without writes that other tests have left pending
     wanted = np.asarray(program())
     monkeypatch.setattr(Tape, "take", None)
     monkeypatch.setattr(recording, "operated", None)
@@ -167,7 +167,7 @@ def test_a_join_that_was_made_before_takes_no_single_steps(monkeypatch):
 
 
 def test_a_float_before_an_array_is_told_from_a_float_with_its_value():
-    """The key of a call with an array at some place has a number where that of a float has its value."""
+    """In keys of calls, an array's place stands where a float has its value."""
     values = np.arange(6.0)
     for given in ((0.5, None), (3.0,)):
         x = xp.asarray(values) + 1.0

@@ -20,7 +20,7 @@ add(NAME, "fusec.xp:fusec")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect a failure where array-api-extra has code of its own for each library that it knows by name."""
+    """Expect a failure of the test of code that array-api-extra has only for libraries that it knows by name."""
     for item in items:
         if "TestNUnique::test_delegates[fusec" in item.nodeid:
             reason = "array-api-extra calls only libraries that it knows by name"

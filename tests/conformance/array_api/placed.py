@@ -1,4 +1,4 @@
-"""fusec.xp with new arrays on the device that ARRAY_API_TESTS_DEVICE names: the suite itself asks for none."""
+"""fusec.xp with new arrays on the device that ARRAY_API_TESTS_DEVICE names, since the suite asks for no device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAKING = frozenset("arange asarray empty eye full linspace ones zeros fftfreq rf
 
 
 def placed(module: Any, name: str) -> Any:
-    """A name of a module; a function that makes arrays of numbers makes them on the device."""
+    """What a module has under a name; a function that makes arrays from numbers makes them on the device."""
     found = getattr(module, name)
     if name not in MAKING:
         return found

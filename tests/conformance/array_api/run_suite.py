@@ -1,7 +1,7 @@
 """Runs data-apis/array-api-tests on fusec.xp: ``python -m tests.conformance.array_api.run_suite PATH [options]``.
 
-PATH: a checkout of the suite with its submodule; without it, that of FUSEC_ARRAY_API_TESTS. Options beside those below
-go to pytest, and so do files of the suite, such as array_api_tests/test_linalg.py.
+PATH: a checkout of the suite with its submodule; the default is FUSEC_ARRAY_API_TESTS. All options that are not listed
+below go to pytest, and so do files of the suite, such as array_api_tests/test_linalg.py.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main(*args: str) -> int:
 
 
 def _twice(command: list[str], cwd: str, env: dict[str, str]) -> int:
-    """Run with the same examples twice, and print how many kernels each run adds to the disk cache."""
+    """Run the suite twice with the same examples, and print how many kernels each run adds to the disk cache."""
     before, status = 0, 0
     command += ["--hypothesis-seed=0", "-p", f"{PACKAGE}.same_examples"]
     with tempfile.TemporaryDirectory() as cache:

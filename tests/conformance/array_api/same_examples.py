@@ -1,6 +1,6 @@
-"""A plugin for pytest under which Hypothesis draws the same examples, whatever kernels are in the cache.
+"""A pytest plugin that makes Hypothesis draw the same examples, whatever kernels are in the cache.
 
-Hypothesis draws constants of the modules that are imported, and a compiler whose kernels are all cached imports less.
+Hypothesis draws constants from imported modules, and fewer modules are imported if all kernels are cached.
 """
 
 from importlib import import_module

@@ -15,7 +15,7 @@ new_capsule.argtypes, new_capsule.restype = (ctypes.c_void_p, ctypes.c_char_p, c
 
 
 class Tensor(ctypes.Structure):
-    """DLTensor."""
+    """The C struct DLTensor."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -32,7 +32,7 @@ class Tensor(ctypes.Structure):
 
 
 class Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
+    """The C struct DLManagedTensorVersioned."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),

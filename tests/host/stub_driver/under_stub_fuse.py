@@ -334,7 +334,7 @@ def test_repeated_calls_take_arrays_that_never_change(jax):
             assert type(kept[-1][0][-1]) is type(x)
         short = [fused(jax(X[:3]), jax(X[1:4])) for _ in range(2)][1]
         check([short[0].own], [np.exp(X[:3]) + X[1:4]])
-    assert ran.call_count == 0  # of a transpose, which such libraries copy
+    assert ran.call_count == 0  # since results include a transpose, which JAX copies
     for found, x, y in kept:
         check([each.own for each in found], [np.exp(x) + y, (x * y).sum(), x, (x - y).T, x - 2 * y])
     fused = fusec.fuse(lambda x, y: (np.exp(x) + y, x))

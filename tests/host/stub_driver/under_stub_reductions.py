@@ -182,7 +182,7 @@ def test_explain_says_how_many_threads_a_block_has(each, monkeypatch):
     kernel, x = kernels[each], cuda.from_numpy(X)
     shown = [dict(fusec.explain(kernel, x, block_size=size).lines)["block"] for size in (None, 64, 1024)]
     most = "256 threads: the most that the kernel can run, see docs/kernels.md (block_size=1024)"
-    assert shown == ["32 threads", "64 threads", most]  # of few threads in all
+    assert shown == ["32 threads", "64 threads", most]  # there are few threads in all
     for size in (64, 1024):
         library.stub_log_clear()
         kernel(x, block_size=size)
