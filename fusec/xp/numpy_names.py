@@ -91,7 +91,7 @@ def _cure(name: str, module: str, origin: Any, known: set[str]) -> str:
     if name[:1] == "_":
         return ""
     if callable(given := getattr(origin, name, None)) and not isinstance(given, type):
-        return f"NumPy's function takes no lazy arrays: write {origin.__name__}.{name}(np.asarray(x))"
+        return f"NumPy's function takes no lazy arrays: call {origin.__name__}.{name} with np.asarray(x)"
     return did_you_mean(name, known) or f"dir({module}) lists what there is"
 
 

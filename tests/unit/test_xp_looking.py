@@ -135,7 +135,7 @@ def test_pending_writes_are_pending():
 def test_names_and_devices_that_there_are_not():
     for name, hint in (
         ("summ", "'sum'"),
-        ("busday_count", "numpy.busday_count of np.asarray(x)"),
+        ("busday_count", "call numpy.busday_count with np.asarray(x)"),
         ("qqqq", "dir(fusec.xp)"),
     ):
         with pytest.raises(AttributeError) as caught:
@@ -143,3 +143,10 @@ def test_names_and_devices_that_there_are_not():
         assert hint in caught.value.hint
     with pytest.raises(ValueError, match=r"(?s)no device 'gpu' \[F770\].*xp.zeros\(3.*pass 'cpu'"):
         xp.zeros(3, device="gpu")
+
+
+def test_numbers_above_all_floats_name_the_largest_one():
+    for dtype in ("float32", "float64"):
+        with pytest.raises(OverflowError) as caught:
+            (xp.ones(3, dtype=dtype) + 10**400).compute()
+        assert caught.value.hint == "pass a number up to 1.8e308, or math.inf"
