@@ -45,6 +45,7 @@ class Layout:
     streaming: bool = False  # the outputs exceed the last-level cache, so that writing around it pays
     tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
     strips: bool = False  # the last axis is short: it is walked as one with the axis before it, in strips
+    by_chunks: bool = False  # a reduction along the last axis takes a chunk of every row, then the next chunk of each
 
     @property
     def has_long_rows(self) -> bool:
@@ -61,7 +62,7 @@ class Layout:
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
-        flags += ("t" if self.tiled else "") + ("s" if self.strips else "")
+        flags += ("t" if self.tiled else "") + ("s" if self.strips else "") + ("k" if self.by_chunks else "")
         flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
 

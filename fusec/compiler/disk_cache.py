@@ -240,6 +240,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
             "streaming": layout.streaming,
             "tiled": layout.tiled,
             "strips": layout.strips,
+            "by_chunks": layout.by_chunks,
         },
         "lanes": kernel.lanes,
         "cost": kernel.cost,

@@ -24,7 +24,7 @@ from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
-from fusec.kinds.columns import in_vectors
+from fusec.kinds.columns import by_chunks, in_vectors
 from fusec.kinds.launch import MASK, Machine, Request
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, dense, phases
 
@@ -161,9 +161,14 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
 
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
-    """Columns are walked in vectors; phases that move more than the last cache holds go around the caches."""
-    phases = [in_vectors(phase, *_walked(kernel, phase)) for phase in bound.launches if isinstance(phase, Phase)]
-    return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in phases))
+    """Columns are walked in vectors, rows that share elements by chunks, and what the caches cannot hold around them."""
+    found = []
+    for phase in bound.launches:
+        assert isinstance(phase, Phase), "all launches of a reduction are"
+        read, written = _walked(kernel, phase)
+        widths = {name: bound.types[name].nbytes for name in read & bound.types.keys()}
+        found.append(_around_caches(kernel, bound, by_chunks(in_vectors(phase, read, written), widths)))
+    return replace(bound, launches=tuple(found))
 
 
 def _walked(kernel: KernelSpec, phase: Phase) -> tuple[frozenset[str], frozenset[str]]:

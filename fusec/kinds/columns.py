@@ -1,11 +1,11 @@
-"""How a CPU walks the columns of a reduction: few of them become vectors of two axes.
+"""How a CPU walks a reduction: few columns become vectors of two axes, rows that share elements take turns.
 
 Only the order of positions changes. That of operations, on which the bits depend, is that of the phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import LONG
@@ -15,6 +15,7 @@ from fusec.ir.reductions import ROUNDS, SHORT
 from fusec.kinds.reduction import Phase
 
 LINE = 64  # bytes of a row that fills vectors by itself
+NEAR = 1 << 18  # bytes of rows that a second cache holds beside others
 
 
 def in_vectors(phase: Phase, inputs: Collection[str], outputs: Collection[str]) -> Phase:
@@ -45,3 +46,19 @@ def _in_strips(phase: Phase, walked: Collection[str]) -> Phase:
             return phase
         steps.append((name, (*outer, over, short)))
     return replace(phase, layout=replace(phase.layout, steps=tuple(steps), strips=True))
+
+
+def by_chunks(phase: Phase, inputs: Mapping[str, int]) -> Phase:
+    """A phase whose rows take turns, chunk by chunk, if one cache does not hold all that several of them read.
+
+    inputs: the arrays that are read along the reduced axis, with the bytes of an element.
+    """
+    if not phase.is_last or phase.chunks == 1 or phase.layout.c_order:
+        return phase
+    rows = [strides for name, strides, _ in phase.operands if name in inputs]
+    is_shared = any(
+        extent > 1 and not stride for row in rows for extent, stride in zip(phase.extents[:-1], row, strict=False)
+    )
+    if is_shared and phase.extent * sum(inputs.values()) > NEAR:
+        return replace(phase, layout=replace(phase.layout, by_chunks=True))
+    return phase

@@ -6,7 +6,7 @@ vector steps, and what is left over runs once more under a mask, or one by one w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from fusec.base.dtypes import DType
@@ -187,17 +187,22 @@ class Nest:
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The axes, from the one that turns slowest."""
+        return tuple(range(self.last + 1))
+
     def _rows(self, row: str) -> None:
-        """The odometer over all axes but that of rows."""
-        b, last = self.b, self.last
-        coordinates = [b.alloca("i64") for _ in range(last + 1)]
+        """The odometer over all axes; whole rows follow one another where their axis turns fastest."""
+        b, (first, *others) = self.b, self.order
+        coordinates = [b.alloca("i64") for _ in self.order]
         left_slot = b.alloca("i64")
         position = Value("i64", "%lo")
-        for axis in range(last, 0, -1):
+        for axis in reversed(others):
             extent = self._extent(axis)
             b.write_slot(coordinates[axis], b.binary("urem", position, extent))
             position = b.binary("udiv", position, extent)
-        b.write_slot(coordinates[0], position)
+        b.write_slot(coordinates[first], position)
         b.write_slot(left_slot, b.binary("sub", Value("i64", "%hi"), Value("i64", "%lo")))
         b.jump(row)
         b.place(row)
@@ -206,8 +211,11 @@ class Nest:
         count, rows = self._walk_rows(at, left)
         rest = b.binary("sub", left, count)
         b.write_slot(left_slot, rest)
-        b.write_slot(coordinates[last], integer(0))
-        self._advance(coordinates[:last], at[:last], rows)
+        turning = self.order
+        if turning[-1] == self.last:
+            b.write_slot(coordinates[self.last], integer(0))
+            turning = turning[:-1]
+        self._advance(turning, coordinates, at, rows)
         finished = b.label("finished")
         b.fork(b.compare("icmp eq", rest, integer(0)), finished, row)
         b.place(finished)
@@ -221,12 +229,12 @@ class Nest:
         self._row(self._describe_row(at[:last], first), at[last].text, end.text)
         return count, integer(1)
 
-    def _advance(self, slots: list[str], at: tuple[Value, ...], carry: Value) -> None:
-        """Step some rows further, to the end of the last outer axis at most; it turns fastest."""
+    def _advance(self, axes: Sequence[int], slots: list[str], at: tuple[Value, ...], carry: Value) -> None:
+        """Step some rows further, to the end of the last of these axes at most; it turns fastest."""
         b = self.b
-        for axis in range(len(slots) - 1, -1, -1):
+        for axis in reversed(axes):
             following = b.binary("add", at[axis], carry)
-            if axis:
+            if axis != axes[0]:
                 turned = b.compare("icmp eq", following, self._extent(axis))
                 carry = b.cast("zext", turned, "i64")
                 following = b.select(turned, integer(0), following)

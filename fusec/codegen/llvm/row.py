@@ -70,7 +70,7 @@ class RowNest(ReductionNest):
         self.lanes = reduction.lanes  # L
         self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
         leaves_chunks = any(param.name.startswith(reductions.PARTIAL) for param in reduction.arrays)
-        self.fetched = self._to_fetch(leaves_chunks)
+        self.fetched = [] if layout.by_chunks else self._to_fetch(leaves_chunks)
         self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
 
@@ -107,6 +107,19 @@ class RowNest(ReductionNest):
                 self.slots[apart] = b.alloca(f"[{most * nbytes[apart]} x i8]", LINE)
             addresses[apart] = b.select(aside, Value("ptr", self.slots[apart]), row.addresses[name])
         return replace(row, addresses=addresses, streams=aside)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Chunks turn slowest where rows take turns."""
+        return (self.last, *range(self.last)) if self.layout.by_chunks else super().order
+
+    def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
+        """One chunk of the row at these coordinates, if others of the same number follow."""
+        if not self.layout.by_chunks:
+            return super()._walk_rows(at, left)
+        chunk = at[self.last]
+        self._row(self._describe_row(at[:-1], integer(0)), chunk.text, self.b.binary("add", chunk, integer(1)).text)
+        return integer(1), integer(1)
 
     def _row(self, row: Row, start: str, end: str) -> None:
         """The chunks of a row, one after the other."""
