@@ -137,6 +137,7 @@ class ColumnNest(TilesNest):
         b, limit = self.b, Value("i64", end)
         slot, again, after = b.alloca("i64"), b.label("tile"), b.label("after")
         b.write_slot(slot, Value("i64", start))
+        self._once_in_tiles(row, Value("i64", start), limit, self.covered)
         b.jump(again)
         b.place(again)
         begin = b.read_slot(slot)

@@ -117,8 +117,18 @@ class TilesNest(ReductionNest):
 
     # --- in and out ------------------------------------------------------------------------------------------------
 
+    def _once_in_tiles(self, row: Row, start: Value, end: Value, rows: Value) -> None:
+        """Fill the tiles of inputs that have the same elements in all tiles between two columns."""
+        for name in self._same_in_all():
+            most = self.b.intrinsic("umin", self.b.binary("sub", end, start), self.most)
+            self._pack(name, row, integer(0), self.b.binary("add", most, self._short()), rows)
+
+    def _same_in_all(self) -> list[str]:
+        """Inputs that are repeated along the longer of two axes that are walked as one."""
+        return [name for name, (long, _) in self.packed.items() if long is Step.ZERO and not self.arrays[name].written]
+
     def _in_tiles(self, row: Row, start: str, end: Value, rows: Value) -> Row:
-        """Fill the tiles of inputs. Returns the row that lies in tiles."""
+        """Fill the tiles of other inputs. Returns the row that lies in tiles."""
         b, addresses = self.b, dict(row.addresses)
         first = Value("i64", start)
         if self.packed:
@@ -126,7 +136,7 @@ class TilesNest(ReductionNest):
         for name, place in self.places.items():
             before = b.binary("mul", first, integer(-self._nbytes([name])))
             addresses[name] = Value("ptr", b.at(place, before.text))
-            if self.arrays[name].written:
+            if self.arrays[name].written or name in self._same_in_all():
                 continue
             if name in self.packed:
                 self._pack(name, row, first, end, rows)
