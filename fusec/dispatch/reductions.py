@@ -161,7 +161,7 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
 
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
-    """Columns are walked in vectors, rows that share elements by chunks, and what the caches cannot hold around them."""
+    """Columns are walked in vectors, rows that share elements by chunks; what no cache holds goes around them."""
     found = []
     for phase in bound.launches:
         assert isinstance(phase, Phase), "all launches of a reduction are"

@@ -11,7 +11,8 @@ import pytest
 import fusec
 from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
-from fusec.kinds.columns import in_vectors
+from fusec.kinds import columns
+from fusec.kinds.columns import by_chunks, in_vectors
 from fusec.kinds.reduction import Operand, PhaseRules, RowKind, phases
 from fusec.runtime.cpu import machine
 
@@ -42,6 +43,37 @@ def test_memory_that_is_asked_for_ahead_changes_nothing(count, monkeypatch):
     x = np.random.default_rng(0).normal(size=(1234, count + 1))
     for given in (x[:, 1:], x[::-1, :-1], x[:5, 1:], np.ascontiguousarray(x)):
         assert np.array_equal(fusec.sum(given, axis=1), np.add.accumulate(given, 1)[:, -1])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("given", [(3, 1, 2), (1, 3, 2), (3, 3, 1), (3, 3, 3)], ids=str)
+def test_rows_that_share_elements_have_the_same_totals_in_any_turn(given, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    left = rng.normal(size=(given[0], 1, 70_000)).astype(dtype)[:, :, :2:-1]
+    right = rng.normal(size=(given[1], given[2], 70_000)).astype(dtype)[::-1, :, 3:]
+    where = rng.random(left.shape[2]) < 0.5
+    found = []
+    for limit in (0, 1 << 60):
+        monkeypatch.setattr(columns, "NEAR", limit)
+        product = fusec.ReductionKernel("T x, T y", "T z", "x * y", "a + b", "z = a", "0")
+        found.append((product(left, right, axis=2), product(left, right, axis=2, where=where)))
+    assert np.array_equal(*(each for each, _ in found))
+    assert np.array_equal(*(each for _, each in found))
+    assert np.allclose(found[0][0], (left * right).sum(2), rtol=1e-3, atol=1e-2)
+
+
+def test_rows_take_turns_only_if_they_share_what_no_cache_holds():
+    rules = PhaseRules(RowKind(64), [("stored", "given", FLOAT64)])
+
+    def takes_turns(shape, axes, *rows):
+        given = [Operand(f"x{at}", View(0, shape, row, FLOAT64), row, False) for at, row in enumerate(rows)]
+        found = phases(shape, axes, given, rules)[0]
+        return by_chunks(found, {each.name: 8 for each in given}).layout.by_chunks
+
+    assert takes_turns((3, 70_000), (1,), (560_000, 8), (0, 8))
+    assert not takes_turns((3, 70_000), (1,), (560_000, 8), (560_008, 8))
+    assert not takes_turns((3, 7_000), (1,), (56_000, 8), (0, 8))
+    assert not takes_turns((70_000, 3), (0,), (24, 8), (8, 0))
 
 
 def test_columns_before_and_after_the_reduced_axis_are_one_axis():
