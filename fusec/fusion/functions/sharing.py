@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fusec.fusion.functions.long_transforms import TRANSFORMS, in_short_rows
 from fusec.fusion.trace.trace_values import outermost_first
 from fusec.runtime.cpu import memory
 from fusec.runtime.cpu.machine import thread_count
@@ -134,7 +135,7 @@ if hasattr(os, "register_at_fork"):
 @cache
 def transform(name: str) -> Callable[..., Any]:
     """One of NumPy's transforms along an axis."""
-    return shared(getattr(np.fft, name))
+    return shared(in_short_rows(name, transform) if name in TRANSFORMS else getattr(np.fft, name))
 
 
 def transforms(name: str) -> Callable[..., Any]:
