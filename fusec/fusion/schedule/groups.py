@@ -63,6 +63,18 @@ class Group:
         axes = self.axes or ()
         return tuple(1 if at in axes else extent for at, extent in enumerate(self.shape))
 
+    @cached_property
+    def takes(self) -> frozenset[object]:
+        """What sorts of statements can join."""
+        if self.axes is None:
+            return frozenset([self.shape])
+        return frozenset([self.shape, (self.shape, self.axes), ("totals", squeezed(self.kept))])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it reads and writes as many arrays as a kernel can."""
+        return len(self.arrays) >= MAX_ARRAYS
+
     @property
     def is_staged(self) -> bool:
         """Whether rows are walked more than once, so that each must fit a chunk."""
@@ -78,7 +90,8 @@ class Group:
         kind = self.kind_of(statement)
         if kind is None:
             return _differs(statement, self)
-        if len(self._arrays_with(statement, leaves)) > MAX_ARRAYS:
+        new, gone = self._changes(statement, leaves)
+        if len(self.arrays) + len(new) - len(gone) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
         if own and self._depth(statement, leaves) > MAX_DEPTH:
@@ -88,9 +101,10 @@ class Group:
             if leaf.input in size.taken or not self._is_aligned(leaf, kind):
                 return "it reads elements at positions other than those where they are computed"
         writes = [*self.writes, statement] if isinstance(statement, Write) else self.writes
-        reads = [*self.reads, *_reads_of(statement, leaves)]
-        if any(is_moved(leaf, each, moved) for each in writes for leaf, moved in reads):
-            return "it writes elements that are read at other positions"
+        if writes:
+            reads = [*self.reads, *_reads_of(statement, leaves)]
+            if any(is_moved(leaf, each, moved) for each in writes for leaf, moved in reads):
+                return "it writes elements that are read at other positions"
         if self.axes is None:
             return ""
         if not size.kinds.isdisjoint((Taken, Position)):
@@ -107,15 +121,19 @@ class Group:
             return "it reads elements"
         return ""
 
-    def _arrays_with(self, statement: Computation, leaves: list[Leaf]) -> set[object]:
-        """What the kernel reads and writes with a statement, which may take the place of a value in another shape."""
-        found: set[object] = {
-            leaf.geometry for leaf in leaves if leaf.buffer is not None and leaf.buffer not in self.defined
-        }
-        found |= self.arrays | {statement}
-        if self.repeats(statement, leaves):
-            found -= {self.defined[leaf.buffer] for leaf in leaves if leaf.buffer is not None}
-        return found
+    def _changes(self, statement: Computation, leaves: list[Leaf]) -> tuple[set[object], set[object]]:
+        """What the kernel reads and writes with a statement, but not before, and the reverse.
+
+        A statement may take the place of a value in another shape.
+        """
+        new: set[object] = {statement}
+        for leaf in leaves:
+            if leaf.buffer is not None and leaf.buffer not in self.defined:
+                new.add((leaf.buffer.group, leaf.geometry))
+        if not self.repeats(statement, leaves):
+            return new - self.arrays, set()
+        gone: set[object] = {self.defined[leaf.buffer] for leaf in leaves if leaf.buffer is not None}
+        return new - self.arrays, gone & self.arrays
 
     def repeats(self, statement: Computation, leaves: list[Leaf]) -> bool:
         """Whether a statement is about a value of the kernel, as the kernel has it."""
@@ -124,7 +142,7 @@ class Group:
 
     def _depth(self, statement: Computation, leaves: list[Leaf]) -> int:
         """How deep what a statement computes would be here."""
-        below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
+        below = max([self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None], default=0)
         return below + size_of(statement.value.expr).depth
 
     def kind_of(self, statement: Computation) -> Kind | None:
@@ -150,29 +168,31 @@ class Group:
         if about == "elements":
             is_inside = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
             return is_inside and leaf.geometry == leaf.buffer.geometry
-        whole = leaf.buffer.phantom.reshape(self.kept)
+        if kind == "totals" and _squeezed_geometry(leaf) == _squeezed_geometry(leaf.buffer):
+            return True
         if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
             found = _along(leaf.phantom, self.shape)
-            if found is not None and found == _along(whole, self.shape):
-                return True
-        return kind == "totals" and geometry(np.squeeze(leaf.phantom)) == geometry(np.squeeze(whole))
+            return found is not None and found == _along(leaf.buffer.phantom.reshape(self.kept), self.shape)
+        return False
 
     def add(self, statement: Computation, leaves: list[Leaf]) -> None:
         """Add a statement that can join."""
+        kind = self.kind_of(statement)
+        assert kind is not None, "it was asked whether it can join"
         self.depths[statement.buffer] = self._depth(statement, leaves)
-        self.arrays = self._arrays_with(statement, leaves)
+        new, gone = self._changes(statement, leaves)
+        self.arrays |= new
+        self.arrays -= gone
         known: dict[Expr, Expr] = {}
         for leaf in leaves:
             if leaf.buffer in self.defined:
                 known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
-            elif leaf.buffer is not None and self.kind_of(statement) == "totals" and not isinstance(statement, Total):
+            elif leaf.buffer is not None and kind == "totals" and not isinstance(statement, Total):
                 known[leaf.input] = self._beside(leaf, statement).input
         expr = replaced(statement.value.expr, known) if known else statement.value.expr
         dtype = statement.buffer.dtype
         if isinstance(statement, Total):
             expr = (Spread if statement.op == SPREAD else Reduce)(statement.op, expr, carrier(dtype))
-        kind = self.kind_of(statement)
-        assert kind is not None, "it was asked whether it can join"
         self.statements.append(statement)
         self.kinds[statement] = kind
         self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
@@ -223,6 +243,12 @@ def extents_of(statement: Computation) -> Shape:
 def squeezed(shape: Shape) -> Shape:
     """The extents that are not 1."""
     return tuple(extent for extent in shape if extent != 1)
+
+
+def _squeezed_geometry(of: Leaf | Buffer) -> tuple[object, ...]:
+    """Where an array lies without its axes of one element."""
+    address, shape, strides, dtype = of.geometry
+    return (address, *[pair for pair in zip(shape, strides, strict=True) if pair[0] != 1], dtype)
 
 
 def _along(array: Array, shape: Shape) -> tuple[object, ...] | None:

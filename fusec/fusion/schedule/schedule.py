@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection
 
-from fusec.fusion.schedule.groups import LIBRARY_CALL, MAX_ARRAYS, Group, arrays_of, extents_of, squeezed
+from fusec.fusion.schedule.groups import LIBRARY_CALL, Group, arrays_of, extents_of, squeezed
 from fusec.fusion.schedule.memory_order import MemoryOrder
 from fusec.fusion.schedule.repairs import (
     OFTEN,
@@ -32,7 +32,6 @@ WRITES_AGAIN = "it writes memory that the kernel before writes"
 ONE_BY_ONE = 8  # values that are stored one after another; of more, all that kernels share are stored at once
 FEW = 3  # repairs, after which quotients that are computed twice are stored too: so few more repairs follow
 MAX_ASKED = 64  # kernels, the last ones, that a statement may join
-MOST = 4 * MAX_ASKED  # of one sort, among which they are looked for
 
 
 class TooLateError(Exception):
@@ -86,6 +85,7 @@ class _Scheduler:
         self._marks: list[tuple[int, int, int]] = []  # the memory, the kernels and the calls before each
         self._memory = MemoryOrder()
         self._like: dict[object, list[int]] = {}  # kernels by what they can take
+        self._open: dict[object, list[int]] = {}  # the same of those that can take more arrays
         self._calls: list[int] = [0]  # the first kernel after each call that may raise: no argument is written before
 
     def go_on(self, statements: list[Statement]) -> None:
@@ -119,14 +119,15 @@ class _Scheduler:
         self._memory.take_back(mark)
         del self.placed[count:], self._at[count:], self._marks[count:]
         del self.groups[kernels:], self._calls[calls:]
-        for like in self._like.values():
-            del like[bisect_left(like, kernels) :]
         for at, number in gone.items():
             if at < kernels:
                 old = self.groups[at]
                 self.groups[at] = made = Group(old.shape, old.axes, old.reason)
                 for statement in old.statements[:-number]:
                     made.add(statement, arrays_of(statement, self.trace.leaves))
+        for key, like in self._like.items():
+            del like[bisect_left(like, kernels) :]
+            self._open[key] = [at for at in like if not self.groups[at].is_full]
 
     def _called(self, call: LibraryCall, leaves: list[Leaf]) -> int:
         """A place of its own, after all that was computed before."""
@@ -167,7 +168,10 @@ class _Scheduler:
         group = self.groups[at]
         reason = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
         if not reason:
+            was_full = group.is_full
             group.add(statement, leaves)
+            for key in group.takes if group.is_full and not was_full else ():
+                self._open[key].remove(at)
         return reason
 
     def _new(self, statement: Computation, leaves: list[Leaf], reason: str) -> int:
@@ -176,11 +180,9 @@ class _Scheduler:
         at, group = len(self.groups), Group(extents_of(statement), axes, reason)
         self.groups.append(group)
         group.add(statement, leaves)
-        takes: list[object] = [group.shape]
-        if axes is not None:
-            takes += [(group.shape, axes), ("totals", squeezed(group.kept))]
-        for each in takes:
-            self._like.setdefault(each, []).append(at)
+        for key in group.takes:
+            self._like.setdefault(key, []).append(at)
+            self._open.setdefault(key, []).append(at)
         return at
 
     def _candidates(self, statement: Computation, leaves: list[Leaf], low: int, end: int) -> list[int]:
@@ -191,10 +193,10 @@ class _Scheduler:
             keys = ((shape, statement.axes),)
         found = set[int]()
         for key in keys:
-            like = self._like.get(key, ())
-            start, stop = bisect_left(like, low), bisect_left(like, end)
-            found.update(like[max(start, stop - MOST) : stop])
-        open_ones = [at for at in sorted(found) if len(self.groups[at].arrays) < MAX_ARRAYS]
-        is_full = low in found and len(self.groups[low].arrays) >= MAX_ARRAYS
-        first = [low] if is_full and self.groups[low].repeats(statement, leaves) else []
-        return first + open_ones[-MAX_ASKED:]
+            like = self._open.get(key, ())
+            stop = bisect_left(like, end)
+            found.update(like[max(bisect_left(like, low), stop - MAX_ASKED) : stop])
+        first = self.groups[low] if low < end else None
+        if first is not None and first.is_full and first.takes & {*keys} and first.repeats(statement, leaves):
+            return [low, *sorted(found)[-MAX_ASKED:]]
+        return sorted(found)[-MAX_ASKED:]
