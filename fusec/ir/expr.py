@@ -130,7 +130,8 @@ class _Once:
     def __get__(self, node: Any, owner: type | None = None) -> Any:
         if node is None:
             return self
-        found = node.__dict__[self.name] = self.read(node)
+        found = self.read(node)
+        object.__setattr__(node, self.name, found)  # which needs no dict, as node.__dict__ does
         return found
 
 

@@ -156,17 +156,18 @@ def certain(expr: Expr) -> tuple[Expr, ...]:
 def inner_first(roots: Iterable[Expr], known: Container[Expr] = ()) -> Iterator[Expr]:
     """Every distinct expression below the roots after its operands, left ones first; `known` ones are left out."""
     seen: set[Expr] = set()
-    stack = [(root, False) for root in reversed(list(roots))]
+    stack: list[Expr | None] = [*roots][::-1]
     while stack:
-        expr, is_done = stack.pop()
-        if is_done:
+        expr = stack.pop()
+        if expr is None:  # what comes next has its operands behind it
+            expr = stack.pop()
+            assert expr is not None, "put here below"
             yield expr
         elif expr not in seen and expr not in known:
             seen.add(expr)
             children = expr.children
             if children:
-                stack.append((expr, True))
-                stack.extend([(child, False) for child in reversed(children)])
+                stack += (expr, None, *children[::-1])
             else:
                 yield expr
 
@@ -178,10 +179,13 @@ def kept(find: Callable[[Expr, list[Found]], Found]) -> Callable[[Expr], Found]:
 
     @wraps(find)
     def fact(root: Expr) -> Found:
-        if name not in root.__dict__:
-            for expr in inner_first([root], known):
-                expr.__dict__[name] = find(expr, [child.__dict__[name] for child in expr.children])
-        found: Found = root.__dict__[name]
+        found: Found | None = getattr(root, name, None)
+        if found is None:
+            parts = [getattr(child, name, None) for child in root.children]
+            for expr in inner_first([root], known) if None in parts else (root,):
+                found = find(expr, [getattr(child, name) for child in expr.children])
+                object.__setattr__(expr, name, found)  # which needs no dict, as expr.__dict__ does
+            assert found is not None, "the root comes last"
         return found
 
     return fact
@@ -194,7 +198,7 @@ class _Having:
         self.name = name
 
     def __contains__(self, expr: object) -> bool:
-        return self.name in expr.__dict__
+        return hasattr(expr, self.name)
 
 
 def uses_of(roots: Iterable[Expr]) -> dict[Expr, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from fusec.base.ops import TABLE
@@ -42,7 +43,7 @@ def is_expensive_op(op: str) -> bool:
 def size_of(expr: Expr, parts: list[Size]) -> Size:
     """The size of an expression."""
     if not parts:
-        return Size(1, (expr,) if isinstance(expr, Input) else (), frozenset([type(expr)]), frozenset(), False, False)
+        return Size(1, (expr,) if isinstance(expr, Input) else (), _alone(type(expr)), frozenset(), False, False)
     depth, leaves, kinds, taken, is_expensive, divides = parts[0]
     for part in parts[1:]:
         depth = max(depth, part.depth)
@@ -53,7 +54,12 @@ def size_of(expr: Expr, parts: list[Size]) -> Size:
         taken = taken | {expr.array}
     if isinstance(expr, Apply):
         is_expensive, divides = is_expensive or is_expensive_op(expr.op), divides or expr.op in DIVISIONS
-    return Size(1 + depth, leaves, _union(kinds, frozenset([type(expr)])), taken, is_expensive, divides)
+    return Size(1 + depth, leaves, _union(kinds, _alone(type(expr))), taken, is_expensive, divides)
+
+
+@lru_cache
+def _alone(kind: type[Expr]) -> frozenset[type[Expr]]:
+    return frozenset([kind])
 
 
 def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
