@@ -43,10 +43,13 @@ def unpack(b: Builder, nbytes: int) -> str:
 
 def define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) -> None:
     """Add a function to the module, which is written only once."""
+    if ("function", name) in b.routines:
+        return
     inner = b.beside()
     write(inner)
     lines = [f"define internal void {name}({given}) noinline nounwind {{", "entry:", *inner.allocas, *inner.lines, "}"]
     b.declare("\n".join(lines))
+    b.routines["function", name] = None
 
 
 def _unpack(b: Builder, nbytes: int) -> None:

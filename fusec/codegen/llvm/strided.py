@@ -6,6 +6,8 @@ float32 runs five times as fast, a large one no slower. Stores likewise, with ma
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fusec.codegen.llvm.values import Builder, LinearAddress, bit_width, joined, lane_numbers
 
 _REGISTER = 512  # bits loaded by one call
@@ -78,6 +80,7 @@ def _storing(b: Builder, name: str, kind: str, lanes: int) -> str:
     return "\n".join([*lines, "  ret void", "}"])
 
 
+@lru_cache
 def _function(name: str, kind: str, lanes: int) -> str:
     """The function ``vector (ptr base, i64 stride)``; one for all operands, as inlining doubles the compile time."""
     nbytes = bit_width(kind) // 8
