@@ -25,7 +25,7 @@ from fusec.kinds.reduction import Phase
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import ReductionIR
+    from fusec.ir.reductions import ReductionIR, Role
 
 
 @lru_cache(maxsize=256)
@@ -61,14 +61,19 @@ def _masked(reduction: ReductionIR, empty: Program) -> ReductionIR:
     return mask(reduction, MASK, empty)
 
 
-@default_rounding()
 def prepared(definition: Source, request: Request, phase: Phase) -> ReductionIR:
-    """The work of one phase, after all passes over its parts."""
+    """The work of one phase, after all passes over its parts, which the interpreter and the compiler share."""
+    made = _prepared.__wrapped__ if debug.is_wanted(3) else _prepared
+    return made(definition, request, phase.layout.ndim, phase.role)
+
+
+@lru_cache(maxsize=64)
+@default_rounding()
+def _prepared(definition: Source, request: Request, ndim: int, role: Role) -> ReductionIR:
     from fusec import passes
 
     reduction, _ = lower(definition, request)
-    ndims = {"": phase.layout.ndim, **dict(request.ndims)}
-    return passes.run(reduction, passes.Facts(request.fp, ndims=ndims, role=phase.role))
+    return passes.run(reduction, passes.Facts(request.fp, ndims={"": ndim, **dict(request.ndims)}, role=role))
 
 
 def program_of(definition: Source, request: Request, phase: Phase) -> Program:

@@ -31,7 +31,6 @@ Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
 PART, CALL = 200e-6, 20e-6  # seconds that a stage, and a call of what combines, take besides their statements
 
-_prepared = lru_cache(maxsize=64)(reduction_pipeline.prepared)
 _prepared_scan = lru_cache(maxsize=64)(scan_pipeline.prepared)
 
 
@@ -40,7 +39,7 @@ def run_phases(kernel: KernelSpec, bound: Bound, memory: dict[str, Array], value
     for phase in bound.launches:
         assert isinstance(phase, Phase), "a phase of a reduction"
         memory |= {known: np.zeros(shape, dtype.numpy) for known, shape, dtype in phase.made}
-        reduction = _prepared(kernel.definition, bound.request, phase)
+        reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
         here = memory | {name: memory[known] for name, known in phase.arrays}
         scalars = {**values, **bound.sizes}
         _run_phase(_placed(reduction, phase.extents), phase, here, scalars, kernel)
@@ -66,7 +65,7 @@ def phases_effort(kernel: KernelSpec, bound: Bound) -> float:
     total = 0.0
     for phase in bound.launches:
         assert isinstance(phase, Phase), "a phase of a reduction"
-        reduction = _prepared(kernel.definition, bound.request, phase)
+        reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
         if any(param.raw and param.written for param in reduction.arrays):
             return inf
         length = phase.extent if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
