@@ -48,8 +48,10 @@ class MergedSpace:
 
 def common_shape(left: Shape, right: Shape) -> Shape | int:
     """The broadcast shape of two shapes, or the axis of the result on which they differ."""
-    if left == right:
+    if left == right or not right:
         return left
+    if not left:
+        return right
     ndim = max(len(left), len(right))
     a = (1,) * (ndim - len(left)) + left
     b = (1,) * (ndim - len(right)) + right

@@ -101,3 +101,13 @@ def test_parts_that_are_returned_share_memory_with_the_argument_alone() -> None:
     assert new.flags.c_contiguous
     real[1] = 7
     assert c[1] == 7
+
+
+def test_new_arrays_of_the_layout_of_imaginary_parts_of_reals_are_written() -> None:
+    def both(x: Any) -> Any:
+        nothing, zeros, twice = x.imag, np.zeros_like(x), x * 2
+        zeros[0] = twice[0] = x[0]
+        return nothing + zeros + twice
+
+    x = np.ones((2, 3))
+    np.testing.assert_array_equal(fusec.fuse(both)(x), both(x), strict=True)

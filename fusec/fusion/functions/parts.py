@@ -100,6 +100,7 @@ def _part(name: str) -> Callable[..., Any]:
         if name == "real":
             return x
         found = made(x._trace, constant(0, value.dtype), True) if x._is_scalar else full_like(x, 0, order="A")
+        found._seen = found._seen.view()
         found._seen.flags.writeable = False
         return found
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod as product
 from typing import Any
 
 import numpy as np
 
-from fusec.arguments.operands import strided
 from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type, real_type
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import condition
@@ -18,8 +18,8 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import elementwise
 from fusec.fusion.trace import tracer as tracers
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace.trace import Trace, check_fits, common_phantom, constant, here, rounded_to
-from fusec.fusion.trace.trace_values import ArrayValue, Total, ViewOf, leaves_of
+from fusec.fusion.trace.trace import Trace, check_fits, constant, here, rounded_to
+from fusec.fusion.trace.trace_values import ArrayValue, Total, ViewOf, joint_order, leaves_of, phantom
 from fusec.ir.expr import apply, const
 from fusec.ir.graph import SPREAD
 from fusec.library.dtype_rules import WIDE
@@ -51,8 +51,7 @@ def totals(
     identity: what totals of no elements are.
     """
     shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(value.shape))
-    kept = strided(value.phantom, shape, value.phantom.strides)
-    seen = common_phantom([ArrayValue(value.scalar, kept)], result)
+    seen = phantom(shape, result.numpy, joint_order(((shape, value.phantom.strides),), shape))
     count = product(value.shape[axis] for axis in axes)
     if count == 1:
         scalar = Scalar(result, rounded_to(value.expr, result))
@@ -70,6 +69,12 @@ def totals(
     buffer = trace.temporary(seen, result)
     trace.statements.append(Total(buffer, op, held, axes))
     return trace.leaf(buffer, (), buffer.phantom)
+
+
+@lru_cache(maxsize=256)
+def number(value: int, dtype: DType) -> ArrayValue:
+    """A number that totals begin with."""
+    return constant(value, dtype)
 
 
 def without_axes(value: ArrayValue, axes: tuple[int, ...], trace: Trace) -> ArrayValue:
@@ -137,10 +142,10 @@ def _folded(op: str, start: int, *, skips_nan: bool = False) -> Callable[..., An
             result = elementwise.known_dtype(np.result_type(result.numpy, out.dtype))
         if skips_nan:
             value = _numbers(trace, value, start)
-        value = _masked(trace, value, mask, constant(start, value.dtype))
+        value = _masked(trace, value, mask, number(start, value.dtype))
         held = trace.adapted(value, result) if result.is_integer or result == BOOL else _computed(value, result)
         total_op = {"add": "bitwise_or", "multiply": "bitwise_and"}[op] if result == BOOL else op
-        found = totals(trace, total_op, held, axes, result, constant(start, result))
+        found = totals(trace, total_op, held, axes, result, number(start, result))
         found = _started(trace, op, found, _initial(trace, initial, found.dtype))
         return _finished(trace, found, axes, keepdims, out)
 
@@ -261,10 +266,10 @@ def _counted(
     """How many elements a total has."""
     if mask is None:
         return trace.count(value, axes, real)
-    ones = elementwise.choose(trace, mask, constant(1, real), constant(0, real))
+    ones = elementwise.choose(trace, mask, number(1, real), number(0, real))
     (_, ones) = trace.ready([value, ones])
     ones = trace.combined(ones.scalar, [ones, value])
-    return totals(trace, "add", ones, axes, real, constant(0, real))
+    return totals(trace, "add", ones, axes, real, number(0, real))
 
 
 def _over(trace: Trace, total: ArrayValue, by: ArrayValue) -> ArrayValue:
@@ -278,8 +283,8 @@ def _mean_of(
     """Mean, not rounded to narrow floats, and the count."""
     wide = compute_type(result)
     count = _counted(trace, value, axes, mask, real_type(wide))
-    masked = _masked(trace, value, mask, constant(0, value.dtype))
-    total = totals(trace, "add", _computed(masked, result), axes, wide, constant(0, wide))
+    masked = _masked(trace, value, mask, number(0, value.dtype))
+    total = totals(trace, "add", _computed(masked, result), axes, wide, number(0, wide))
     return _over(trace, total, count), count
 
 
@@ -311,8 +316,8 @@ def _squares(
     value, middle = trace.ready([value, middle])
     far = apply("subtract", _computed(value, result).expr, middle.expr)
     squares = trace.combined(Scalar(real, square(Term(far)).expr), [value, middle])
-    squares = _masked(trace, squares, mask, constant(0, real))
-    return totals(trace, "add", squares, axes, real, constant(0, real)), count
+    squares = _masked(trace, squares, mask, number(0, real))
+    return totals(trace, "add", squares, axes, real, number(0, real)), count
 
 
 def var(
@@ -327,7 +332,7 @@ def var(
     real = real_type(compute_type(result))
     if mask is None and product(value.shape[axis] for axis in axes) > 1:
         count = _counted(trace, value, axes, mask, real)
-        total = totals(trace, SPREAD, _computed(value, result), axes, real, constant(0, real))
+        total = totals(trace, SPREAD, _computed(value, result), axes, real, number(0, real))
     else:
         total, count = _squares(trace, value, axes, mask, result)
     free = trace.combined(Scalar(real, apply("subtract", count.expr, const(ddof, real))), [count])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,9 @@ from fusec.ir.walk import expressions, inner_first
 Array = NDArray[Any]
 Step = Callable[[Array], Array]
 """From an array to a view of it."""
+
+Geometry = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any]]
+"""Where an array lies: its address, shape, strides and dtype."""
 
 INDICES_ANYWHERE = (0, -1)  # that are other elements of any extent but 1
 
@@ -123,11 +126,14 @@ class Buffer:
     group: int  # the same for buffers that may share memory
     array: Array | None = None  # of a constant
     derived: Any = None  # how calls make a constant from extents; see `Derived`
+    _geometry: Geometry | None = field(default=None, init=False, repr=False)
 
-    @cached_property
-    def geometry(self) -> tuple[object, ...]:
+    @property
+    def geometry(self) -> Geometry:
         """Where it lies, see `geometry`."""
-        return geometry(self.phantom)
+        if self._geometry is None:
+            self._geometry = geometry(self.phantom)
+        return self._geometry
 
 
 @dataclass(eq=False)
@@ -141,11 +147,15 @@ class Leaf:
     steps: tuple[Step, ...] = ()  # from the buffer's array to the view
     number: Source | None = None
     is_whole: bool = False  # elements of it are taken elsewhere than at the position at hand
+    _geometry: Geometry | None = field(default=None, init=False, repr=False)
 
-    @cached_property
-    def geometry(self) -> tuple[object, ...]:
+    @property
+    def geometry(self) -> Geometry:
         """Where it lies, see `geometry`."""
-        return geometry(self.phantom)
+        if self._geometry is None:
+            is_all = self.buffer is not None and self.phantom is self.buffer.phantom
+            self._geometry = self.buffer.geometry if is_all and self.buffer is not None else geometry(self.phantom)
+        return self._geometry
 
 
 @dataclass(frozen=True)
@@ -252,9 +262,18 @@ def buffers_of(statement: Statement) -> tuple[Buffer, ...]:
 
 
 def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
-    """A new array of some shape with one element of memory. axes: from outermost to innermost; in C order if None."""
+    """An array of some shape with one element of memory, the same for the same layout.
+
+    axes: from outermost to innermost; in C order if None.
+    """
+    return _phantom(shape, dtype, dtype.num, tuple(range(len(shape)) if axes is None else axes))
+
+
+@lru_cache(maxsize=4096)
+def _phantom(shape: tuple[int, ...], dtype: np.dtype[Any], _: int, axes: tuple[int, ...]) -> Array:
+    """See `phantom`. The number tells dtypes apart that are equal, but not of one type, as int64 and long long."""
     step, strides = dtype.itemsize, [0] * len(shape)
-    for axis in reversed(range(len(shape)) if axes is None else axes):
+    for axis in reversed(axes):
         strides[axis] = step
         step *= max(shape[axis], 1)
     return strided(np.empty(1, dtype).view(Outline), shape, strides)
@@ -280,17 +299,26 @@ def outermost_first(array: Array) -> tuple[int, ...]:
 
 def joint_phantom(operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """A new array in the memory order that NumPy chooses for an operation on arrays, which broadcast to a shape."""
-    arrays: list[Array | None] = [each for each in operands if each.ndim]
-    if all(each is not None and each.flags.c_contiguous for each in arrays) or 0 in shape:
+    if 0 in shape or all([each.flags.c_contiguous for each in operands]):
         return phantom(shape, dtype)
+    return phantom(shape, dtype, joint_order(tuple([(each.shape, each.strides) for each in operands]), shape))
+
+
+@lru_cache(maxsize=4096)
+def joint_order(operands: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes from outermost to innermost that such an array has. operands: shapes and strides, in elements or bytes."""
+    example = np.empty(1, "int8")
+    arrays: list[Array | None] = [strided(example, *each) for each in operands if each[0]]
+    if all(each is not None and each.flags.c_contiguous for each in arrays) or 0 in shape:
+        return tuple(range(len(shape)))
     order = np.nditer(
         [*arrays, None],
         flags=["zerosize_ok"],
         op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
-        op_dtypes=[*(each.dtype for each in arrays if each is not None), dtype],
+        op_dtypes=[*(example.dtype for _ in arrays), example.dtype],
         order="K",
     ).operands[-1]
-    return phantom(shape, dtype, outermost_first(order))
+    return outermost_first(order)
 
 
 def stepped(array: Array, steps: Sequence[Step]) -> Array:
@@ -300,10 +328,12 @@ def stepped(array: Array, steps: Sequence[Step]) -> Array:
     return array
 
 
-def geometry(array: Array) -> tuple[object, ...]:
+def geometry(array: Array) -> Geometry:
     """Address, shape and strides; those of axes with one element do not count."""
-    strides = tuple(0 if extent == 1 else stride for extent, stride in zip(array.shape, array.strides, strict=True))
-    return (array.__array_interface__["data"][0], array.shape, strides, array.dtype)
+    shape, strides = array.shape, array.strides
+    if 1 in shape:
+        strides = tuple([0 if extent == 1 else stride for extent, stride in zip(shape, strides, strict=True)])
+    return (array.__array_interface__["data"][0], shape, strides, array.dtype)
 
 
 def leaves_of(root: Expr) -> tuple[Input, ...]:
