@@ -261,6 +261,8 @@ class _Address:
 class Outline(np.ndarray):
     """An array whose elements may not be read, since its memory may be freed, or be on a device."""
 
+    geometry: Any = None  # where it lies, as traces have it, if they ask often
+
     def __repr__(self) -> str:
         """The layout of the array: a debugger that prints what a trace holds must not read its memory."""
         return f"<outline of an array of {self.dtype}, shape {self.shape}, strides {self.strides}>"

@@ -48,13 +48,13 @@ def size_of(expr: Expr, parts: list[Size]) -> Size:
     for part in parts[1:]:
         depth = max(depth, part.depth)
         leaves = leaves if part.leaves == leaves else tuple(dict.fromkeys(leaves + part.leaves))
-        kinds, taken = _union(kinds, part.kinds), _union(taken, part.taken)
+        kinds, taken = _of_both(kinds, part.kinds), _union(taken, part.taken)
         is_expensive, divides = is_expensive or part.is_expensive, divides or part.divides
     if isinstance(expr, Taken):
         taken = taken | {expr.array}
     if isinstance(expr, Apply):
         is_expensive, divides = is_expensive or is_expensive_op(expr.op), divides or expr.op in DIVISIONS
-    return Size(1 + depth, leaves, _union(kinds, _alone(type(expr))), taken, is_expensive, divides)
+    return Size(1 + depth, leaves, _of_both(kinds, _alone(type(expr))), taken, is_expensive, divides)
 
 
 @lru_cache
@@ -65,6 +65,9 @@ def _alone(kind: type[Expr]) -> frozenset[type[Expr]]:
 def _union(one: frozenset[T], other: frozenset[T]) -> frozenset[T]:
     """Both sets as one, which is the first where that holds all."""
     return one if other <= one else one | other
+
+
+_of_both = lru_cache(_union)  # of kinds, of which there are few sets
 
 
 def read_in(root: Expr) -> list[Any]:

@@ -276,7 +276,10 @@ def _phantom(shape: tuple[int, ...], dtype: np.dtype[Any], _: int, axes: tuple[i
     for axis in reversed(axes):
         strides[axis] = step
         step *= max(shape[axis], 1)
-    return strided(np.empty(1, dtype).view(Outline), shape, strides)
+    found = strided(np.empty(1, dtype).view(Outline), shape, strides)
+    assert type(found) is Outline, "a view of one is one"
+    found.geometry = geometry(found)
+    return found
 
 
 def laid_out(like: Array, dtype: np.dtype[Any], order: str | None = "K", shape: tuple[int, ...] | None = None) -> Array:
@@ -330,6 +333,8 @@ def stepped(array: Array, steps: Sequence[Step]) -> Array:
 
 def geometry(array: Array) -> Geometry:
     """Address, shape and strides; those of axes with one element do not count."""
+    if type(array) is Outline and array.geometry is not None:
+        return array.geometry  # type: ignore[no-any-return]
     shape, strides = array.shape, array.strides
     if 1 in shape:
         strides = tuple([0 if extent == 1 else stride for extent, stride in zip(shape, strides, strict=True)])
