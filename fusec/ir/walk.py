@@ -156,7 +156,8 @@ def certain(expr: Expr) -> tuple[Expr, ...]:
 def inner_first(roots: Iterable[Expr], known: Container[Expr] = ()) -> Iterator[Expr]:
     """Every distinct expression below the roots after its operands, left ones first; `known` ones are left out."""
     seen: set[Expr] = set()
-    stack: list[Expr | None] = [*roots][::-1]
+    stack: list[Expr | None] = []
+    stack += [*roots][::-1]
     while stack:
         expr = stack.pop()
         if expr is None:  # what comes next has its operands behind it

@@ -200,7 +200,7 @@ class Builder:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
-        self.routines: dict[tuple[object, ...], Any] = {}  # of this one and those beside it: see `routines` and `packing`
+        self.routines: dict[tuple[object, ...], Any] = {}  # also of those beside it: see `routines`, `packing`
         self.current = "entry"
         self._count = 0
         self._scratch = ""

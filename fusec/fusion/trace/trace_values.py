@@ -302,23 +302,23 @@ def outermost_first(array: Array) -> tuple[int, ...]:
 
 def joint_phantom(operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """A new array in the memory order that NumPy chooses for an operation on arrays, which broadcast to a shape."""
-    if 0 in shape or all([each.flags.c_contiguous for each in operands]):
+    if 0 in shape or all(each.flags.c_contiguous for each in operands):
         return phantom(shape, dtype)
     return phantom(shape, dtype, joint_order(tuple([(each.shape, each.strides) for each in operands]), shape))
 
 
 @lru_cache(maxsize=4096)
-def joint_order(operands: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes from outermost to innermost that such an array has. operands: shapes and strides, in elements or bytes."""
+def joint_order(operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...], shape: tuple[int, ...]) -> Sequence[int]:
+    """The axes of such an array from outermost to innermost. operands: shapes and strides, which decide."""
     example = np.empty(1, "int8")
     arrays: list[Array | None] = [strided(example, *each) for each in operands if each[0]]
-    if all(each is not None and each.flags.c_contiguous for each in arrays) or 0 in shape:
-        return tuple(range(len(shape)))
+    if 0 in shape or not arrays:
+        return range(len(shape))
     order = np.nditer(
         [*arrays, None],
         flags=["zerosize_ok"],
         op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
-        op_dtypes=[*(example.dtype for _ in arrays), example.dtype],
+        op_dtypes=[example.dtype] * (len(arrays) + 1),
         order="K",
     ).operands[-1]
     return outermost_first(order)
