@@ -4,14 +4,26 @@ Some tests ask for hundreds of collections, each of which would go through all t
 and compiled by then: that made these tests ten times as slow as they are alone.
 
 First calls wait for the compiler, so that tests see compiled code; tests of the tiers interpret them.
+
+Where Python is to write no bytecode beside sources, it goes into the folder of pytest's cache: else each of hundreds of
+processes that tests start would compile all of fusec, and each run all of the tests.
 """
 
 import gc
 import os
+import sys
 
 import pytest
 
 os.environ.setdefault("FUSEC_TIERS", "0")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    cache = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache is not None:
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(cache.mkdir("bytecode"))
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="module", autouse=True)

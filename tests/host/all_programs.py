@@ -1,5 +1,7 @@
 """All cases together."""
 
+from functools import cache
+
 from layout_programs import layout_cases
 from name_programs import name_case
 from op_programs import complex_cases, constant_cases, constants_of, conversion_cases, op_cases, table_cases, tree_cases
@@ -12,10 +14,11 @@ from fusec.base.dtypes import ALL, FLOAT64
 from fusec.codegen.c_family.facts import parts, types_of
 
 
-def all_cases() -> list[Case]:
-    """Everything but atomics."""
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """Everything but atomics; the same for all that asks for it, since it takes a second to lower."""
     literals = [constants_of(dtype) for dtype in ALL]
-    return [
+    return (
         *op_cases(),
         *constant_cases(),
         *tree_cases(),
@@ -28,7 +31,7 @@ def all_cases() -> list[Case]:
         *python_cases(),
         *text_cases(),
         name_case(),
-    ]
+    )
 
 
 def uses_double(case: Case) -> bool:
