@@ -164,12 +164,18 @@ class Analysis:
         self.source_varies = source_varies
         self.lanes = lanes
         self._plans: dict[tuple[str, tuple[bool, ...]], FlowPlan] = {}
+        self._of_bodies: dict[object, tuple[object, FlowPlan]] = {}  # with the body, which a key names by its identity
 
     def body(
-        self, body: Iterable[ir.Stmt], params: Iterable[str], varying: Container[str] = (), values: Sequence[Expr] = ()
-    ) -> FlowPlan:
+        self, body: tuple[ir.Stmt, ...], params: Iterable[str], varying: Container[str] = (),
+        values: Sequence[Expr] = (),
+    ) -> FlowPlan:  # fmt: skip
         """The plan of a kernel body; its scalar parameters are uniform, all but those named. values: read after it."""
-        return _FunctionAnalysis(self, body, {name: name in varying for name in params}, values).run()
+        given = {name: name in varying for name in params}
+        key = id(body), *given.items(), *values
+        if key not in self._of_bodies:
+            self._of_bodies[key] = body, _FunctionAnalysis(self, body, given, values).run()
+        return self._of_bodies[key][1]
 
     def function(self, name: str, varying: tuple[bool, ...]) -> FlowPlan:
         """The plan of a function for arguments of which the given ones vary."""

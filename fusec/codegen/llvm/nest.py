@@ -162,6 +162,7 @@ class Nest:
         self.called = kept_functions(program)
         self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
         self.last = layout.ndim - 1  # the axis of rows
+        self._analyses: dict[object, tuple[object, Analysis]] = {}  # with what they are of, by its identity
         self.comparisons: tuple[Comparison, ...] = ()  # whose outcomes tell which vectors are whole ones
 
     def write(self) -> None:
@@ -412,7 +413,12 @@ class Nest:
         return {param.name: (param.dtype, self.arguments.scalar(param.name, param.dtype)) for param in params}
 
     def _analysis(self, program: Program) -> Analysis:
-        return Analysis(program.functions, self._source_varies, self.b.lanes)
+        """That of a program's functions, the same wherever parts are written for as many lanes."""
+        functions = program.functions
+        key = self.b.lanes, id(functions), tuple(self.inner.items())
+        if key not in self._analyses:
+            self._analyses[key] = functions, Analysis(functions, self._source_varies, self.b.lanes)
+        return self._analyses[key][1]
 
     def _around(self, analysis: Analysis, site: RowSite) -> Surroundings:
         return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
