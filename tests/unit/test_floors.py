@@ -1,6 +1,7 @@
 """The house keeps its shape: imports point down, files and functions stay small, every public name is explained."""
 
 import ast
+import gc
 import json
 import re
 import subprocess
@@ -8,6 +9,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from fusec.passes import PIPELINES, PassRow
 
@@ -73,6 +76,16 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_no_garbage() -> Iterator[None]:
+    """The collector does not go through a million nodes over and over, which are gone when these tests are over."""
+    gc.disable()
+    yield
+    tree_of.cache_clear()
+    nodes_of.cache_clear()
+    gc.enable()
 
 
 def each_module(law: Callable[[str], None]) -> Callable[[], None]:
