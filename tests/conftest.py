@@ -26,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders whose files take a second or are skipped come last, so that processes that share files end together."""
+    items.sort(key=lambda item: item.path.parent.name in ("conformance", "errors", "golden", "gpu"))
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _collections_skip_what_was_there() -> None:
     gc.collect()
