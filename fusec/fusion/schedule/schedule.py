@@ -191,12 +191,13 @@ class _Scheduler:
         keys: tuple[object, ...] = (shape, ("totals", squeezed(shape)))
         if isinstance(statement, Total):
             keys = ((shape, statement.axes),)
-        found = set[int]()
-        for key in keys:
-            like = self._open.get(key, ())
-            stop = bisect_left(like, end)
-            found.update(like[max(bisect_left(like, low), stop - MAX_ASKED) : stop])
+        sorts = [like for key in keys if (like := self._open.get(key))]
+        stops = [bisect_left(like, end) for like in sorts]
+        parts = [
+            like[max(bisect_left(like, low), stop - MAX_ASKED) : stop] for like, stop in zip(sorts, stops, strict=True)
+        ]
+        found = parts[0] if len(parts) == 1 else sorted({at for part in parts for at in part})[-MAX_ASKED:]
         first = self.groups[low] if low < end else None
         if first is not None and first.is_full and first.takes & {*keys} and first.repeats(statement, leaves):
-            return [low, *sorted(found)[-MAX_ASKED:]]
-        return sorted(found)[-MAX_ASKED:]
+            return [low, *found]
+        return found
