@@ -5,13 +5,16 @@ and compiled by then: that made these tests ten times as slow as they are alone.
 
 First calls wait for the compiler, so that tests see compiled code; tests of the tiers interpret them.
 
-Where Python is to write no bytecode beside sources, it goes into the folder of pytest's cache: else each of hundreds of
-processes that tests start would compile all of fusec, and each run all of the tests.
+Where Python is to write no bytecode beside sources, it goes into the folder of pytest's cache: else each process that
+tests start would compile all of fusec, and each run of the tests all of them.
 """
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +24,9 @@ os.environ.setdefault("FUSEC_TIERS", "0")
 def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)
     if sys.dont_write_bytecode and cache is not None:
-        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(cache.mkdir("bytecode"))
+        folder, temporary = cache.mkdir("bytecode"), Path(tempfile.gettempdir())
+        shutil.rmtree(folder / temporary.relative_to(temporary.anchor), ignore_errors=True)  # of other runs
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(folder)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False
 
