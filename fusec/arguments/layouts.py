@@ -6,12 +6,13 @@ Works on plain numbers, so that host and device arrays of any library are treate
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
 from fusec.base.dtypes import DType, real_type
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import Layout, Step, strides_in_order
 from fusec.base.records import dataclass
 
 Shape = tuple[int, ...]
@@ -78,6 +79,18 @@ def pattern_of_extents(shapes: Sequence[Shape]) -> tuple[object, ...]:
     """Which extents of some arrays are 0, 1, or equal: equal patterns may share a trace."""
     known: dict[int, int] = {0: 0, 1: 1}
     return tuple(tuple(known.setdefault(extent, len(known)) for extent in shape) for shape in shapes)
+
+
+def gaps_of(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, ...] | None:
+    """How an array lies in memory that has gaps: its last stride, and before which axes there are gaps; () without any,
+    None if it does not lie in C order.
+    """
+    if strides == strides_in_order(shape, range(len(shape)), itemsize):
+        return ()
+    inner = [extent * stride for extent, stride in zip(shape[1:], strides[1:], strict=True)]
+    if strides[-1] < itemsize or min(shape) < 2 or any(map(operator.lt, strides, inner)):
+        return None
+    return strides[-1], *map(operator.gt, strides, inner)
 
 
 def broadcast_strides(view: View, shape: Shape) -> Shape:

@@ -13,7 +13,6 @@ import numpy as np
 
 from fusec.arguments import layouts
 from fusec.base import locks
-from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion.outside import constants
 from fusec.fusion.outside.constants import Traced, exact, foreign, is_array, is_number, is_on_device
@@ -221,10 +220,11 @@ class CallArguments:
                 continue
             place = next(place for place in range(at, at + 3) if isinstance(key[place], np.dtype)) + 1
             shape, strides = key[place : place + 2]
-            if strides != strides_in_order(shape, range(len(shape)), key[place - 1].itemsize):
+            gaps = layouts.gaps_of(shape, strides, key[place - 1].itemsize)
+            if gaps is None or (gaps and self.side is not None):
                 return None
             shapes.append(shape)
-            found[place : place + 2] = [None, None]
+            found[place : place + 2] = [None, gaps]
         return (layouts.pattern_of_extents(shapes), *found) if shapes else None
 
     def key(self, values: frozenset[int]) -> Any:

@@ -11,12 +11,12 @@ do not state the conditions of this trace. So its next rule states the condition
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec.arguments.layouts import gaps_of
 from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form, form, form_of
@@ -77,20 +77,11 @@ class Kinds:
         """The kind behind a leaf; None if the leaf belongs to none. extents: those of the leaves so far, numbered."""
         if leaf.device != CPU:
             return None
-        gaps = () if leaf.strides is None else _gaps(leaf)
+        gaps = () if leaf.strides is None else gaps_of(leaf.shape, leaf.strides, leaf.dtype.itemsize)
         if gaps is None:
             return None
         key = (leaf.dtype, gaps, *[extents.setdefault(each, len(extents)) for each in leaf.shape])
         return kind.leaves.get(key) or kind.leaves.setdefault(key, self.new())
-
-
-def _gaps(leaf: Form) -> tuple[int, ...] | None:
-    """The layout of an array with gaps: its last stride, and where gaps are; None if its axes are not in C order."""
-    strides: Any = leaf.strides
-    inner = [extent * stride for extent, stride in zip(leaf.shape[1:], strides[1:], strict=True)]
-    if strides[-1] < leaf.dtype.itemsize or min(leaf.shape) < 2 or any(map(operator.lt, strides, inner)):
-        return None
-    return strides[-1], *map(operator.gt, strides, inner)
 
 
 def outline_of(leaf: Form) -> Any:

@@ -20,7 +20,6 @@ from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.extents import Derived, TraceExtents, UnknownExtentsError
 from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
-from fusec.fusion.trace.trace_values import Buffer
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
 from fusec.xp.kinds import StepRule, TapeKind
@@ -36,22 +35,11 @@ class UntracedError(Exception):
 
 
 class TapeExtents(TraceExtents):
-    """All that follows from the shapes of leaves, which are all given. In one kind, gaps are alike; Note [Kinds]."""
+    """What follows from the shapes of leaves, all of which are given."""
 
     def __init__(self, trace: Any) -> None:
         super().__init__(trace)
         self.given = sys.maxsize
-
-    def is_laid_out(self, buffer: Buffer) -> bool:
-        """Whether a buffer has the layout that it has now for all leaves of the same kinds."""
-        return buffer.kind == "argument" or super().is_laid_out(buffer)
-
-    def whole(self, buffer: Buffer) -> Derived:
-        """All of a buffer as an array whose elements may not be read."""
-        place = buffer.place
-        if super().is_laid_out(buffer):
-            return super().whole(buffer)
-        return self._derived(("laid", place), (), buffer.phantom, lambda call: call.outlines[place])
 
 
 class TapeRun(TracedRun):

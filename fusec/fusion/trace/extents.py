@@ -28,6 +28,7 @@ from fusec.fusion.trace.trace_values import (
     Total,
     Write,
     buffers_of,
+    leaves_of,
     phantom,
 )
 from fusec.ir.graph import Input, Taken
@@ -114,10 +115,6 @@ class TraceExtents:
         """A value that is the same in all calls."""
         return self._derived(("fixed", value), (), value, lambda _: value)
 
-    def is_laid_out(self, buffer: Buffer) -> bool:
-        """Whether a buffer has the layout that it has now, but for extents, in all calls that share the plan."""
-        return bool(buffer.phantom.flags.c_contiguous)
-
     def of_buffer(self, buffer: Buffer) -> Derived:
         """The shape of all of a buffer. Raises UnknownExtentsError."""
         found = self._buffers.get(buffer)
@@ -127,7 +124,7 @@ class TraceExtents:
 
     def _of_new(self, buffer: Buffer) -> Derived:
         shape, place = buffer.phantom.shape, buffer.place
-        if not self.is_laid_out(buffer):
+        if buffer.kind == "temporary" and not buffer.phantom.flags.c_contiguous:
             raise UnknownExtentsError
         if buffer.kind == "argument" and place < self.given:
             found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
@@ -174,7 +171,10 @@ class TraceExtents:
         if again is None:
             raise UnknownExtentsError
         leaves = [self._trace.leaves[each] for each in call.operands]
-        operands = [each.phantom if each.buffer is None else self.array(each.buffer, each.steps) for each in leaves]
+        operands = [
+            self.numbers.get(each.input, each.phantom) if each.buffer is None else self.array(each.buffer, each.steps)
+            for each in leaves
+        ]
         arrays = [each for each in operands if isinstance(each, Derived)]
 
         def made(shapes: CallShapes) -> Sequence[Array]:
@@ -190,8 +190,14 @@ class TraceExtents:
         return self.view_of(self.whole(buffer), steps)
 
     def whole(self, buffer: Buffer) -> Derived:
-        """All of a buffer as an array, without its elements. Raises UnknownExtentsError."""
-        return self.array_of(self.of_buffer(buffer), buffer.phantom.dtype)
+        """The same of all of a buffer; arguments with gaps have them alike, see `gaps_of`."""
+        place, now = buffer.place, buffer.phantom
+        if now.flags.c_contiguous:
+            return self.array_of(self.of_buffer(buffer), now.dtype)
+        if buffer.kind == "temporary":
+            raise UnknownExtentsError
+        is_given = buffer.kind == "argument" and place < self.given
+        return self._derived(("laid", buffer), (), now, lambda call: call.outlines[place] if is_given else now)
 
     def array_of(self, shape: Derived, dtype: Any, steps: Sequence[Step] = ()) -> Derived:
         """A view of an array in C order, without its elements."""
@@ -366,8 +372,9 @@ class TraceExtents:
             self.attempt(lambda: self.fits(found, self.joined([self.of_value(each) for each in values])))
 
     def see(self, value: ArrayValue, steps: Sequence[Step]) -> None:
-        """Note the shape of a view of a value whose shape does not follow from what the value reads."""
-        if not self._trace.has_looked and self.is_framed(value):
+        """Note a view of a value whose shape nothing that it reads has, as a number of which axes are made."""
+        is_number = not value.shape and all(self._trace.leaves[each].buffer is None for each in leaves_of(value.expr))
+        if not self._trace.has_looked and (is_number or self.is_framed(value)):
             seen = self.attempt(lambda: self.viewed(self.of_value(value), value.dtype.numpy, steps))
             if seen is not None:
                 self.claim(seen)
