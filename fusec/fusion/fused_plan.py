@@ -15,7 +15,7 @@ from fusec.errors import FusecError
 from fusec.fusion.arguments import CallArguments, are_apart, pattern_of
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
-from fusec.fusion.memory.results import LeftOutside
+from fusec.fusion.memory.results import LeftOutside, with_views
 from fusec.fusion.outside.reads import Guards
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
@@ -108,12 +108,13 @@ class FusedPlan:
         """The plan for arrays of other extents, by place; None if that must be traced."""
         assert self.template is not None, "asked of plans that have one"
         try:
-            steps, memory = self.template.resized(outlines, on_host)
+            steps, memory, views = self.template.resized(outlines, on_host)
         except OtherShapesError:
             return None
         return replace(
             self, steps=tuple(steps), memory=memory, calls=0, native=None, entry=None, launches={}, template=None,
-            is_resized=True,
+            is_resized=True, result=with_views(self.result, views) if views else self.result,
+            quick=self.quick if not any(views.values()) else None,
         )  # fmt: skip
 
     def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:

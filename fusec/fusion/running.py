@@ -31,7 +31,7 @@ from fusec.fusion.memory.results import (
     ReturnedConstant,
     ReturnedItems,
     ReturnedPairs,
-    has_views,
+    ReturnedParts,
     places_of,
 )
 from fusec.fusion.memory.slots import replayed
@@ -42,7 +42,7 @@ from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
 from fusec.fusion.schedule.plan import KernelStep, MapKernel, PlanBuilder
 from fusec.fusion.schedule.repeats import leave_out_repeats
-from fusec.fusion.schedule.resizing import template_of
+from fusec.fusion.schedule.resizing import PlanTemplate, template_of
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
 from fusec.fusion.trace.numbers import is_extent, picking, plain
@@ -79,6 +79,7 @@ class TracedRun:
         self.arguments: dict[int, Tracer] = {}
         self.builder: PlanBuilder  # while the plan is made
         self.returned: dict[int, tuple[Tracer, Returned]] = {}
+        self.parts: ReturnedParts = {}
 
     def _see_device(self, given: Any) -> None:
         """Tell the trace where arrays are, of which this is one."""
@@ -110,8 +111,8 @@ class TracedRun:
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
         numbers = tuple(self.builder.slots.numbers)
-        is_alone = not stores and problem is None and self.pattern is None and not has_views(rebuilt)
-        template = template_of(self.builder, steps, [*map(self.found.outline, self.flat)]) if is_alone else None
+        is_alone = not stores and problem is None and self.pattern is None
+        template = self._template(steps) if is_alone else None
         return FusedPlan(
             steps, HostMemory.of(self.builder.slots), rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
@@ -120,6 +121,10 @@ class TracedRun:
             (*self.found.names(), *map(title_of, self.recording.paths)), template=template,
             bounds=self._bounds(steps) if writes or stores else (),
         )  # fmt: skip
+
+    def _template(self, steps: Sequence[KernelStep | CallStep]) -> PlanTemplate | None:
+        """What makes plans for other extents."""
+        return template_of(self.builder, steps, [*map(self.found.outline, self.flat)], self.parts)
 
     def _bounds(self, steps: Sequence[KernelStep | CallStep]) -> tuple[Bound, ...]:
         """Which integers of a call must fit which dtypes, lest an error comes when something is written already."""
@@ -303,4 +308,7 @@ class TracedRun:
             needed.append(buffer)
         slots = self.builder.slots
         view = slots.view(buffer, replayed(buffer, result._steps))
-        return Returned(slots.buffer(buffer), view, result._is_scalar, weak)
+        found = Returned(slots.buffer(buffer), view, result._is_scalar, weak)
+        if result._steps:
+            self.parts[found] = (buffer, result._steps)
+        return found

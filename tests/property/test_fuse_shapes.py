@@ -291,7 +291,7 @@ def test_kernels_of_short_rows_are_planned_once_for_each_shape(monkeypatch):
         assert len(planned) == count
 
 
-@pytest.mark.parametrize("function", [first_five, last_two, ends, head_in_place])
+@pytest.mark.parametrize("function", [first_five, last_two, head_in_place])
 def test_a_function_that_depends_on_extents_is_traced_for_each(function, monkeypatch):
     assert compiled_by(fusec.fuse(function), monkeypatch, [(3, 3), (9, 3), (7, 3)]) == 3
 

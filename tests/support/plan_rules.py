@@ -26,13 +26,14 @@ def rules_are_compared() -> Iterator[None]:
 
     def compared(template: PlanTemplate, outlines: Any, on_host: bool) -> Any:
         try:
-            found, memory = template._rules.fitted(outlines) if template._rules else (None, None)
+            found, memory, views = template._rules.fitted(outlines) if template._rules else (None, None, None)
         except (OtherShapesError, ValueError, IndexError):
-            found = memory = None
+            found = memory = views = None
         if found is not None:
-            _, wanted, slots = template.placed_again(outlines)
+            made, wanted, slots = template.placed_again(outlines)
             assert list(map(facts_of, found)) == list(map(facts_of, wanted))
             assert memory.is_like(HostMemory.of(slots))
+            assert views == made.views(template.parts, slots)
         return resized(template, outlines, on_host)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -13,13 +13,13 @@ import numpy as np
 from fusec.arguments.operands import strided
 from fusec.base.records import dataclass, field
 from fusec.errors.fusing import NotFusable
-from fusec.frontends.python.types import PythonType
+from fusec.frontends.python.types import PY_INT, PythonType
 from fusec.fusion.functions.operands import operand_of
 from fusec.fusion.trace import elementwise, tracer
-from fusec.fusion.trace.numbers import plain
+from fusec.fusion.trace.numbers import is_extent, plain
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
-from fusec.fusion.trace.trace_values import Leaf, LibraryCall, outermost_first, phantom
+from fusec.fusion.trace.trace_values import Leaf, LibraryCall, leaves_of, outermost_first, phantom
 
 MAX_EXTENT = 2  # of stand-ins, but for extents that must differ
 
@@ -105,6 +105,7 @@ class LibraryFunction:
     takes_out: bool = True
     follows: bool = True  # what it makes follows from the extents of its operands alone
     by_kernels: Callable[..., Any] | None = None  # what kernels make of some arguments; None for others
+    takes_sizes: bool = False  # as arguments that are no operands; `outcome` looks at them by `Asked.example`
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for traced operands, or NumPy's error."""
@@ -115,7 +116,7 @@ class LibraryFunction:
         trace = _trace_in((args, options))
         if self.may_raise:
             keep_written(trace)
-        given = _Operands(trace)
+        given = _Operands(trace, self.takes_sizes)
         places = [given.taken(each) if at in self.operands else given.known(each) for at, each in enumerate(args)]
         named = {
             name: given.taken(each) if name in self.keywords else given.known(each) for name, each in options.items()
@@ -137,9 +138,9 @@ class LibraryFunction:
 
 
 def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ...]:
-    """What a call makes of operands of other extents; in place of numbers, these are as they were."""
+    """What a call makes of operands of other extents; numbers are as they were, unless they are made of extents."""
     pairs = zip(asked.examples, seen, strict=True)
-    examples = [new if isinstance(old, np.ndarray) else old for old, new in pairs]
+    examples = [new if isinstance(old, np.ndarray) or type(new) is int else old for old, new in pairs]
     wanted = outcome(Asked(asked.function, asked.args, asked.options, examples, asked.known))
     return tuple(_phantom_of(each) for each in parts_of_result(wanted))
 
@@ -156,10 +157,10 @@ def is_call(function: Callable[..., Any]) -> bool:
 
 
 class _Operands:
-    """Collects the operands of a call: views of memory, and numbers."""
+    """Collects the operands of a call: views of memory, and numbers. takes_sizes: also those made of extents."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(self, trace: Trace, takes_sizes: bool = False) -> None:
+        self.trace, self.takes_sizes = trace, takes_sizes
         self.leaves: list[Leaf] = []
         self.examples: list[Any] = []
 
@@ -183,6 +184,11 @@ class _Operands:
         """An argument that must be known while tracing."""
         if isinstance(given, tracer.Tracer):
             return given._number("an argument of a library's function")
+        if self.takes_sizes and is_extent(given) and given.derived is not None and type(given.value) is int:
+            number = self.trace.number(("known", given.value), PY_INT, given.derived)
+            self.leaves.append(self.trace.leaves[leaves_of(number.expr)[0]])
+            self.examples.append(given.value)
+            return Place(len(self.leaves) - 1)
         if type(given) in (list, tuple):
             return type(given)(self.known(each) for each in given)
         return given.copy() if isinstance(given, np.ndarray) else plain(given)

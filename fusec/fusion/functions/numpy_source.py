@@ -6,12 +6,13 @@ Their source sees stand-ins for the few functions that make arrays, and for othe
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import mul
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from fusec.fusion.functions.creation import tri
+from fusec.fusion.functions.creation import asarray, tri
 from fusec.fusion.trace.numbers import length
 from fusec.fusion.trace.tables import CREATION, FUNCTIONS, IN_SOURCE, METHODS
 
@@ -76,10 +77,36 @@ def _known_to_hold(test: Any) -> bool:
     return found is not NotImplemented and bool(found)
 
 
+def _multiplied(one: Any, other: Any, **options: Any) -> Any:
+    """np.multiply, also of shapes."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return tuple(map(mul, one, other))
+    return np.multiply(one, other, **options)
+
+
+_weighted = on_traced(np.average, {"any": _known_to_hold})
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = np._NoValue
+) -> Any:
+    """np.average, whose source makes a number of extents even where nobody asks for it."""
+    if weights is not None:
+        return _weighted(a, axis, weights, returned, keepdims=keepdims)
+    x = asarray(a)
+    found = x.mean(axis, **({} if keepdims is np._NoValue else {"keepdims": keepdims}))
+    if not returned:
+        return found
+    counts = np.full_like(found, x.size / np.size(found))
+    return found, counts if np.ndim(found) else counts[()]
+
+
 STAND_INS: dict[str, dict[str, Any]] = {
-    **{name: {"any": _known_to_hold} for name in ("average", "geomspace", "nanargmax", "nanargmin")},
+    **{name: {"any": _known_to_hold} for name in ("geomspace", "nanargmax", "nanargmin")},
     **{name: {"tri": tri} for name in ("tril", "triu")},
+    **{name: {"average": average} for name in ("cov", "corrcoef")},
+    "kron": {"multiply": _multiplied},
 }
-FUNCTIONS.update({name: on_traced(getattr(np, name), STAND_INS.get(name, {})) for name in NAMES})
+FUNCTIONS.update({name: on_traced(getattr(np, name), STAND_INS.get(name, {})) for name in NAMES} | {"average": average})
 IN_SOURCE.update(NAMES)
 CREATION[np.require] = on_traced(np.require, {})

@@ -19,7 +19,7 @@ _WHOLE = ("irfft", "hfft")  # take half a spectrum
 
 def _along_axis(name: str) -> Outcome:
     def outcome(asked: Asked) -> Any:
-        given, n = asked.named, asked.named.get("n")
+        given, n = asked.named, asked.example(asked.named.get("n"))
         if n is not None and n < 1:
             return asked.by_stand_ins()  # NumPy's error
         axis, norm = given.get("axis", -1), given.get("norm")
@@ -42,7 +42,7 @@ def _length(name: str, extent: int, n: int | None) -> int:
 
 def _along_axes(name: str) -> Outcome:
     def outcome(asked: Asked) -> Any:
-        given, sizes = asked.named, asked.named.get("s")
+        given, sizes = asked.named, asked.example(asked.named.get("s"))
         shape = list(asked.example(given["a"]).shape)
         axes = given.get("axes", (-2, -1) if name.endswith("2") else None)
         if axes is None:
@@ -80,7 +80,9 @@ def _shifted(sign: int) -> Callable[..., Any]:
 
 FUNCTIONS.update(
     {
-        f"fft.{name}": LibraryFunction(called(name), f"np.fft.{name}", (0,), ("a",), outcome=kind(name))
+        f"fft.{name}": LibraryFunction(
+            called(name), f"np.fft.{name}", (0,), ("a",), outcome=kind(name), takes_sizes=True
+        )
         for kind, called, names in (
             (_along_axis, transform, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
             (_along_axes, transforms, ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")),

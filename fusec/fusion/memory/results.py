@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CellType
 from typing import Any, NamedTuple
 
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.fusion.memory.slots import SlotView
 from fusec.fusion.outside import constants
+from fusec.fusion.trace.trace_values import Buffer, Step
 
 MISSED = object()
 """The answer of what repeats calls to one that is none of those that it knows; nothing is done."""
@@ -47,6 +48,12 @@ class Returned:
         if self.is_scalar:
             found = found[()]
         return found if self.kind is None else self.kind(found)
+
+
+ReturnedParts = dict[Returned, tuple[Buffer, tuple[Step, ...]]]
+"""The buffers of which parts are returned, and the steps to these."""
+ReturnedViews = Mapping[Returned, SlotView | None]
+"""Where parts are that are returned; None for all of an array."""
 
 
 @dataclass(eq=False)
@@ -107,11 +114,13 @@ class LeftOutside:
             self.owner[self.name] = value
 
 
-def has_views(result: Any) -> bool:
-    """Whether parts of arrays are returned, which are other bytes in arrays of other extents."""
+def with_views(result: Any, views: ReturnedViews) -> Any:
+    """The same in arrays of other extents, in which the returned parts are other bytes."""
     if isinstance(result, Returned):
-        return result.view is not None
-    return any(map(has_views, getattr(result, "parts", ())))
+        return replace(result, view=views[result]) if result in views else result
+    if isinstance(result, ReturnedItems | ReturnedPairs):
+        return replace(result, parts=tuple([with_views(each, views) for each in result.parts]))
+    return result
 
 
 def places_of(result: Any) -> list[int] | None:

@@ -112,13 +112,13 @@ class Slots:
         return SlotView(slot, offset, part.shape, part.strides, part.dtype, readonly, ground, before)
 
     def operand(self, buffer: Buffer, part: Array) -> int:
-        """The slot that holds a part of a buffer, the same for the same part."""
+        """The slot that holds a part of a buffer, the same for the same part of that buffer."""
         found = self.view(buffer, part)
         if found is None:
             return self.buffer(buffer)
-        slot = self.known.get(found)
+        slot = self.known.get((buffer, found))
         if slot is None:
-            slot = self.known[found] = self.new()
+            slot = self.known[buffer, found] = self.new()
             self.views[slot] = found
         return slot
 

@@ -19,6 +19,7 @@ from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, field, replace
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.memory.results import Returned, ReturnedViews
 from fusec.fusion.memory.slots import Arena, Fresh, SlotView, address_of
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace import trace_values as t
@@ -64,9 +65,13 @@ class PlacedTemplate:
     made: dict[int, list[tuple[Fresh, int]]] = field(default_factory=dict)  # by step: results, and their shapes
     shaped: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # slots, shapes of kernels and results
     calls: dict[int, int] = field(default_factory=dict)  # by step: where the arrays that it makes begin
+    returned: list[tuple[Returned, SlotView, View]] = field(default_factory=list)  # parts of arrays
+    whole: list[Returned] = field(default_factory=list)  # what is all of an array though views were taken
 
-    def fitted(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], HostMemory]:
-        """The steps and the memory of calls of arrays like these, by place. Raises OtherShapesError, and ValueError."""
+    def fitted(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
+        """The steps and the memory of calls of arrays like these, by place; the parts that are returned. Raises
+        OtherShapesError, and ValueError.
+        """
         found = CallExtents(outlines)
         for rule in self.rules:
             rule(found)
@@ -84,7 +89,9 @@ class PlacedTemplate:
                 own[-1 - slot] = found.of(derived)
         lasting = [(slot, views[slot]) for slot in self.lasting]
         steps = [self._step(at, step, found, views) for at, step in enumerate(self.steps)]
-        return steps, HostMemory(self.arena_slot, arena.nbytes, own[::-1], lasting)
+        parts: dict[Returned, SlotView | None] = dict.fromkeys(self.whole)
+        parts |= {part: _slot_view(found, arena, known, None, [place]) for part, known, place in self.returned}
+        return steps, HostMemory(self.arena_slot, arena.nbytes, own[::-1], lasting), parts
 
     def _step(self, at: int, step: PlanStep, found: CallExtents, known: Mapping[int, SlotView]) -> PlanStep:
         """A step with its views and results."""
@@ -111,9 +118,8 @@ def _slot_view(
     offset, shape, strides, readonly = place = views[0](found)
     if any(each(found) != place for each in views[1:]):
         raise OtherShapesError
-    return SlotView(
-        known.slot, offset + (0 if buffer is None else arena.places[buffer]), shape, strides, known.dtype, readonly
-    )
+    offset += 0 if buffer is None else arena.places[buffer]
+    return SlotView(known.slot, offset, shape, strides, known.dtype, readonly, known.ground, known.before)
 
 
 def place_of(whole: t.Array, part: t.Array) -> Place:

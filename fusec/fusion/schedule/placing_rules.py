@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from fusec.arguments import layouts
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.memory.results import Returned, ReturnedParts, ReturnedViews
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, squeezed
 from fusec.fusion.schedule.placed import (
@@ -38,11 +41,9 @@ Shape = tuple[int, ...]
 
 @dataclass(eq=False)
 class PlacedStatements:
-    """What a placed plan was made of.
-
-    reads: the leaves that statements read. counts: the leaves whose elements numbers count. long: totals of more
-    elements than a number. shapes: those of values that do not follow from what the values read. numbers: all other
-    numbers that are computed from extents.
+    """What a placed plan was made of. reads: what statements read; counts: what numbers count elements of; long: totals
+    of more elements than this; shapes: of values that what they read does not tell; numbers: made of extents otherwise;
+    parts: that are returned.
     """
 
     statements: Sequence[t.Statement]
@@ -53,20 +54,23 @@ class PlacedStatements:
     extents: TraceExtents
     shapes: Mapping[t.Statement, Derived]
     numbers: Mapping[t.Leaf, Derived]
+    parts: ReturnedParts
 
 
 def placed_template(
-    given: PlacedStatements, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots
+    given: PlacedStatements, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots, views: ReturnedViews
 ) -> PlacedTemplate | None:
-    """The rules of a plan that was placed for calls like this one; None if they do not say all of it."""
+    """The rules of a plan that was placed for calls like this one; None if they do not say all of it. views: of parts
+    that are returned.
+    """
     try:
-        rules = _PlacingRules(given, outlines, steps, slots)
+        rules = _PlacingRules(given, outlines, steps, slots, views)
         rules.make()
-        found, memory = rules.template.fitted(outlines)
+        found, memory, parts = rules.template.fitted(outlines)
     except OtherShapesError:
         return None
     same = list(map(_parts, found)) == list(map(_parts, steps)) and memory.is_like(HostMemory.of(slots))
-    return rules.template if same else None
+    return rules.template if same and parts == views else None
 
 
 def _parts(step: PlanStep) -> tuple[object, ...]:
@@ -77,9 +81,10 @@ class _PlacingRules:
     """Makes the rules."""
 
     def __init__(
-        self, given: PlacedStatements, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots
-    ) -> None:
-        self.given, self.slots, self.steps = given, slots, steps
+        self, given: PlacedStatements, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots,
+        views: ReturnedViews,
+    ) -> None:  # fmt: skip
+        self.given, self.slots, self.steps, self.views = given, slots, steps, views
         self.now = CallExtents(outlines)
         lasting = [slot for slot in slots.views if slots.is_lasting(slot)]
         self.template = PlacedTemplate(steps, [*slots.own], slots.arena_slot, lasting)
@@ -93,12 +98,12 @@ class _PlacingRules:
     def make(self) -> None:
         """Make all rules. Raises OtherShapesError if they do not say all."""
         given = self.given
-        _check_writes(given)
         for statement in given.statements:
             if isinstance(statement, t.LibraryCall):
                 self._call(statement, given.reads[statement])
             else:
                 self._statement(statement, given.reads[statement])
+        self._check_writes()
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
         for condition in given.conditions:
@@ -114,6 +119,8 @@ class _PlacingRules:
         for each, slot in self.slots.known.items():
             if isinstance(each, t.Buffer) and each.derived is not None:
                 self.template.numbers.append((slot, each.derived))
+        for each, (buffer, steps) in given.parts.items():
+            self._returned(each, buffer, steps)
         self._launches()
 
     # --- shapes ------------------------------------------------------------------------------------------------------
@@ -229,6 +236,27 @@ class _PlacingRules:
         if at != other or holds is not tuple.__eq__:
             self._rule(check)
 
+    def _check_writes(self) -> None:
+        """What is written overlaps with other views of the same memory as it does now."""
+        used: dict[int, set[int]] = {}
+        written: dict[int, set[int]] = {}
+        for statement in self.given.statements:
+            views = [(leaf.buffer, leaf.steps) for leaf in self.given.reads[statement] if leaf.buffer is not None]
+            if isinstance(statement, t.Write):
+                views.append((statement.buffer, statement.steps))
+                part = self._part(statement.buffer, statement.steps)
+                written.setdefault(statement.buffer.group, set()).add(part)
+            for buffer, steps in views:
+                used.setdefault(buffer.group, set()).add(self._part(buffer, steps))
+        pairs = [(one, other) for group in written for one in written[group] for other in used[group] - {one}]
+
+        def overlaps(known: CallExtents) -> list[bool]:
+            return [np.may_share_memory(known.arrays[one], known.arrays[other]) for one, other in pairs]
+
+        if pairs:
+            now = overlaps(self.now)
+            self._condition(lambda known: overlaps(known) == now)
+
     def _check_longer(self, at: int, axes: Sequence[int], most: int) -> None:
         self._check(at, at, lambda shape, _: exceeds(shape, axes, most))
 
@@ -240,10 +268,13 @@ class _PlacingRules:
         operands = [None if each.buffer is None else self._part(each.buffer, each.steps) for each in leaves]
         alike = [[min(extent, 2) for extent in each.phantom.shape] for each in call.buffers]
         forms, dtypes = [_form(each.phantom) for each in call.buffers], [each.dtype.numpy for each in call.buffers]
-        numbers, first = [each.phantom for each in leaves], len(self.now.arrays)
+        numbers, first = [self.given.numbers.get(each, each.phantom) for each in leaves], len(self.now.arrays)
+
+        def value(known: CallExtents, at: int) -> Any:
+            return known.of(numbers[at]) if isinstance(numbers[at], Derived) else numbers[at]
 
         def make(known: CallExtents) -> None:
-            given = [numbers[n] if at is None else known.arrays[at] for n, at in enumerate(operands)]
+            given = [value(known, n) if at is None else known.arrays[at] for n, at in enumerate(operands)]
             for number, seen in enumerate(again(given)):
                 array = t.laid_out(seen, dtypes[number])
                 if [min(extent, 2) for extent in seen.shape] != alike[number] or _form(array) != forms[number]:
@@ -354,7 +385,7 @@ class _PlacingRules:
         if view is not None:
             arena = buffer if buffer in self.slots.arena.places else None
             known = self.template.views.setdefault(slot, (view, arena, []))
-            if view.ground is not None or known[1] is not arena:
+            if view.before or known[1] is not arena:
                 raise OtherShapesError
             known[2].append(self._place(buffer, steps, repeated, reshaped))
             return
@@ -367,6 +398,19 @@ class _PlacingRules:
                     raise OtherShapesError
 
             self._rule(check)
+
+    def _returned(self, part: Returned, buffer: t.Buffer, steps: Sequence[t.Step]) -> None:
+        """A part of a buffer is returned, or all of it."""
+        view = self.views[part]
+        if view is None:
+            self._use(self.slots.buffer(buffer), buffer, steps)
+            self.template.whole.append(part)
+        elif view.before or view.slot == self.slots.arena_slot:
+            raise OtherShapesError
+        else:
+            place, whole = self._place(buffer, steps, None, None), self._place(buffer, (), None, None)
+            self._condition(lambda known: place(known) != whole(known))
+            self.template.returned.append((part, view, place))
 
     def _place(self, buffer: t.Buffer, steps: Sequence[t.Step], repeated: int | None, reshaped: int | None) -> View:
         """Where a view of a buffer lies that is repeated to a shape, and then takes another one."""
@@ -430,22 +474,6 @@ class _PlacingRules:
 def exceeds(shape: Shape, axes: Sequence[int], most: int) -> bool:
     """Whether rows have more elements than a chunk. All other reasons for several walks do not depend on extents."""
     return prod([shape[axis] for axis in axes]) > most
-
-
-def _check_writes(given: PlacedStatements) -> None:
-    """Raise OtherShapesError if extents decide on whether what is written overlaps with other views."""
-    used: dict[int, set[object]] = {}
-    written = set[int]()
-    for statement in given.statements:
-        places = [(leaf.buffer.group, leaf.steps) for leaf in given.reads[statement] if leaf.buffer is not None]
-        if isinstance(statement, t.Write):
-            written.add(statement.buffer.group)
-            places.append((statement.buffer.group, statement.steps))
-        for group, steps in places:
-            if steps:
-                used.setdefault(group, set()).add(tuple(map(_key, steps)))
-    if any(len(used.get(group, ())) > 1 for group in written):
-        raise OtherShapesError
 
 
 def _key(step: t.Step) -> object:

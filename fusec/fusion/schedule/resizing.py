@@ -23,6 +23,7 @@ from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, replace
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
+from fusec.fusion.memory.results import ReturnedParts, ReturnedViews
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
 from fusec.fusion.schedule.placed import PlacedTemplate
@@ -54,6 +55,7 @@ class PlanTemplate:
     long: Sequence[tuple[t.Total, int]]  # totals of rows that do not fit a chunk, and the elements that do
     outlines: Sequence[Any]  # of the traced call
     memory: object  # that its plan uses, see `_memory`
+    parts: ReturnedParts
     _rules: PlacedTemplate | None = None
     _tries: int = MOST_TRIES  # to find rules, which accidents of extents may prevent
 
@@ -71,8 +73,9 @@ class PlanTemplate:
         computations = [each for each in self.trace.statements if not isinstance(each, t.LibraryCall)]
         return {each: [leaves[name] for name in t.leaves_of(each.value.expr)] for each in computations}
 
-    def resized(self, outlines: Sequence[Any], on_host: bool) -> tuple[list[PlanStep], HostMemory]:
-        """The steps and the memory of calls of arrays like these, by place. Raises OtherShapesError.
+    def resized(self, outlines: Sequence[Any], on_host: bool) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
+        """The steps and the memory of calls of arrays like these, by place; the parts that are returned. Raises
+        OtherShapesError.
 
         on_host: by rules if there are some, without new leaves and statements, which devices ask for.
         """
@@ -82,13 +85,14 @@ class PlanTemplate:
         if not self.is_sound:
             raise OtherShapesError
         made, steps, slots = self.placed_again(outlines)
+        views = made.views(self.parts, slots)
         if on_host and self._rules is None and self._tries:
             self._tries -= 1
-            self._rules = self._noted(made, outlines, steps, slots)
-        return steps, HostMemory.of(slots)
+            self._rules = self._noted(made, outlines, steps, slots, views)
+        return steps, HostMemory.of(slots), views
 
     def _noted(
-        self, made: _Resized, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots
+        self, made: _Resized, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots, views: ReturnedViews
     ) -> PlacedTemplate | None:
         """The rules of what was made for a call."""
         trace, leaf = self.trace, made.leaf
@@ -107,8 +111,11 @@ class PlanTemplate:
         known = trace.extents.numbers
         numbers = {leaf(each): known[each.input] for step in self.steps for each in step.leaves if each.input in known}
         statements = [new[each] for each in trace.statements]
-        given = PlacedStatements(statements, reads, counts, long, trace.conditions, trace.extents, shapes, numbers)
-        return placed_template(given, outlines, steps, slots)
+        parts = {each: (made.buffer(buffer), made._steps(steps)) for each, (buffer, steps) in self.parts.items()}
+        given = PlacedStatements(
+            statements, reads, counts, long, trace.conditions, trace.extents, shapes, numbers, parts
+        )  # fmt: skip
+        return placed_template(given, outlines, steps, slots, views)
 
     def placed_again(self, outlines: Sequence[Any]) -> tuple[_Resized, list[PlanStep], Slots]:
         """All parts, derived and placed for calls of arrays like these. Raises OtherShapesError."""
@@ -136,8 +143,10 @@ def _operands(step: PlanStep) -> tuple[object, ...]:
     return step.inputs, step.outputs, step.releases, len(step.makes) if isinstance(step, KernelStep) else -1
 
 
-def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any]) -> PlanTemplate | None:
-    """What makes plans for other extents; None if the trace depends on some."""
+def template_of(
+    builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[Any], parts: ReturnedParts
+) -> PlanTemplate | None:
+    """What makes plans for other extents; None if the trace depends on some. parts: of buffers that are returned."""
     trace, prior, steps = builder.trace, builder.prior, builder.unplaced
     if trace.has_looked or trace.extents.is_unknown or not steps or prior is None:
         return None
@@ -149,6 +158,8 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
     calls = [each for each in trace.statements if isinstance(each, t.LibraryCall)]
     if any(each.again is None for each in calls) or not all(map(_is_plain, trace.leaves.values())):
         return None
+    if not all(_are_alike(steps) for _, steps in parts.values()):
+        return None
     if any(view.steps and view.buffer.group in trace.versions and any(map(_is_sized, view.steps)) for view in views):
         return None
     try:
@@ -157,7 +168,8 @@ def template_of(builder: PlanBuilder, placed: Sequence[Any], outlines: Sequence[
         return None
     known = [None if each is None else without_memory(each) for each in outlines]
     memory = _memory(placed, builder.slots)
-    return PlanTemplate(trace.without_call(), steps, tuple(builder.needed), prior, placed, shapes, long, known, memory)
+    needed = tuple(builder.needed)
+    return PlanTemplate(trace.without_call(), steps, needed, prior, placed, shapes, long, known, memory, parts)
 
 
 def _memory(steps: Sequence[PlanStep], slots: Slots) -> tuple[object, ...]:
@@ -185,9 +197,12 @@ def _is_sized(step: t.Step) -> bool:
 
 def _is_plain(leaf: t.Leaf) -> bool:
     """Whether a leaf is the same in calls of all extents."""
-    return 0 not in leaf.phantom.shape and all(
-        isinstance(step, t.ViewOf) or (isinstance(step, t.Indexed) and step.is_alike) for step in leaf.steps
-    )
+    return 0 not in leaf.phantom.shape and _are_alike(leaf.steps)
+
+
+def _are_alike(steps: Sequence[t.Step]) -> bool:
+    """Whether steps are the same views in calls of all extents."""
+    return all(isinstance(step, t.ViewOf) or (isinstance(step, t.Indexed) and step.is_alike) for step in steps)
 
 
 class _Resized:
@@ -255,6 +270,15 @@ class _Resized:
             self.leaves[leaf] = found
         return found
 
+    def views(self, parts: ReturnedParts, slots: Slots) -> ReturnedViews:
+        """Where parts are that are returned. Raises OtherShapesError."""
+        try:
+            made = [(self.buffer(buffer), self._steps(steps)) for buffer, steps in parts.values()]
+            found = [slots.view(buffer, t.stepped(buffer.phantom, steps)) for buffer, steps in made]
+        except (ValueError, IndexError):  # NumPy's: no such view
+            raise OtherShapesError from None
+        return dict(zip(parts, found, strict=True))
+
     def _steps(self, steps: tuple[t.Step, ...]) -> tuple[t.Step, ...]:
         """The steps to a view, with the numbers that this call computes from extents."""
         known: Sequence[Any] = steps
@@ -263,7 +287,13 @@ class _Resized:
     def _call(self, call: t.LibraryCall) -> t.LibraryCall:
         """The same call of a library. Raises OtherShapesError."""
         assert call.again is not None, "templates have no others"
-        made = call.again([self.leaf(self.old.leaves[each]).phantom for each in call.operands])
+        numbers = self.old.extents.numbers
+        made = call.again(
+            [
+                self.call.of(numbers[each]) if each in numbers else self.leaf(self.old.leaves[each]).phantom
+                for each in call.operands
+            ]
+        )
         for buffer, seen in zip(call.buffers, made, strict=True):
             _check_alike(seen, buffer.phantom)
             self.buffers[buffer] = replace(buffer, phantom=t.laid_out(seen, buffer.dtype.numpy))

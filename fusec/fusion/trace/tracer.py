@@ -81,8 +81,7 @@ class Tracer:
     @property
     def flags(self) -> Flags:
         """What NumPy says of the memory."""
-        self._trace.has_looked = True
-        return Flags(self._seen.flags)
+        return Flags(self)
 
     @property
     def device(self) -> Any:
