@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Place
 from fusec.fusion.functions.operands import plain_leaf
 from fusec.fusion.functions.products import SUMMED, summed
@@ -20,8 +20,9 @@ from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import trace_of, traced
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.conditions import require, require_extents
+from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import FUNCTIONS
-from fusec.fusion.trace.trace_values import Array, ArrayValue
+from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf
 
 MOST_SPELLED = 16  # products that kernels add up for an element of a contraction of windows
 MAX_COPY = 1 << 20  # bytes of an operand that are laid out anew for BLAS at a time
@@ -71,10 +72,12 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     arrays = [traced(each, trace) for each in given]
     if options or len(arrays) > 2:
         return _plain(text, *arrays, **options, optimize=optimize, **({} if out is None else {"out": out}))
-    places = [Place(at) for at in range(len(arrays))]
-    wanted = Asked(np.einsum, (text, *places), {}, [each._seen for each in arrays]).by_stand_ins()
+    asked = Asked(np.einsum, (text, *map(Place, range(len(arrays)))), {}, [each._seen for each in arrays])
+    wanted = asked.by_stand_ins()
     labels = _labels(text, [each.ndim for each in arrays])
-    found = _of_one(arrays[0], labels, wanted) if len(arrays) == 1 else _of_two(arrays, labels, wanted)
+    orders = [_order_of(each._seen) for each in arrays]
+    require(arrays, lambda *seen: list(map(_order_of, seen)) == orders)
+    found = _of_one(arrays[0], labels, wanted) if len(arrays) == 1 else _of_two(arrays, labels, wanted, asked)
     if out is None:
         return found
     out[...] = found
@@ -84,11 +87,23 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 def _of_one(x: Any, labels: list[str], wanted: Any) -> Any:
     term, result = labels
     if set(term) == set(result):
-        return x._view(lambda array: np.einsum(f"{term}->{result}", array))
+        return x._view(ViewOf(_by_labels, (f"{term}->{result}",)))
     return _shaped(_summed(_diagonal(x, term), "".join(dict.fromkeys(term)), result), wanted)
 
 
-def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
+def _by_labels(array: Array, text: str) -> Array:
+    """A view of an array, as np.einsum makes it of labels."""
+    found: Array = np.einsum(text, array)
+    return found
+
+
+def _order_of(array: Array) -> tuple[list[int], list[int]]:
+    """What the memory order of a result depends on: which strides are longer, and which extents are 0 or 1."""
+    steps = sorted({abs(step) for step in array.strides})
+    return [min(extent, 2) for extent in array.shape], [steps.index(abs(step)) for step in array.strides]
+
+
+def _of_two(arrays: list[Any], labels: list[str], wanted: Any, asked: Asked) -> Any:
     left, right, result = labels
     shared = [each for each in left if each in right and each not in result]
     size = dict(zip(left, arrays[0].shape, strict=True)), dict(zip(right, arrays[1].shape, strict=True))
@@ -104,7 +119,11 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any) -> Any:
         if found is not None:
             return _shaped(found, wanted)
         function = Contraction(left, right, result)
-        return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=lambda _: wanted, follows=False)(*arrays)
+
+        def outcome(again: Asked) -> Any:
+            return replace(asked, examples=again.examples).by_stand_ins()
+
+        return LibraryFunction(function, "np.einsum", (0, 1), (), outcome=outcome)(*arrays)
     order = result + "".join(dict.fromkeys(each for each in left + right if each not in result))
     dtype = np.asarray(wanted).dtype
     parts = [_spread(_diagonal(x, term), term, order) for x, term in zip(arrays, (left, right), strict=True)]
@@ -119,10 +138,12 @@ def _spelled_out(arrays: Sequence[Any], labels: Sequence[str], shared: Sequence[
     order = result + "".join(shared)
     counts = [arrays[0].shape[left.index(each)] for each in shared]
     is_plain = all(len(set(term)) == len(term) for term in (left, right)) and {*left, *right} == {*order}
-    windows = [x for x in arrays if _overlaps(x._seen)]
-    if not is_plain or not windows or not 0 < prod(counts) <= MOST_SPELLED or not _is_summable(arrays):
+    views = [x for x in arrays if x._steps]  # others are no windows
+    are_windows = [_overlaps(x._seen) for x in views]
+    if views:
+        require(views, lambda *seen: list(map(_overlaps, seen)) == are_windows)
+    if not is_plain or not any(are_windows) or not 0 < prod(counts) <= MOST_SPELLED or not _is_summable(arrays):
         return None
-    require(windows, lambda *seen: all(map(_overlaps, seen)))
     for x, term in zip(arrays, (left, right), strict=True):
         require_extents(x, [term.index(each) for each in shared])
     one, other = (_spread(x, term, order) for x, term in zip(arrays, (left, right), strict=True))
@@ -143,13 +164,13 @@ def _is_summable(arrays: Sequence[Any]) -> bool:
 def _diagonal(x: Any, term: str) -> Any:
     """A view with every label once."""
     once = "".join(dict.fromkeys(term))
-    return x if once == term else x._view(lambda array: np.einsum(f"{term}->{once}", array))
+    return x if once == term else x._view(ViewOf(_by_labels, (f"{term}->{once}",)))
 
 
 def _spread(x: Any, term: str, order: str) -> Any:
     """A view with the axes of all labels; those that it lacks have one element."""
     once = list(dict.fromkeys(term))
-    x = x._view(lambda array: array.transpose([once.index(each) for each in order if each in once]))
+    x = x._view(ViewOf(np.transpose, (tuple([once.index(each) for each in order if each in once]),)))
     return x[tuple(slice(None) if each in once else None for each in order)]
 
 
@@ -257,8 +278,13 @@ def sliding_window_view(
     trace, memory = x._trace, x._memory
     if memory.value is not None and plain_leaf(trace, memory.value) is None:
         trace.settle(memory)
-    windows = np.lib.stride_tricks.sliding_window_view
-    return x._view(lambda array: windows(array, window_shape, axis, subok=subok, writeable=writeable))
+    windows, given = np.lib.stride_tricks.sliding_window_view, (_plain_numbers(window_shape), _plain_numbers(axis))
+    return x._view(ViewOf(windows, given, (("subok", subok), ("writeable", writeable))))
+
+
+def _plain_numbers(given: Any) -> Any:
+    """Numbers of extents as those of Python."""
+    return tuple(map(plain, given)) if isinstance(given, tuple | list) else plain(given)
 
 
 FUNCTIONS.update({"einsum": einsum, "lib.stride_tricks.sliding_window_view": sliding_window_view})

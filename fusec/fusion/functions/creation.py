@@ -20,9 +20,11 @@ from fusec.fusion.trace.trace import RECORDING, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, laid_out
 from fusec.fusion.trace.tracer import Tracer
 
-OF_NUMBERS = (np.arange, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett)
-PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # other arguments, whose texts differ for different values
-LARGE = 1 << 16  # elements from which on kernels compute a matrix from positions: reading it would take longer
+OF_NUMBERS = (
+    np.arange, np.linspace, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser,
+)  # fmt: skip
+PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # what else they take, whose text tells values apart
+LARGE = 1 << 16  # elements of a matrix that kernels compare places for, since reading it would take longer
 
 
 def _trace() -> Trace:
@@ -168,9 +170,11 @@ def asfortranarray(given: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return array(given, dtype, copy=None, order="F", ndmin=1)
 
 
-def broadcast(*given: Any) -> np.broadcast:
-    """np.broadcast, for its shape."""
-    return np.broadcast(*(np.broadcast_to(np.empty(()), np.shape(each)) for each in given))
+def broadcast(*given: Any) -> Any:
+    """np.broadcast, for its shape: what has this is one of the arrays as it is repeated."""
+    if not any(isinstance(each, Tracer) for each in given):
+        return np.broadcast(*given)
+    return FUNCTIONS["broadcast_arrays"](*given)[0]
 
 
 @dataclass(frozen=True)

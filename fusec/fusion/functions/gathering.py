@@ -18,7 +18,7 @@ from fusec.fusion.functions.operands import operand_of
 from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace import tracer
-from fusec.fusion.trace.conditions import require_extents
+from fusec.fusion.trace.conditions import require, require_extents
 from fusec.fusion.trace.elsewhere import position, taken
 from fusec.fusion.trace.extents import Derived, TraceExtents
 from fusec.fusion.trace.indices import NO_INTEGERS, is_number
@@ -271,8 +271,8 @@ def take(x: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not np.can_cast(indices.dtype, np.intp, "same_kind"):
         raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
     if mode != "raise" and x._seen.shape[axis]:
-        require_extents(x, [axis])
-        extent = np.int64(x._seen.shape[axis])
+        require([x], lambda array: array.shape[axis] > 0)
+        extent = x.shape[axis]
         indices = indices.astype(np.int64)
         indices = indices % extent if mode == "wrap" else np.clip(indices, 0, extent - 1)
     indices = indices.astype(np.intp) if indices.dtype.kind == "b" else indices

@@ -52,14 +52,21 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
     def view(x: Any, *args: Any, **options: Any) -> Any:
         x = traced(x, trace_of(x, *args))
         x = tracer.made(x._trace, x._read()) if x._is_scalar and x._read().is_weak else x  # an array for NumPy
-        options = {name: plain(value) for name, value in options.items() if value is not None}
+        options = {name: _fixed(value) for name, value in options.items() if value is not None}
         if function is np.broadcast_to:
             shape, derived = x._trace.extents.shape_given(args[0] if args else options.pop("shape"))
             args = (shape if derived is None else derived, *args[1:])
-        found = x._view(ViewOf(function, tuple(map(plain, args)), tuple(options.items())))
+        found = x._view(ViewOf(function, tuple(map(_fixed, args)), tuple(options.items())))
         return _as_array(found) if function in (np.broadcast_to, np.expand_dims) else found
 
     return view
+
+
+def _fixed(given: Any) -> Any:
+    """Axes and shapes as tuples, and numbers of extents as those of Python."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    return tuple(map(_fixed, given)) if isinstance(given, list | tuple) else plain(given)
 
 
 def _as_array(x: Any) -> Any:
@@ -144,7 +151,7 @@ def _flatten(x: Any, order: str = "C") -> Any:
 
 def _transpose_method(x: Any, *axes: Any) -> Any:
     given = axes[0] if len(axes) == 1 else axes or None
-    return x._view(ViewOf(np.transpose, (given,)))
+    return x._view(ViewOf(np.transpose, (_fixed(given),)))
 
 
 def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -32,7 +32,7 @@ CALLABLES = (
     type(np.sum),
 )  # fmt: skip
 OPERATORS = tuple(f"__{name}__" for name in "add sub mul truediv pow array_ufunc array_function".split())
-FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.linspace))
 KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""

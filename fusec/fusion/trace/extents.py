@@ -35,7 +35,8 @@ from fusec.ir.graph import Input, Taken
 
 T = TypeVar("T")
 Shape = tuple[int, ...]
-MOST = 60  # steps from the shape of an argument to one that follows from it
+INTEGERS = (int, np.int64)
+MOST = 60  # steps from an argument to what follows from it
 
 
 class OtherShapesError(Exception):
@@ -459,14 +460,19 @@ class TraceExtents:
         items = tuple(given) if isinstance(given, Iterable) else (given,)
         if not any(map(is_extent, items)):
             return items, None
-        if any(is_extent(each) and (each.derived is None or type(each.value) is not int) for each in items):
+        if any(is_extent(each) and (each.derived is None or type(each.value) not in INTEGERS) for each in items):
             return tuple(map(plain, items)), None
         self.is_asked = True
         try:
-            derived = self.gathered([each.derived if is_extent(each) else index(each) for each in items])
+            sizes = [self._as_index(each.derived) if is_extent(each) else index(each) for each in items]
+            derived = self.gathered(sizes)
         except UnknownExtentsError:
             return tuple(map(plain, items)), None
         return derived.now, derived
+
+    def _as_index(self, number: Derived) -> Derived:
+        """An integer as one of Python's own."""
+        return number if type(number.now) is int else self.computed(index, [number])
 
     def attempt(self, make: Callable[[], T]) -> T | None:
         """What calls derive; None if it does not follow, so that the trace serves its own extents alone."""

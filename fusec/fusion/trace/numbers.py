@@ -72,7 +72,7 @@ class ExtentNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         if any(getattr(type(each), "__fusec_tracer__", False) for each in args):
             return NotImplemented
-        if method == "__call__" and not options and all(type(each) in (int, float, ExtentNumber) for each in args):
+        if method == "__call__" and not options and all(type(each) in OPERANDS for each in args):
             found = _made(ufunc, args)
             if type(found) is ExtentNumber and getattr(found.value, "dtype", np.dtype("O")).kind in "if":
                 return found
@@ -86,6 +86,10 @@ class ExtentNumber:
         if not hasattr(self.value, name):
             raise AttributeError(f"'{type(self.value).__name__}' object has no attribute '{name}'")
         return getattr(plain(self), name)
+
+
+OPERANDS = (int, float, ExtentNumber, np.int64, np.float64)
+"""The types of numbers that make numbers of extents with others."""
 
 
 def is_extent(given: Any) -> bool:
@@ -114,7 +118,7 @@ def _arithmetic(name: str, is_turned: bool) -> Callable[[Any, Any], Any]:
     def apply(self: Any, other: Any) -> Any:
         if getattr(type(other), "__fusec_tracer__", False):
             return NotImplemented
-        if type(other) not in (int, float, ExtentNumber):
+        if type(other) not in OPERANDS:
             pair = (other, plain(self)) if is_turned else (plain(self), other)
             return operate(*pair)
         pair = (other, self) if is_turned else (self, other)
@@ -143,7 +147,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
     def apply(self: Any, other: Any) -> Any:
         if getattr(type(other), "__fusec_tracer__", False):
             return NotImplemented
-        if type(other) not in (int, float, ExtentNumber):
+        if type(other) not in OPERANDS:
             return operate(plain(self), other)
         if type(other) is ExtentNumber and other.derived is self.derived is not None:
             return operate(self.value, other.value)

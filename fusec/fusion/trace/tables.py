@@ -28,7 +28,7 @@ STATED = frozenset(
     "roll pad take take_along_axis concatenate concat stack zeros_like ones_like empty_like full_like broadcast_to"
     " broadcast_arrays squeeze rot90 diagonal atleast_1d atleast_2d atleast_3d shape size result_type can_cast"
     " iscomplexobj isrealobj repeat outer copyto fill argmin argmax cumsum cumprod nancumsum nancumprod cumulative_sum"
-    " cumulative_prod histogram digitize searchsorted".split()
+    " cumulative_prod histogram digitize searchsorted einsum lib.stride_tricks.sliding_window_view".split()
 )
 """Those that state for which extents they do the same. All others look at extents."""
 
