@@ -1,20 +1,18 @@
 """The facts of a call that reduces dense rows, derived from those of a call with other extents.
 
-The facts of one kernel over dense rows follow from dtypes, axes, and the extents that are 1, as long as every row is
-one chunk and is not short. So the code and the order of operations are the same, and only extents and strides are
-computed again. When a call on the host has compiled the code, other calls find it here.
+What is found for one kernel over dense rows follows from dtypes, axes, and the extents that are 1, as long as every row
+is one chunk and not a short one. So the code and the order of operations are the same; only extents and strides are
+worked out again.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from fusec.arguments.layouts import WIDE, Shape, View
 from fusec.base.records import dataclass, replace
-from fusec.dispatch.plan import Plan
 from fusec.dispatch.spec import Bound, Given, KernelSpec
-from fusec.environment import settings
 from fusec.ir.reductions import REDUCED, SHORT, TOTALS, chunk_of
 from fusec.kinds.reduction import Phase, RowKind
 
@@ -64,19 +62,11 @@ def _varies(view: View) -> tuple[bool, ...] | None:
     return found
 
 
-class HostPlan(NamedTuple):
-    """A plan of a call on the host. version: that of the settings with which it was made."""
-
-    plan: Plan[Any]
-    version: int
-
-
 @dataclass(eq=False)
 class DenseRows:
     """What was found for a call: rows that are one chunk, walked by one kernel.
 
-    axes: the reduced axes. walked: the axes of the call that make up each axis of the walk. longest: the most elements
-    of a row. on_host: a plan whose code fits all calls that move no more than the caches hold.
+    axes: that are reduced; walked: those of the call that make up each axis of the walk; longest: elements of a row.
     """
 
     bound: Bound
@@ -84,7 +74,6 @@ class DenseRows:
     walked: tuple[tuple[int, ...], ...]
     longest: int
     row: RowKind
-    on_host: HostPlan | None = None
 
     def bound_of(self, kernel: KernelSpec, given: Given) -> Bound | None:
         """The facts of a call of the same kind; None if its rows are of another kind."""
@@ -141,20 +130,3 @@ def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, 
         return None
     found = DenseRows(bound, axes, tuple(walked), chunk_of(row.lanes, is_last=True), row)
     return found if found.bound_of(kernel, given) == bound else None
-
-
-def keep_plan(kernel: KernelSpec, given: Given, plan: Plan[Any]) -> None:
-    """Keep a plan for all calls of its kind on the host, if any of them would have the same code."""
-    rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
-    if rows is not None and plan.bound == rows.bound_of(kernel, given):
-        rows.on_host = HostPlan(plan, settings.version())
-
-
-def known_plan(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
-    """The facts of a call on the host, and a plan that has its code; None if no such plan is known."""
-    rows: DenseRows | None = kernel.alike.get(kind_of(kernel, given))
-    known = None if rows is None else rows.on_host
-    if rows is None or known is None or known.version != settings.version():
-        return None
-    bound = rows.bound_of(kernel, given)
-    return None if bound is None else (bound, known.plan)

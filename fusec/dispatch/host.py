@@ -24,6 +24,7 @@ from fusec.base import locks
 from fusec.base.records import replace
 from fusec.codegen import ON_HOST
 from fusec.compiler import pipeline
+from fusec.dispatch.alike import keep_plan, known_plan
 from fusec.dispatch.call import NO_DEVICE, KernelCall
 from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import CompiledLaunch, NewArray, Plan, planned
@@ -115,13 +116,13 @@ class Host:
             bound = replace(bound, chain=())
         steps = [self._compiled(kernel, bound, each) for each in bound.launches]
         made = planned(kernel, bound, steps, [step.code.kernel for step in steps])
-        if not debug.is_wanted(1):  # otherwise each call shows what it compiles
-            kernel.kind.keep(kernel, given, made)
+        if not debug.is_wanted(1):  # which tells of each call
+            keep_plan(kernel, given, made, self.bound)
         return made
 
     def again(self, kernel: KernelSpec, given: Given) -> Plan[Executable] | None:
-        """The plan of a call whose code an earlier call of other extents compiled; None if no such call is known."""
-        found = kernel.kind.again(kernel, given)
+        """The plan of a call whose code an earlier call of other extents had compiled; None if none is known to."""
+        found = known_plan(kernel, given)
         if found is None or pipeline.is_watched():
             return None
         bound, known = found

@@ -16,9 +16,8 @@ from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
 from fusec.dispatch.axes import canonical, normalised, walk_shape
-from fusec.dispatch.dense_rows import DenseRows, dense_rows, keep_plan, kind_of, known_plan
+from fusec.dispatch.dense_rows import DenseRows, dense_rows, kind_of
 from fusec.dispatch.empty_totals import asks_for_positions
-from fusec.dispatch.plan import Plan
 from fusec.dispatch.spec import STRIDES, Bound, Given, KernelSpec, Kind, Lines, fp_line
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
@@ -198,15 +197,6 @@ def _is_streaming(kernel: KernelSpec, bound: Bound, phase: Phase) -> bool:
     return moved > last_level_cache_bytes()
 
 
-def _again(kernel: KernelSpec, given: Given) -> tuple[Bound, Plan[Any]] | None:
-    """See `Kind.again`. Only dense rows within the caches have such a plan: `_fitted` does not change them."""
-    known = known_plan(kernel, given)
-    if known is None:
-        return None
-    phase: Any = known[0].launches[0]
-    return None if _is_streaming(kernel, known[0], phase) else known
-
-
 def _grain(phase: Phase, threads: int) -> tuple[int, int]:
     """Elements of a chunk, and columns that a thread takes side by side."""
     del threads
@@ -298,6 +288,4 @@ REDUCTION = Kind(
     check=check,
     grain=_grain,
     fitted=_fitted,
-    again=_again,
-    keep=keep_plan,
 )

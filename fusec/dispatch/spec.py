@@ -124,9 +124,6 @@ class Kind:
     machine: Callable[[int], Machine] = lambda _: ONE_THREAD  # what keeps so many threads busy
     fitted: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches as a CPU compiles them
     on_device: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches for many threads
-    # The facts of a call on a CPU, and a plan that has its code; None if no such plan was kept.
-    again: Callable[[KernelSpec, Given], tuple[Bound, Any] | None] = lambda *_: None
-    keep: Callable[[KernelSpec, Given, Any], None] = lambda *_: None  # keeps the plan of a call on a CPU for `again`
 
 
 FP: dict[Fp, str] = {
@@ -181,6 +178,7 @@ class KernelSpec:
         self.once = options.get("once", frozenset())
         self.executables: Known = Recent(MAX_PLANS)
         self.alike: Recent[object, Any] = Recent(MAX_PLANS)  # what makes the facts of calls of other extents
+        self.alike_on_host: Recent[object, Any] = Recent(MAX_PLANS)  # the same on the host, with plans
         self.last: Bound | None = None  # what was called last, which source() shows without types
 
     @property

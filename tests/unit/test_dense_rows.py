@@ -16,6 +16,7 @@ from fusec.dispatch.dense_rows import DenseRows, kind_of
 from fusec.dispatch.host import HOST
 from fusec.dispatch.spec import CallOptions, Given
 from fusec.kinds.launch import ONE_THREAD
+from fusec.runtime.cpu.machine import last_level_cache_bytes
 
 WEIGHTED = fusec.ReductionKernel("float64 x, float64 w", "float64 y", "x * w", "a + b", "y = a", "0", "weighted")
 EXTENTS = (1, 1, 2, 3, 7, 31, 32, 33, 40, 64, 65, 129, 1000, 1025)
@@ -100,15 +101,18 @@ def test_plans_that_use_known_code_are_those_of_the_call_itself() -> None:
     assert found > 3
 
 
-def test_plans_of_larger_rows_than_the_caches_hold_have_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_of_larger_rows_than_the_caches_hold_have_code_of_their_own() -> None:
     softmax = fusec.fuse(lambda x: np.exp(x - x.max(-1, keepdims=True)))
     x = np.linspace(1, 2, 400).reshape(4, 100)
     softmax(x)
+    softmax(x[:3])  # the second call of a kind is recorded
     kernel = next(plan.kernels[0].kernel for plans in softmax._plans.values() for plan in plans)
     plan = kernel.planned((x,), CallOptions(1, True))
     larger = Given({"a0": dense(5, 100)}, frozenset(), None, None, CallOptions(1, True))
     again = HOST.again(kernel, larger)
     assert again is not None
     assert again.kernels == plan.kernels
-    monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda: 3999)
-    assert HOST.again(kernel, larger) is None
+    rows = last_level_cache_bytes() // 800
+    fits, exceeds = (Given({"a0": dense(each, 100)}, *larger[1:]) for each in (rows, rows + 1))
+    assert HOST.again(kernel, fits) is not None
+    assert HOST.again(kernel, exceeds) is None

@@ -137,13 +137,15 @@ def test_many_kinds_of_calls_wait_in_the_end(tiered: list[Any], idle: None, monk
     assert len(tiered) == 1
 
 
-def test_a_call_whose_code_is_there_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_a_known_kind_are_bound_until_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = new()
     kernel.compile(X)
     bound, bind = [], Host.bound
     monkeypatch.setattr(Host, "bound", lambda *call: (bound.append(1), bind(*call))[1])
     kernel(np.ones((7, 8), "float32"))
-    assert len(bound) == 1
+    assert len(bound) == 2  # for the call, and for calls to come
+    kernel(np.ones((9, 5), "float32"))
+    assert len(bound) == 2
 
 
 # --- the same results -------------------------------------------------------------------------------------------------
