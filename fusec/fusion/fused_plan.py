@@ -19,7 +19,7 @@ from fusec.fusion.memory.results import LeftOutside, with_views
 from fusec.fusion.outside.reads import Guards
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
-from fusec.fusion.trace.extents import OtherShapesError
+from fusec.fusion.trace.derived import OtherShapesError
 from fusec.fusion.trace.numbers import NumberStep, OtherNumberError
 
 HASTEN_AT, HASTEN_ONE_AT = 1, 8  # calls before kernels become one sequence; before a single one does, which is fast

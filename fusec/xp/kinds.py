@@ -23,7 +23,7 @@ from fusec.xp.forms import CPU, Form, form, form_of
 
 if TYPE_CHECKING:
     from fusec.fusion.trace.conditions import Condition
-    from fusec.fusion.trace.extents import CallShapes, Derived
+    from fusec.fusion.trace.derived import CallShapes, Derived
 
 MAX_KINDS = 1 << 14  # beyond, all are forgotten
 MAX_RULES = 4  # of a step
@@ -115,7 +115,7 @@ class StepRule:
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for leaves of these shapes; None if the step must be traced for them."""
         from fusec.arguments.layouts import common_shape
-        from fusec.fusion.trace.extents import OtherShapesError
+        from fusec.fusion.trace.derived import OtherShapesError
 
         try:
             pairs = [(shapes.of(one), shapes.of(other)) for one, other in self.pairs]

@@ -37,7 +37,7 @@ from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
 if TYPE_CHECKING:
     from fusec.fusion.fused_plan import FusedPlan
-    from fusec.fusion.trace.extents import CallShapes
+    from fusec.fusion.trace.derived import CallShapes
     from fusec.xp.tracing import TapeRun
 
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
@@ -164,7 +164,7 @@ class Tape:
     def _shapes_at(self, node: TapeState) -> CallShapes:
         """The shapes of the leaves up to a state, and all that follows from them."""
         if self.shapes is None:
-            from fusec.fusion.trace.extents import CallShapes
+            from fusec.fusion.trace.derived import CallShapes
 
             self.shapes = 0, CallShapes([])
         depth, shapes = self.shapes

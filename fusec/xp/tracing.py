@@ -18,7 +18,8 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
 from fusec.fusion.trace import tracer
-from fusec.fusion.trace.extents import Derived, TraceExtents, UnknownExtentsError
+from fusec.fusion.trace.derived import Derived, UnknownExtentsError
+from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of

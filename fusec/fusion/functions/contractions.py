@@ -153,8 +153,11 @@ def _spelled_out(arrays: Sequence[Any], labels: Sequence[str], shared: Sequence[
 
 def _overlaps(array: Array) -> bool:
     """Whether elements of an array share memory."""
-    low, high = np.lib.array_utils.byte_bounds(array)
-    return high - low < array.nbytes
+    if 0 in array.shape:
+        return False
+    pairs = zip(array.shape, array.strides, strict=True)
+    reach: int = sum([(extent - 1) * abs(stride) for extent, stride in pairs]) + array.itemsize
+    return reach < array.nbytes
 
 
 def _is_summable(arrays: Sequence[Any]) -> bool:

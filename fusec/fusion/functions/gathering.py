@@ -19,8 +19,9 @@ from fusec.fusion.functions.reducing import one_axis
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.conditions import require, require_extents
+from fusec.fusion.trace.derived import Derived
 from fusec.fusion.trace.elsewhere import position, taken
-from fusec.fusion.trace.extents import Derived, TraceExtents
+from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.indices import NO_INTEGERS, is_number
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, constant, here

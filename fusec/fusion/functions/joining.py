@@ -11,8 +11,8 @@ from fusec.base.dtypes import INT64
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.derived import Derived
 from fusec.fusion.trace.elsewhere import composes, position, taken
-from fusec.fusion.trace.extents import Derived
 from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.trace_values import ArrayValue, laid_out, leaves_of, phantom
 from fusec.ir.expr import Expr, apply, const

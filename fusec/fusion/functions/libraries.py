@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusec.arguments.operands import strided
+from fusec.base.recorded import type_of
 from fusec.base.records import dataclass, field
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.types import PY_INT, PythonType
 from fusec.fusion.functions.operands import operand_of
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.array_forms import ArrayForm
 from fusec.fusion.trace.numbers import is_extent, plain
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
 from fusec.fusion.trace.trace_values import Leaf, LibraryCall, leaves_of, outermost_first, phantom
 
+ARRAYS = (np.ndarray, ArrayForm)
 MAX_EXTENT = 2  # of stand-ins, but for extents that must differ
 
 
@@ -140,7 +143,7 @@ class LibraryFunction:
 def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ...]:
     """What a call makes of operands of other extents; numbers are as they were, unless they are made of extents."""
     pairs = zip(asked.examples, seen, strict=True)
-    examples = [new if isinstance(old, np.ndarray) or type(new) is int else old for old, new in pairs]
+    examples = [new if isinstance(old, ARRAYS) or type_of(new) is int else old for old, new in pairs]
     wanted = outcome(Asked(asked.function, asked.args, asked.options, examples, asked.known))
     return tuple(_phantom_of(each) for each in parts_of_result(wanted))
 
@@ -280,7 +283,7 @@ def _result_of(trace: Trace, wanted: Any) -> Any:
 
 def _phantom_of(wanted: Any) -> Any:
     """A result as an array: numbers have no axes."""
-    return wanted if isinstance(wanted, np.ndarray) else phantom((), np.asarray(wanted).dtype)
+    return wanted if isinstance(wanted, ARRAYS) else phantom((), np.asarray(wanted).dtype)
 
 
 def _stored(name: str, found: Any, out: Any) -> Any:
@@ -302,26 +305,38 @@ class _Sizes:
     """Small extents that stand for those of a call: in the same order, and the same where those are."""
 
     def __init__(self, asked: Asked) -> None:
-        extents = {extent for each in asked.examples for extent in np.shape(each)}
         fixed = _fixed_in((asked.args, asked.options))
-        self.small = {extent: extent for extent in extents if extent in fixed or extent < MAX_EXTENT}
+        self._pairs: list[tuple[int, int]] = []  # of extents, which may be symbols, and those that stand for them
+        others: list[int] = []
+        for extent in [extent for each in asked.examples for extent in _shape_of(each)]:
+            if any(extent == known for known, _ in self._pairs) or any(extent == known for known in others):
+                continue
+            same = next((each for each in (*range(MAX_EXTENT), *fixed) if extent == each), None)
+            if same is None:
+                others.append(extent)
+            else:
+                self._pairs.append((extent, same))
         free = (each for each in range(MAX_EXTENT, 1 << 31) if each not in fixed)
-        self.small |= dict(zip(sorted(extents - self.small.keys()), free, strict=False))
-        self.real = {small: extent for extent, small in self.small.items()}
+        self._pairs += zip(sorted(others), free, strict=False)
+        self.real = {small: extent for extent, small in self._pairs}
+
+    def _small(self, extent: int) -> int:
+        """What stands for an extent."""
+        return next(small for known, small in self._pairs if known == extent)
 
     def form(self, example: Any) -> object:
-        """The facts on which the small array depends."""
-        if not np.ndim(example):
+        """What the small array depends on."""
+        if not _shape_of(example):
             return type(example), getattr(example, "dtype", None)
-        shape = tuple([self.small[each] for each in example.shape])
+        shape = tuple([self._small(each) for each in example.shape])
         signs = tuple([(step > 0) - (step < 0) for step in example.strides])
         return example.dtype, shape, signs, outermost_first(example), example.flags.writeable
 
     def stand_in(self, example: Any) -> Any:
         """A small array that lies in memory as a large one does, of numbers that suit every function."""
-        if not np.ndim(example):
-            return np.zeros((), example.dtype) if isinstance(example, np.ndarray) else example
-        shape = tuple(self.small[each] for each in example.shape)
+        if not _shape_of(example):
+            return np.zeros((), example.dtype) if isinstance(example, ARRAYS) else example
+        shape = tuple(self._small(each) for each in example.shape)
         axes = outermost_first(example)
         is_repeated = [not step and extent > 1 for step, extent in zip(example.strides, shape, strict=True)]
         own = [1 if repeated else extent for repeated, extent in zip(is_repeated, shape, strict=True)]
@@ -331,6 +346,11 @@ class _Sizes:
         if example.flags.writeable and any(is_repeated):  # what writes to it says that elements share memory
             return strided(made, shape, np.broadcast_to(made, shape).strides)
         return np.broadcast_to(made, shape) if any(is_repeated) else made
+
+
+def _shape_of(example: Any) -> tuple[int, ...]:
+    """The extents of an operand; numbers have none."""
+    return example.shape if isinstance(example, ARRAYS) else np.shape(example)
 
 
 def _fixed_in(given: Any) -> set[int]:
@@ -350,7 +370,7 @@ def resized(like: Any, shape: Sequence[int]) -> Any:
 
 def _enlarged(found: Any, sizes: _Sizes) -> Any:
     """A result in its real shape."""
-    if not isinstance(found, np.ndarray):
+    if not isinstance(found, ARRAYS):
         return found
     return phantom(tuple(sizes.real.get(each, each) for each in found.shape), found.dtype, outermost_first(found))
 

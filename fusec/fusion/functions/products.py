@@ -17,6 +17,7 @@ from fusec.fusion.functions.joining import MOST
 from fusec.fusion.functions.libraries import Asked, LibraryFunction
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import reshaped, stack, trace_of, traced
+from fusec.fusion.trace.array_forms import ArrayForm
 from fusec.fusion.trace.conditions import indexed, require, require_extents
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace_values import Array
@@ -142,16 +143,22 @@ def is_summed(a: Array, b: Array) -> bool:
 
     If only one operand has several long rows, they must lie one behind the other, or be few: BLAS reads others faster.
     """
-    a, b = np.asarray(a), np.asarray(b).T
-    if np.result_type(a, b).char not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
+    a, b = _as_form(a), _as_form(b).T
+    kind = np.result_type(a.dtype, b.dtype).char
+    if kind not in SUMMED or not {a.ndim, b.ndim} <= {1, 2} or a.shape[-1] != b.shape[-1]:
         return False
     if a.ndim == b.ndim == 1 or is_short(a, b.T):
         return True
-    counts = [len(each) for each in (a, b) if each.ndim == 2]
+    counts = [each.shape[0] for each in (a, b) if each.ndim == 2]
     if a.shape[-1] < LONG or max(counts) > MOST or not 0 < prod(counts) <= FEW:
         return False
-    several = [each for each in (a, b) if each.ndim == 2 and len(each) > 1]
+    several = [each for each in (a, b) if each.ndim == 2 and each.shape[0] > 1]
     return len(several) != 1 or prod(counts) <= FEW_BETWEEN or abs(several[0].strides[1]) <= abs(several[0].strides[0])
+
+
+def _as_form(given: Any) -> Any:
+    """An operand as an array, or what stands for one."""
+    return given if isinstance(given, ArrayForm) else np.asarray(given)
 
 
 def is_short(a: Array, b: Array) -> bool:
@@ -167,10 +174,10 @@ def is_short(a: Array, b: Array) -> bool:
 
 
 def is_short_stack(a: Array, b: Array) -> bool:
-    """Whether np.matmul of stacks of matrices is such a product."""
-    a, b = np.asarray(a), np.asarray(b)
+    """Whether np.matmul of several matrices is such a product."""
+    a, b = _as_form(a), _as_form(b)
     shapes = a.shape, b.shape
-    if max(map(len, shapes)) < 3 or not min(map(len, shapes)) or np.result_type(a, b).char not in SUMMED:
+    if max(map(len, shapes)) < 3 or not min(map(len, shapes)) or np.result_type(a.dtype, b.dtype).char not in SUMMED:
         return False
     if joined_shape(shape[:-2] for shape in shapes) is None:
         return False

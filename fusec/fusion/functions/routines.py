@@ -16,6 +16,7 @@ from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
 from fusec.fusion.functions.joining import MOST, pieces
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.array_forms import ArrayForm, shape_of_size, strides_of_shape
 from fusec.fusion.trace.conditions import require
 from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
@@ -109,12 +110,9 @@ def _require_view(x: Any, shape: tuple[int, ...], derived: Any, is_view: bool) -
 
 def _is_view(array: Array, shape: tuple[int, ...]) -> bool:
     """Whether strides express another shape. Raises NumPy's error for a shape of another size."""
-    np.broadcast_to(np.empty(()), array.shape).reshape(shape)
-    try:
-        np.reshape(array, shape, copy=False)
-    except ValueError:
-        return False
-    return True
+    if type(array) is not ArrayForm:
+        np.broadcast_to(np.empty(()), array.shape).reshape(shape)
+    return strides_of_shape(array.shape, array.strides, shape_of_size(array.size, shape), array.itemsize) is not None
 
 
 def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -174,7 +172,10 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:
     """An array in another shape, which may be written where no element is repeated."""
-    return strided(array, shape, np.broadcast_to(array, shape).strides)
+    wide = np.broadcast_to(array, shape)
+    if type(array) is ArrayForm:
+        return array.placed(wide.start, wide.shape, wide.strides)
+    return strided(array, shape, wide.strides)
 
 
 # --- copies and conversions ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from fusec.base.records import dataclass
 from fusec.fusion.trace.numbers import Computed, NumberStep, Source
-from fusec.fusion.trace.trace_values import Array, Buffer, Step, outermost_first
+from fusec.fusion.trace.trace_values import Array, Buffer, Step, address_of, outermost_first
 
 Shape = tuple[int, ...]
 ALIGNMENT = 64  # bytes, of temporaries in an arena
@@ -146,12 +146,6 @@ def fresh(slot: int, buffer: Buffer) -> Fresh:
     """A new array for a buffer."""
     order, array = outermost_first(buffer.phantom), buffer.phantom
     return Fresh(slot, array.shape, array.dtype, None if order == tuple(range(array.ndim)) else order)
-
-
-def address_of(array: Array) -> int:
-    """Of an array's first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 # --- memory of temporaries -------------------------------------------------------------------------------------------

@@ -8,22 +8,24 @@ with what it was when the rules were made; where it differs, `resizing` derives 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from fusec.arguments import layouts
-from fusec.arguments.operands import strided
 from fusec.base.kernel_abi import strides_in_order
+from fusec.base.recorded import NotRecordedError, recorded
 from fusec.base.records import dataclass, field, replace
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import Returned, ReturnedViews
-from fusec.fusion.memory.slots import Arena, Fresh, SlotView, address_of
+from fusec.fusion.memory.slots import Arena, Fresh, SlotView
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError
+from fusec.fusion.trace.array_forms import form_of, strides_of_shape
+from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError
 
 Shape = tuple[int, ...]
 PlanStep = KernelStep | CallStep
@@ -36,11 +38,20 @@ class CallExtents(CallShapes):
 
     __slots__ = ("arrays", "shapes")
 
-    def __init__(self, outlines: Sequence[Any]) -> None:
-        super().__init__(outlines)
+    def __init__(self, outlines: Sequence[Any], is_recorded: bool = False) -> None:
+        super().__init__(outlines, is_recorded)
         self.shapes: list[Shape] = []
         self.arrays: list[t.Array] = []
 
+    def whole(self, array: Any) -> Any:
+        """All of an array, of which views are taken."""
+        return form_of(array) if self.is_recorded else array
+
+
+Worked = tuple[list[SlotView], list[Any], int, dict[int, list[Any]], dict[int, list[Any]], list[Any], list[SlotView]]
+"""The numbers of a call: views by slot, what slots hold, bytes of the arena, the shapes of results, those that kernels
+make in others, results of libraries, and parts that are returned."""
+MOST_RECORDINGS = 4
 
 Rule = Callable[[CallExtents], None]  # appends a shape or arrays, or raises OtherShapesError
 View = Callable[[CallExtents], Place]
@@ -56,6 +67,7 @@ class PlacedTemplate:
     own: list[Any]  # of slots, slot -1 first
     arena_slot: int | None
     lasting: list[int]  # slots with views that last
+    given: int  # arguments, behind which arrays from outside come, that are the same in all calls
     rules: list[Rule] = field(default_factory=list)
     views: dict[int, UsedViews] = field(default_factory=dict)  # by slot
     counts: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)  # a slot, a shape, axes of that
@@ -67,48 +79,188 @@ class PlacedTemplate:
     calls: dict[int, int] = field(default_factory=dict)  # by step: where the arrays that it makes begin
     returned: list[tuple[Returned, SlotView, View]] = field(default_factory=list)  # parts of arrays
     whole: list[Returned] = field(default_factory=list)  # what is all of an array though views were taken
+    checks: list[Callable[[CallExtents], bool]] = field(default_factory=list)  # what must be true behind the rules
+    _recordings: list[tuple[Callable[..., Any], list[Any]]] = field(default_factory=list)  # and what they leave out
+    _refused: int = 0
+    _places: list[tuple[int, int]] | None = None
+    _gaps: list[int] | None = None
+
+    @cached_property
+    def results(self) -> list[int]:
+        """The arrays that calls of libraries make."""
+        pairs = [(first, self.steps[at]) for at, first in self.calls.items()]
+        calls = [(first, step.call) for first, step in pairs if isinstance(step, CallStep)]
+        return [first + at for first, call in calls for at in range(len(call.buffers))]
 
     def fitted(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
         """The steps and the memory of calls of arrays like these, by place; the parts that are returned. Raises
         OtherShapesError, and ValueError.
         """
-        found = CallExtents(outlines)
+        found = self._recorded_for(outlines)
+        if found is None:
+            found = self.worked_out(CallExtents(outlines))
+            self.record(outlines)
+        return self.built(found)
+
+    def worked_out(self, found: CallExtents) -> Worked:
+        """All numbers of a call, by the rules. Raises OtherShapesError, and ValueError."""
         for rule in self.rules:
             rule(found)
+        for check in self.checks:
+            if not check(found):
+                raise OtherShapesError
         shapes, arena = found.shapes, Arena()
         if self.rooms:
             rooms = {each: prod(shapes[at]) * nbytes for each, at, nbytes in self.rooms}
             arena.arrange(*self.uses, rooms.__getitem__)
-        views = {slot: _slot_view(found, arena, *known) for slot, known in self.views.items()}
-        own = self.own
-        if self.counts or self.numbers:
-            own = own[:]
-            for slot, at, axes in self.counts:
-                own[-1 - slot] = prod([shapes[at][axis] for axis in axes])
-            for slot, derived in self.numbers:
-                own[-1 - slot] = found.of(derived)
-        lasting = [(slot, views[slot]) for slot in self.lasting]
-        steps = [self._step(at, step, found, views) for at, step in enumerate(self.steps)]
-        parts: dict[Returned, SlotView | None] = dict.fromkeys(self.whole)
-        parts |= {part: _slot_view(found, arena, known, None, [place]) for part, known, place in self.returned}
-        return steps, HostMemory(self.arena_slot, arena.nbytes, own[::-1], lasting), parts
+        counts = [prod([shapes[at][axis] for axis in axes]) for _, at, axes in self.counts]
+        return (
+            [_slot_view(found, arena, *known) for known in self.views.values()],
+            [*counts, *[_content(found.of(derived)) for _, derived in self.numbers]],
+            arena.nbytes,
+            {at: [shapes[of] for _, of in each] for at, each in self.made.items()},
+            {at: [None if shapes[one] == shapes[of] else shapes[of] for _, one, of in each]
+             for at, each in self.shaped.items()},
+            [form_of(found.arrays[at]) for at in self.results],
+            [_slot_view(found, arena, known, None, [place]) for _, known, place in self.returned],
+        )  # fmt: skip
 
-    def _step(self, at: int, step: PlanStep, found: CallExtents, known: Mapping[int, SlotView]) -> PlanStep:
+    def built(self, worked: Worked) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
+        """The steps, memory and parts of a call, of its numbers."""
+        own, views = self.own, dict(zip(self.views, worked[0], strict=True))
+        if worked[1]:
+            own = own[:]
+            for slot, number in zip(self._number_slots, worked[1], strict=True):
+                own[-1 - slot] = number
+        lasting = [(slot, views[slot]) for slot in self.lasting]
+        arrays = dict(zip(self.results, worked[5], strict=True))
+        steps = [self._step(at, step, worked, views, arrays) for at, step in enumerate(self.steps)]
+        parts: dict[Returned, SlotView | None] = dict.fromkeys(self.whole)
+        parts |= {part: view for (part, *_), view in zip(self.returned, worked[6], strict=True)}
+        return steps, HostMemory(self.arena_slot, worked[2], own[::-1], lasting), parts
+
+    @cached_property
+    def _number_slots(self) -> list[int]:
+        """The slots of numbers and arrays that calls make of extents."""
+        return [slot for slot, *_ in (*self.counts, *self.numbers)]
+
+    def _step(
+        self, at: int, step: PlanStep, worked: Worked, known: Mapping[int, SlotView], arrays: Mapping[int, Any]
+    ) -> PlanStep:
         """A step with its views and results."""
         views = tuple([(slot, known[slot]) for slot, _ in step.views])
         if isinstance(step, CallStep):
             first = self.calls[at]
-            pairs = zip(step.call.buffers, found.arrays[first : first + len(step.call.buffers)], strict=True)
-            call = replace(step.call, buffers=tuple([replace(each, phantom=array) for each, array in pairs]))
+            pairs = enumerate(step.call.buffers, first)
+            call = replace(step.call, buffers=tuple([replace(each, phantom=arrays[number]) for number, each in pairs]))
             return replace(step, call=call, views=views)
         if not views and at not in self.made:
             return step
-        shapes = found.shapes
-        fresh = tuple([Fresh(one.slot, shapes[of], one.dtype, None) for one, of in self.made.get(at, ())])
-        makes = tuple(
-            [(slot, None if shapes[one] == shapes[of] else shapes[of]) for slot, one, of in self.shaped.get(at, ())]
-        )
-        return step.elsewhere(fresh, views, makes)
+        made, shaped = (zip(table.get(at, ()), shapes.get(at, ()), strict=True)
+                        for table, shapes in ((self.made, worked[3]), (self.shaped, worked[4])))  # fmt: skip
+        fresh = tuple([Fresh(one.slot, shape, one.dtype, None) for (one, _), shape in made])
+        return step.elsewhere(fresh, views, tuple([(slot, shape) for (slot, *_), shape in shaped]))
+
+    # --- recorded ----------------------------------------------------------------------------------------------------
+
+    def _recorded_for(self, outlines: Sequence[Any]) -> Worked | None:
+        """The numbers of a call as recorded code works them out; None if none does. Raises OtherShapesError."""
+        integers = None
+        for makes, checks in self._recordings:
+            integers = integers or self._integers(outlines)
+            found = makes(*integers)
+            if found is not None:
+                call = CallExtents(outlines)
+                if not all(check(call) for check in checks):
+                    raise OtherShapesError
+                return found  # type: ignore[no-any-return]
+        return None
+
+    def record(self, outlines: Sequence[Any]) -> None:
+        """Record what the rules work out for calls like this one, as far as that is arithmetic; see `recorded`."""
+        if len(self._recordings) + self._refused >= MOST_RECORDINGS:
+            return
+        integers = self._integers(outlines)
+        now, rest = self.worked_out(CallExtents(outlines)), self.checks
+        while True:
+            refused: list[Any] = []
+            run = partial(self._recorded_run, outlines, rest, refused)
+            makes = recorded(run, integers, now, _are_equal)
+            if makes is not None or not refused:
+                break
+            rest = [each for each in rest if each not in refused]
+        if makes is None:
+            self._refused += 1
+        else:
+            self._recordings.append((makes, [each for each in self.checks if each not in rest]))
+
+    def _recorded_run(
+        self, outlines: Sequence[Any], checks: Sequence[Any], refused: list[Any], symbols: Sequence[Any]
+    ) -> Worked:
+        """What the rules work out for symbols in place of extents. refused: is given the checks that need more."""
+        rest = iter(symbols)
+        known = {0: 0, 1: 1}
+        for place, axis in self._extents(outlines):
+            known[outlines[place].shape[axis]] = next(rest)
+        forms = []
+        for place, each in enumerate(outlines):
+            if each is None or place >= self.given:
+                forms.append(None if each is None else form_of(each))
+                continue
+            shape = tuple([known[extent] for extent in each.shape])
+            strides = strides_in_order(shape, range(len(shape)), each.itemsize)
+            if place in self._with_gaps(outlines):
+                strides = tuple([next(rest) for _ in shape])
+            forms.append(t.ArrayForm(0, shape, strides, each.dtype, bool(each.flags.writeable)))
+        made = CallExtents(forms, True)
+        found = replace(self, checks=[]).worked_out(made)
+        for check in checks:
+            try:
+                holds = check(made)
+            except (NotRecordedError, TypeError, AttributeError):
+                refused.append(check)
+                continue
+            if not holds:
+                raise OtherShapesError
+        if refused:
+            raise NotRecordedError
+        return found
+
+    def _integers(self, outlines: Sequence[Any]) -> list[int]:
+        """What calls of one kind differ in: extents, each once, and the strides of arrays with gaps."""
+        found = [outlines[place].shape[axis] for place, axis in self._extents(outlines)]
+        return [*found, *[stride for place in self._with_gaps(outlines) for stride in outlines[place].strides]]
+
+    def _extents(self, outlines: Sequence[Any]) -> list[tuple[int, int]]:
+        """Where the extents of a call's arrays are, each once."""
+        if self._places is None:
+            places: dict[int, tuple[int, int]] = {}
+            for place, each in enumerate(outlines[: self.given]):
+                for axis, extent in enumerate(() if each is None else each.shape):
+                    if extent > 1:
+                        places.setdefault(extent, (place, axis))
+            self._places = list(places.values())
+        return self._places
+
+    def _with_gaps(self, outlines: Sequence[Any]) -> list[int]:
+        """The places of arrays with gaps."""
+        if self._gaps is None:
+            given = enumerate(outlines[: self.given])
+            self._gaps = [place for place, each in given if each is not None and not each.flags.c_contiguous]
+        return self._gaps
+
+
+def _content(given: Any) -> Any:
+    """What a slot holds: a number, or an array that calls make."""
+    return given.content if type(given) is t.ArrayForm else given
+
+
+def _are_equal(one: Worked, other: Worked) -> bool:
+    """Whether two calls have the same numbers."""
+    if (*one[:1], *one[2:]) != (*other[:1], *other[2:]):
+        return False
+    pairs = zip(one[1], other[1], strict=True)
+    return all(type(a) is type(b) and np.array_equal(a, b, equal_nan=False) for a, b in pairs)
 
 
 def _slot_view(
@@ -124,7 +276,7 @@ def _slot_view(
 
 def place_of(whole: t.Array, part: t.Array) -> Place:
     """Where a view of an array lies in it."""
-    offset = address_of(part) - address_of(whole) if part.size else 0
+    offset = t.address_of(part) - t.address_of(whole) if part.size else 0
     return offset, part.shape, part.strides, whole.flags.writeable and not part.flags.writeable
 
 
@@ -149,6 +301,8 @@ def reshaped_to(given: Place, shape: Shape, nbytes: int) -> Place:
     if prod(own) != prod(shape):
         raise OtherShapesError
     if any(extent != 1 and one != other for extent, one, other in steps):
-        part = strided(np.empty(1, f"V{nbytes}"), own, strides)
-        return offset, shape, np.reshape(part, shape, copy=False).strides, readonly
+        found = strides_of_shape(own, strides, shape, nbytes)
+        if found is None:
+            raise ValueError("strides do not express the shape")
+        return offset, shape, found, readonly
     return offset, shape, strides_in_order(shape, range(len(shape)), nbytes), readonly

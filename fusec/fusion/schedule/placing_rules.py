@@ -32,7 +32,8 @@ from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.together import SMALL
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import Condition
-from fusec.fusion.trace.extents import Derived, OtherShapesError, TraceExtents
+from fusec.fusion.trace.derived import Derived, OtherShapesError
+from fusec.fusion.trace.extents import TraceExtents
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, chunk_of
 
@@ -66,7 +67,7 @@ def placed_template(
     try:
         rules = _PlacingRules(given, outlines, steps, slots, views)
         rules.make()
-        found, memory, parts = rules.template.fitted(outlines)
+        found, memory, parts = rules.template.built(rules.template.worked_out(CallExtents(outlines)))
     except OtherShapesError:
         return None
     same = list(map(_parts, found)) == list(map(_parts, steps)) and memory.is_like(HostMemory.of(slots))
@@ -87,9 +88,10 @@ class _PlacingRules:
         self.given, self.slots, self.steps, self.views = given, slots, steps, views
         self.now = CallExtents(outlines)
         lasting = [slot for slot in slots.views if slots.is_lasting(slot)]
-        self.template = PlacedTemplate(steps, [*slots.own], slots.arena_slot, lasting)
-        patterns = iter(layouts.pattern_of_extents([each.shape for each in outlines if each is not None]))
-        self._patterns = [None if each is None else next(patterns) for each in outlines]
+        self.template = PlacedTemplate(steps, [*slots.own], slots.arena_slot, lasting, given.extents.given)
+        own = [each for each in outlines[: given.extents.given] if each is not None]
+        patterns = iter(layouts.pattern_of_extents([each.shape for each in own]))
+        self._patterns = [None if each is None else next(patterns, each.shape) for each in outlines]
         self._shapes: dict[object, int] = {}
         self._arrays: dict[object, int] = {}
         self._buffers: dict[t.Buffer, int] = {}  # the shapes of temporaries
@@ -106,10 +108,11 @@ class _PlacingRules:
         self._check_writes()
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
-        for condition in given.conditions:
-            self._condition(condition.check)
+        self.template.checks += [condition.check for condition in given.conditions]
         if given.extents.agreements:
-            self._condition(given.extents.agree)
+            self.template.checks.append(given.extents.agree)
+        if not all(check(self.now) for check in self.template.checks):
+            raise OtherShapesError
         for at, step in enumerate(self.steps):
             if isinstance(step, KernelStep):
                 self._kernel(at, step)
@@ -153,8 +156,8 @@ class _PlacingRules:
         if buffer.kind == "constant":
             shape = buffer.phantom.shape
             return self._shape(("constant", shape), lambda _: shape)
-        place = buffer.place
-        return self._shape(("argument", self._patterns[place]), lambda known: known.outlines[place].shape)
+        place, kind = buffer.place, "argument" if buffer.place < self.given.extents.given else "outside"
+        return self._shape((kind, self._patterns[place]), lambda known: known.outlines[place].shape)
 
     def _whole(self, buffer: t.Buffer) -> int:
         """The array of a buffer."""
@@ -164,9 +167,9 @@ class _PlacingRules:
         if buffer.derived is not None:
             return self._array(buffer, lambda known: known.of(buffer.derived))
         if buffer.kind == "constant":
-            return self._array(buffer, lambda _: buffer.phantom)
+            return self._array(buffer, lambda known: known.whole(buffer.phantom))
         at = self._buffers[buffer]
-        return self._array(buffer, lambda known: t.phantom(known.shapes[at], dtype))
+        return self._array(buffer, lambda known: known.whole(t.phantom(known.shapes[at], dtype)))
 
     def _part(self, buffer: t.Buffer, steps: Sequence[t.Step]) -> int:
         """A view of a buffer, which has 0, 1 or more elements along each axis as it has now."""

@@ -20,7 +20,7 @@ from typing import Any
 from fusec.arguments import layouts
 from fusec.arguments.layouts import joined_shape
 from fusec.arguments.operands import without_memory
-from fusec.base.records import dataclass, replace
+from fusec.base.records import dataclass, field, replace
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import ReturnedParts, ReturnedViews
@@ -31,7 +31,7 @@ from fusec.fusion.schedule.placing_rules import PlacedStatements, exceeds, place
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.conditions import ANYWHERE
-from fusec.fusion.trace.extents import CallShapes, Derived, OtherShapesError, UnknownExtentsError
+from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError, UnknownExtentsError
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
 
@@ -56,8 +56,8 @@ class PlanTemplate:
     outlines: Sequence[Any]  # of the traced call
     memory: object  # that its plan uses, see `_memory`
     parts: ReturnedParts
-    _rules: PlacedTemplate | None = None
-    _tries: int = MOST_TRIES  # to find rules, which accidents of extents may prevent
+    _rules: list[PlacedTemplate] = field(default_factory=list)
+    _tries: int = MOST_TRIES  # to find rules, which accidents of extents may prevent, and which may ask for some sizes
 
     @cached_property
     def is_sound(self) -> bool:
@@ -79,16 +79,17 @@ class PlanTemplate:
 
         on_host: by rules if there are some, without new leaves and statements, which devices ask for.
         """
-        if on_host and self._rules is not None:
+        for rules in self._rules if on_host else ():
             with suppress(OtherShapesError, ValueError, IndexError):
-                return self._rules.fitted(outlines)
+                return rules.fitted(outlines)
         if not self.is_sound:
             raise OtherShapesError
         made, steps, slots = self.placed_again(outlines)
         views = made.views(self.parts, slots)
-        if on_host and self._rules is None and self._tries:
+        if on_host and self._tries:
             self._tries -= 1
-            self._rules = self._noted(made, outlines, steps, slots, views)
+            rules = self._noted(made, outlines, steps, slots, views)
+            self._rules += [] if rules is None else [rules]
         return steps, HostMemory.of(slots), views
 
     def _noted(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from fusec.base.records import dataclass
-from fusec.fusion.trace.extents import CallShapes, Derived, UnknownExtentsError
+from fusec.fusion.trace.derived import CallShapes, Derived, UnknownExtentsError
 from fusec.fusion.trace.numbers import ExtentNumber, plain
 from fusec.fusion.trace.trace_values import Array, Indexed, Leaf, Step, geometry, is_regular_part
 from fusec.ir.expr import Apply, Const, Lookup

@@ -16,7 +16,9 @@ import numpy as np
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import joined_shape
-from fusec.base.records import dataclass
+from fusec.base.recorded import type_of
+from fusec.fusion.trace.array_forms import form_of_made
+from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError, UnknownExtentsError, computed_in
 from fusec.fusion.trace.numbers import ExtentNumber, is_extent, plain
 from fusec.fusion.trace.sizes import MOVING, read_in, size_of
 from fusec.fusion.trace.trace_values import (
@@ -37,40 +39,6 @@ T = TypeVar("T")
 Shape = tuple[int, ...]
 INTEGERS = (int, np.int64)
 MOST = 60  # steps from an argument to what follows from it
-
-
-class OtherShapesError(Exception):
-    """The extents of a call need another plan."""
-
-
-class UnknownExtentsError(Exception):
-    """A shape does not follow from those of arguments."""
-
-
-class CallShapes:
-    """All that follows from the shapes of one call's arrays. outlines: the arrays, by place."""
-
-    __slots__ = ("_found", "outlines")
-
-    def __init__(self, outlines: Sequence[Any]) -> None:
-        self.outlines = outlines
-        self._found: dict[Derived, Any] = {}
-
-    def of(self, derived: Derived) -> Any:
-        """A derived shape, extent or array in this call. Raises OtherShapesError, and NumPy's errors."""
-        found = self._found.get(derived, self)
-        if found is self:
-            found = self._found[derived] = derived.make(self)
-        return found
-
-
-@dataclass(eq=False)
-class Derived:
-    """What calls derive from the shapes of their arrays. now: it in the traced call; depth: steps from an argument."""
-
-    make: Callable[[CallShapes], Any]
-    now: Any
-    depth: int
 
 
 class TraceExtents:
@@ -96,7 +64,7 @@ class TraceExtents:
     def without_call(self) -> TraceExtents:
         """The part that calls need."""
         found = TraceExtents(None)
-        found.numbers, found.agreements = self.numbers, self.agreements
+        found.numbers, found.agreements, found.given = self.numbers, self.agreements, self.given
         return found
 
     def _derived(
@@ -298,11 +266,14 @@ class TraceExtents:
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
         now = make(*[each.now for each in known])
 
-        def made(call: CallShapes) -> Array:
-            found: Array = _computed(make, known, call)
+        def alike(*given: Any) -> Array:
+            found: Array = make(*given)
             if found.dtype != now.dtype or found.ndim != now.ndim or not found.flags.c_contiguous:
                 raise OtherShapesError
             return found
+
+        def made(call: CallShapes) -> Any:
+            return form_of_made(computed_in(alike, known, call))
 
         if not isinstance(now, np.ndarray) or not now.flags.c_contiguous:
             raise UnknownExtentsError
@@ -411,7 +382,9 @@ class TraceExtents:
         """A number computed from extents and numbers. Raises what the function raises."""
         known = [each if isinstance(each, Derived) else self.fixed_number(each) for each in operands]
         now = function(*[each.now for each in known])
-        return self._derived(("computed", function, *known), known, now, lambda call: _computed(function, known, call))
+        return self._derived(
+            ("computed", function, *known), known, now, lambda call: computed_in(function, known, call)
+        )
 
     def count(self, shape: Derived, axes: tuple[int, ...]) -> Derived:
         """How many elements lie along some axes of a shape."""
@@ -429,7 +402,7 @@ class TraceExtents:
         if derived not in self._fixed:
             self._fixed.add(derived)
             now = derived.now
-            self._trace.require([derived], lambda found: type(found) is type(now) and bool(found == now))
+            self._trace.require([derived], lambda found: type_of(found) is type(now) and bool(found == now))
 
     def take_number(self, name: Input, derived: Derived) -> None:
         """Have calls compute a number that kernels take. It fits its dtype in all of them, or in none."""
@@ -497,15 +470,6 @@ class TraceExtents:
 
 def _viewed(call: CallShapes, array: Derived, step: Any) -> Any:
     return step.at(call)(call.of(array))
-
-
-def _computed(function: Callable[..., Any], operands: Sequence[Derived], call: CallShapes) -> Any:
-    """What a function makes of numbers. Raises OtherShapesError for any error, which the user's function may catch."""
-    given = [call.of(each) for each in operands]
-    try:
-        return function(*given)
-    except Exception:
-        raise OtherShapesError from None
 
 
 def _are_equal(one: Any, other: Any) -> bool:

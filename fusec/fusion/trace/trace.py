@@ -23,7 +23,8 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.chosen_parts import ChosenParts
 from fusec.fusion.trace.conditions import ANYWHERE, Condition, PartsTaken, require_one_place
-from fusec.fusion.trace.extents import Derived, TraceExtents
+from fusec.fusion.trace.derived import Derived
+from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.numbers import Computed, Source
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace_values import (
@@ -102,11 +103,8 @@ class Trace:
         """The same without what belongs to the call: arguments, numbers and memory as the function saw them."""
         found = copy.copy(self)
         found.flat, found._of_constants, found.written = (), {}, []
-        found._unstored, found.parts, found.extents = (
-            Unstored(found._groups_read),
-            ChosenParts(),
-            self.extents.without_call(),
-        )
+        found._unstored, found.parts = Unstored(found._groups_read), ChosenParts()
+        found.extents = self.extents.without_call()
         return found
 
     def require(self, derived: Sequence[Derived], holds: Callable[..., bool]) -> None:

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from fusec.arguments.operands import Outline, strided
 from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import strides_in_order
+from fusec.base.recorded import is_symbol
 from fusec.base.records import dataclass, field
 from fusec.base.source import Span
 from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
+from fusec.fusion.trace.array_forms import ArrayForm
 from fusec.fusion.trace.numbers import Source
 from fusec.fusion.trace.sizes import is_expensive_op, size_of
 from fusec.ir.expr import Apply, Expr
@@ -262,10 +265,13 @@ def buffers_of(statement: Statement) -> tuple[Buffer, ...]:
 
 
 def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
-    """An array of some shape with one element of memory, the same for the same layout.
+    """An array of some shape with one element of memory, the same for the same layout; a form for extents of no size.
 
     axes: from outermost to innermost; in C order if None.
     """
+    if any(map(is_symbol, shape)):
+        order = range(len(shape)) if axes is None else axes
+        return ArrayForm(0, shape, strides_in_order(shape, order, dtype.itemsize), dtype)  # type: ignore[return-value]
     return _phantom(shape, dtype, dtype.num, tuple(range(len(shape)) if axes is None else axes))
 
 
@@ -338,7 +344,15 @@ def geometry(array: Array) -> Geometry:
     shape, strides = array.shape, array.strides
     if 1 in shape:
         strides = tuple([0 if extent == 1 else stride for extent, stride in zip(shape, strides, strict=True)])
-    return (array.__array_interface__["data"][0], shape, strides, array.dtype)
+    return (address_of(array), shape, strides, array.dtype)
+
+
+def address_of(array: Array) -> int:
+    """Of an array's first element; of a form, from where it is counted."""
+    if type(array) is ArrayForm:
+        return array.start
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def leaves_of(root: Expr) -> tuple[Input, ...]:
