@@ -10,7 +10,7 @@ from fusec.arguments.layouts import View
 from fusec.arguments.operands import Array, is_number
 from fusec.arguments.signature import Parameter, Signature
 from fusec.base.recent import Recent
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, field
 from fusec.compiler.pipeline import Source
 from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import NewArray, Plan
@@ -39,7 +39,8 @@ class KernelCall(Generic[Memory]):
     device: int = NO_DEVICE  # where all arrays are
     is_given: bool = False  # outputs were passed, and not allocated
     bound: Bound | None = None  # the facts of a call on the host, if they are known
-    plan: Plan[Any] | None = None  # the plan of a call on the host, if it is known
+    plan: Plan[Any] | None = None  # of a call on the host, if it is known
+    viewed: dict[str, tuple[Memory, View]] = field(default_factory=dict)  # arrays as memory, by name
 
     @property
     def is_on_host(self) -> bool:
@@ -74,13 +75,20 @@ class KernelCall(Generic[Memory]):
     def given(self, backend: Backend[Memory]) -> Given:
         """The arguments as memory."""
         kernel = self.kernel
-        inputs = {name: backend.view(each, name, kernel.name) for name, each in self.inputs.items()}
+        inputs = {name: self.view(backend, each, name) for name, each in self.inputs.items()}
         outputs = None
         if self.outputs is not None:
             named = zip(kernel.out_params, self.outputs, strict=True)
-            outputs = tuple(backend.view(each, param.name, kernel.name) for param, each in named)
-        mask = None if self.mask is None else backend.view(self.mask, WHERE, kernel.name)
+            outputs = tuple([self.view(backend, each, param.name) for param, each in named])
+        mask = None if self.mask is None else self.view(backend, self.mask, WHERE)
         return Given(inputs, frozenset(self.values), outputs, mask, self.options)
+
+    def view(self, backend: Backend[Memory], array: Memory, name: str) -> View:
+        """An array of some name as memory, which is asked once."""
+        known = self.viewed.get(name)
+        if known is None or known[0] is not array:
+            known = self.viewed[name] = (array, backend.view(array, name, self.kernel.name))
+        return known[1]
 
     def arguments(self, backend: Backend[Memory]) -> list[ArrayArgument | None]:
         """The array of each parameter as what may overlap others; None for numbers and for outputs to allocate."""

@@ -119,7 +119,7 @@ def needs_staging(backend: Backend[Memory], call: KernelCall[Memory]) -> bool:
     arrays = call.arguments(backend)
     inputs = [each for each in arrays[: kernel.nin] if each is not None]
     if call.mask is not None:
-        inputs.append(ArrayArgument("", backend.view(call.mask, WHERE, kernel.name)))
+        inputs.append(ArrayArgument("", call.view(backend, call.mask, WHERE)))
     return is_staged(inputs, [each for each in arrays[kernel.nin :] if each is not None], kernel.in_place)
 
 

@@ -77,7 +77,7 @@ class Host:
 
     def argument(self, array: Array, param: Parameter, call: KernelCall[Array]) -> ArrayArgument:
         """The array, whose elements are compared with those of others."""
-        return ArrayArgument(param.name, self.view(array, param.name, call.kernel.name), array, param.raw)
+        return ArrayArgument(param.name, call.view(self, array, param.name), array, param.raw)
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class Host:
     def run(self, plan: Plan[Executable], call: KernelCall[Array], outputs: Sequence[Array]) -> None:
         """The kernels in order; what one leaves, later ones read."""
         arrays = call.arrays(outputs)
-        addresses = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
+        addresses = {name: call.view(self, each, name).pointer for name, each in arrays.items()}
         if plan.nbytes:
             from fusec.runtime.cpu import memory
 

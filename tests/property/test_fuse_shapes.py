@@ -141,10 +141,51 @@ def inverse(x, y):
     return np.linalg.inv(x @ x.T + np.linalg.norm(x) * 0 + 1) @ x
 
 
+def parts(x, y):
+    z = x * 2
+    return z.T, z[1:], z.ravel(), y[::-1], z[..., None], np.rot90(np.atleast_2d(z))
+
+
+def windowed(x, y):
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2, axis=-1)
+    return windows.sum(axis=-1), windows[..., 0] + 1, np.einsum("...ij,j->...i", windows, np.array([1.0, 2.0]))
+
+
+def contracted(x, y):
+    return np.einsum("...i,...i->...", x, y), np.einsum("...i->...", x), np.einsum("i...->...i", y)
+
+
+def tables(x, y):
+    places = np.abs(x * 3).astype("int64")
+    return np.take(y.ravel(), places, mode="wrap"), y.ravel()[places % y.size]
+
+
+def spans(x, y):
+    return x * np.linspace(0, 1, x.shape[-1]), np.kron(x, np.array([1.0, -1.0])), np.average(y), np.average(y, axis=0)
+
+
+def covariances(x, y):
+    return np.cov(x), np.cov(x, rowvar=False), np.corrcoef(x + y)
+
+
+def sized_spectrum(x, y):
+    return np.fft.irfft(np.fft.rfft(x), x.shape[-1]), np.fft.fft(y, 2 * len(y), axis=0).real + 1
+
+
+def padded(x, y):
+    return np.pad(x, 1, mode="edge") + 1, np.pad(y, (0, 2)) * 2
+
+
+def numbers_apart(x, y):
+    turn = np.array([[y.sum(), 1.0], [2.0, x.mean()]])
+    return turn[0, 0] * x + turn[1, 1], turn.ravel()
+
+
 FUNCTIONS = (
     chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
     swapped, of_zeros, flattened, joined, staged, costly, branching, offset, literal, of_three, head_in_place,
-    turned_in_place, product, products, spectrum, ordered, finished, inverse,
+    turned_in_place, product, products, spectrum, ordered, finished, inverse, parts, windowed, contracted, tables, spans,
+    covariances, sized_spectrum, padded, numbers_apart,
 )  # fmt: skip
 EXTENTS = st.integers(0, 7)
 ONE = st.tuples(EXTENTS)
@@ -228,7 +269,8 @@ def test_a_known_function_is_not_traced_again_for_other_extents(function, monkey
     assert compiled_by(fused, monkeypatch, [(6, 6)]) == 1  # equal extents are another kind
 
 
-SEEN = (chain, inner, turned, centred, rows, moments, staged, costly, swapped, products, finished, spectrum)
+SEEN = (chain, inner, turned, centred, rows, moments, staged, costly, swapped, products, finished, spectrum, parts,
+        windowed, contracted, tables, spans, sized_spectrum, padded, numbers_apart, ends)  # fmt: skip
 
 
 @pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
@@ -351,7 +393,7 @@ MANY = st.lists(
 )
 
 
-@pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", (*SEEN, covariances), ids=lambda function: function.__name__)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=6, deadline=None)
 @given(MANY, st.integers(0, 99))

@@ -95,9 +95,10 @@ def average(
         return _weighted(a, axis, weights, returned, keepdims=keepdims)
     x = asarray(a)
     found = x.mean(axis, **({} if keepdims is np._NoValue else {"keepdims": keepdims}))
+    count = x.size / np.size(found)  # an error where there are no averages
     if not returned:
         return found
-    counts = np.full_like(found, x.size / np.size(found))
+    counts = np.full_like(found, count)
     return found, counts if np.ndim(found) else counts[()]
 
 

@@ -51,6 +51,7 @@ class CallExtents(CallShapes):
 Worked = tuple[list[SlotView], list[Any], int, dict[int, list[Any]], dict[int, list[Any]], list[Any], list[SlotView]]
 """The numbers of a call: views by slot, what slots hold, bytes of the arena, the shapes of results, those that kernels
 make in others, results of libraries, and parts that are returned."""
+Fitted = tuple[list[PlanStep], HostMemory, ReturnedViews]
 MOST_RECORDINGS = 4
 
 Rule = Callable[[CallExtents], None]  # appends a shape or arrays, or raises OtherShapesError
@@ -92,15 +93,18 @@ class PlacedTemplate:
         calls = [(first, step.call) for first, step in pairs if isinstance(step, CallStep)]
         return [first + at for first, call in calls for at in range(len(call.buffers))]
 
-    def fitted(self, outlines: Sequence[Any]) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
+    def fitted(self, outlines: Sequence[Any]) -> Fitted:
         """The steps and the memory of calls of arrays like these, by place; the parts that are returned. Raises
         OtherShapesError, and ValueError.
         """
-        found = self._recorded_for(outlines)
-        if found is None:
-            found = self.worked_out(CallExtents(outlines))
-            self.record(outlines)
+        found = self.worked_out(CallExtents(outlines))
+        self.record(outlines)
         return self.built(found)
+
+    def fitted_again(self, outlines: Sequence[Any]) -> Fitted | None:
+        """The same by recorded code; None if none is for such calls."""
+        found = self._recorded_for(outlines)
+        return None if found is None else self.built(found)
 
     def worked_out(self, found: CallExtents) -> Worked:
         """All numbers of a call, by the rules. Raises OtherShapesError, and ValueError."""
@@ -125,7 +129,7 @@ class PlacedTemplate:
             [_slot_view(found, arena, known, None, [place]) for _, known, place in self.returned],
         )  # fmt: skip
 
-    def built(self, worked: Worked) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
+    def built(self, worked: Worked) -> Fitted:
         """The steps, memory and parts of a call, of its numbers."""
         own, views = self.own, dict(zip(self.views, worked[0], strict=True))
         if worked[1]:

@@ -79,9 +79,12 @@ class PlanTemplate:
 
         on_host: by rules if there are some, without new leaves and statements, which devices ask for.
         """
-        for rules in self._rules if on_host else ():
-            with suppress(OtherShapesError, ValueError, IndexError):
-                return rules.fitted(outlines)
+        for fitted in (PlacedTemplate.fitted_again, PlacedTemplate.fitted) if on_host else ():
+            for rules in self._rules:
+                with suppress(OtherShapesError, ValueError, IndexError):
+                    found = fitted(rules, outlines)
+                    if found is not None:
+                        return found
         if not self.is_sound:
             raise OtherShapesError
         made, steps, slots = self.placed_again(outlines)

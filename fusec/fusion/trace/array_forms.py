@@ -186,9 +186,9 @@ def _moved(form: ArrayForm, function: Callable[..., Any], args: Sequence[Any], o
     start = form.start
     shape, strides = [], []
     for extent, code in zip(found.shape, found.strides, strict=True):
-        if code == 0:
+        if abs(code) not in codes:  # a new axis
             shape.append(extent)
-            strides.append(0)
+            strides.append(form.itemsize if code else 0)
             continue
         axis = abs(code) // 2 - 1
         shape.append(form.shape[axis])
@@ -296,6 +296,8 @@ def _bounds(form: ArrayForm) -> tuple[int, int]:
 
 def _diagonal(form: ArrayForm, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayForm:
     """np.diagonal."""
+    if form.ndim < 2 or max(abs(2 * axis1 + 1), abs(2 * axis2 + 1)) > 2 * form.ndim:
+        raise ValueError("no such axes")
     one, other = axis1 % form.ndim, axis2 % form.ndim
     low, high = (0, offset) if offset >= 0 else (-offset, 0)
     rows, columns = form.shape[one] - low, form.shape[other] - high
