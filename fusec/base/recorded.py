@@ -38,7 +38,7 @@ class SymbolTape:
         if found is None:
             found = self._known[text] = Symbol(self, f"t{len(self.lines)}", now)
             self._add(f"{found.name} = {text}")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def ask(self, text: str, answer: bool) -> bool:
         """Note the answer to a comparison."""

@@ -41,8 +41,8 @@ class AlikeCalls:
 def _kind(given: Given) -> object:
     """What calls have in common whose facts may be made of each other's."""
     inputs = tuple([(name, view.dtype, len(view.shape)) for name, view in given.inputs.items()])
-    outputs = given.outputs and tuple([(view.dtype, len(view.shape)) for view in given.outputs])
-    mask = given.mask and len(given.mask.shape)
+    outputs = None if given.outputs is None else tuple([(each.dtype, len(each.shape)) for each in given.outputs])
+    mask = None if given.mask is None else len(given.mask.shape)
     return inputs, given.numbers, outputs, mask, given.options.key
 
 

@@ -184,8 +184,8 @@ def numbers_apart(x, y):
 FUNCTIONS = (
     chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
     swapped, of_zeros, flattened, joined, staged, costly, branching, offset, literal, of_three, head_in_place,
-    turned_in_place, product, products, spectrum, ordered, finished, inverse, parts, windowed, contracted, tables, spans,
-    covariances, sized_spectrum, padded, numbers_apart,
+    turned_in_place, product, products, spectrum, ordered, finished, inverse, parts, windowed, contracted, tables,
+    spans, covariances, sized_spectrum, padded, numbers_apart,
 )  # fmt: skip
 EXTENTS = st.integers(0, 7)
 ONE = st.tuples(EXTENTS)
@@ -393,7 +393,7 @@ MANY = st.lists(
 )
 
 
-@pytest.mark.parametrize("function", (*SEEN, covariances), ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [*SEEN, covariances], ids=lambda function: function.__name__)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=6, deadline=None)
 @given(MANY, st.integers(0, 99))

@@ -23,7 +23,7 @@ from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
 from fusec.fusion.trace.trace_values import Leaf, LibraryCall, leaves_of, outermost_first, phantom
 
-ARRAYS = (np.ndarray, ArrayForm)
+ARRAYS: Any = (np.ndarray, ArrayForm)
 MAX_EXTENT = 2  # of stand-ins, but for extents that must differ
 
 

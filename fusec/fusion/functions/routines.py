@@ -108,7 +108,7 @@ def _require_view(x: Any, shape: tuple[int, ...], derived: Any, is_view: bool) -
     )
 
 
-def _is_view(array: Array, shape: tuple[int, ...]) -> bool:
+def _is_view(array: Any, shape: tuple[int, ...]) -> bool:
     """Whether strides express another shape. Raises NumPy's error for a shape of another size."""
     if type(array) is not ArrayForm:
         np.broadcast_to(np.empty(()), array.shape).reshape(shape)
@@ -172,7 +172,7 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 
 def _writable(array: Any, shape: tuple[int, ...]) -> Any:
     """An array in another shape, which may be written where no element is repeated."""
-    wide = np.broadcast_to(array, shape)
+    wide: Any = np.broadcast_to(array, shape)
     if type(array) is ArrayForm:
         return array.placed(wide.start, wide.shape, wide.strides)
     return strided(array, shape, wide.strides)

@@ -24,7 +24,7 @@ from fusec.fusion.memory.results import Returned, ReturnedViews
 from fusec.fusion.memory.slots import Arena, Fresh, SlotView
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.array_forms import form_of, strides_of_shape
+from fusec.fusion.trace.array_forms import ArrayForm, form_of, strides_of_shape
 from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError
 
 Shape = tuple[int, ...]
@@ -146,7 +146,7 @@ class PlacedTemplate:
     @cached_property
     def _number_slots(self) -> list[int]:
         """The slots of numbers and arrays that calls make of extents."""
-        return [slot for slot, *_ in (*self.counts, *self.numbers)]
+        return [each[0] for each in self.counts] + [each[0] for each in self.numbers]
 
     def _step(
         self, at: int, step: PlanStep, worked: Worked, known: Mapping[int, SlotView], arrays: Mapping[int, Any]
@@ -160,8 +160,8 @@ class PlacedTemplate:
             return replace(step, call=call, views=views)
         if not views and at not in self.made:
             return step
-        made, shaped = (zip(table.get(at, ()), shapes.get(at, ()), strict=True)
-                        for table, shapes in ((self.made, worked[3]), (self.shaped, worked[4])))  # fmt: skip
+        made = zip(self.made.get(at, ()), worked[3].get(at, ()), strict=True)
+        shaped = zip(self.shaped.get(at, ()), worked[4].get(at, ()), strict=True)
         fresh = tuple([Fresh(one.slot, shape, one.dtype, None) for (one, _), shape in made])
         return step.elsewhere(fresh, views, tuple([(slot, shape) for (slot, *_), shape in shaped]))
 
@@ -215,7 +215,7 @@ class PlacedTemplate:
             strides = strides_in_order(shape, range(len(shape)), each.itemsize)
             if place in self._with_gaps(outlines):
                 strides = tuple([next(rest) for _ in shape])
-            forms.append(t.ArrayForm(0, shape, strides, each.dtype, bool(each.flags.writeable)))
+            forms.append(ArrayForm(0, shape, strides, each.dtype, bool(each.flags.writeable)))
         made = CallExtents(forms, True)
         found = replace(self, checks=[]).worked_out(made)
         for check in checks:
@@ -256,7 +256,7 @@ class PlacedTemplate:
 
 def _content(given: Any) -> Any:
     """What a slot holds: a number, or an array that calls make."""
-    return given.content if type(given) is t.ArrayForm else given
+    return given.content if type(given) is ArrayForm else given
 
 
 def _are_equal(one: Worked, other: Worked) -> bool:

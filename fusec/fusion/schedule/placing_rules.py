@@ -271,7 +271,8 @@ class _PlacingRules:
         operands = [None if each.buffer is None else self._part(each.buffer, each.steps) for each in leaves]
         alike = [[min(extent, 2) for extent in each.phantom.shape] for each in call.buffers]
         forms, dtypes = [_form(each.phantom) for each in call.buffers], [each.dtype.numpy for each in call.buffers]
-        numbers, first = [self.given.numbers.get(each, each.phantom) for each in leaves], len(self.now.arrays)
+        numbers: list[Any] = [self.given.numbers.get(each, each.phantom) for each in leaves]
+        first = len(self.now.arrays)
 
         def value(known: CallExtents, at: int) -> Any:
             return known.of(numbers[at]) if isinstance(numbers[at], Derived) else numbers[at]
@@ -280,7 +281,7 @@ class _PlacingRules:
             given = [value(known, n) if at is None else known.arrays[at] for n, at in enumerate(operands)]
             for number, seen in enumerate(again(given)):
                 array = t.laid_out(seen, dtypes[number])
-                if [min(extent, 2) for extent in seen.shape] != alike[number] or _form(array) != forms[number]:
+                if [extent if extent < 2 else 2 for extent in seen.shape] != alike[number] or _form(array) != forms[number]:
                     raise OtherShapesError
                 known.arrays.append(array)
 

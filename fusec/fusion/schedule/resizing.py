@@ -91,8 +91,8 @@ class PlanTemplate:
         views = made.views(self.parts, slots)
         if on_host and self._tries:
             self._tries -= 1
-            rules = self._noted(made, outlines, steps, slots, views)
-            self._rules += [] if rules is None else [rules]
+            new = self._noted(made, outlines, steps, slots, views)
+            self._rules += [] if new is None else [new]
         return steps, HostMemory.of(slots), views
 
     def _noted(

@@ -349,8 +349,9 @@ def geometry(array: Array) -> Geometry:
 
 def address_of(array: Array) -> int:
     """Of an array's first element; of a form, from where it is counted."""
-    if type(array) is ArrayForm:
-        return array.start
+    given: Any = array
+    if type(given) is ArrayForm:
+        return given.start
     address: int = array.__array_interface__["data"][0]
     return address
 
