@@ -82,8 +82,9 @@ def pattern_of_extents(shapes: Sequence[Shape]) -> tuple[object, ...]:
 
 
 def gaps_of(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, ...] | None:
-    """How an array lies in memory that has gaps: its last stride, and before which axes there are gaps; () without any,
-    None if it does not lie in C order.
+    """The layout of an array with gaps: its last stride, and where gaps are; () without gaps.
+
+    None if its axes are not in C order.
     """
     if strides == strides_in_order(shape, range(len(shape)), itemsize):
         return ()

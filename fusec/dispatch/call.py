@@ -39,7 +39,7 @@ class KernelCall(Generic[Memory]):
     device: int = NO_DEVICE  # where all arrays are
     is_given: bool = False  # outputs were passed, and not allocated
     bound: Bound | None = None  # the facts of a call on the host, if they are known
-    plan: Plan[Any] | None = None  # of a call on the host, if it is known
+    plan: Plan[Any] | None = None  # the plan of a call on the host, if it is known
     viewed: dict[str, tuple[Memory, View]] = field(default_factory=dict)  # arrays as memory, by name
 
     @property

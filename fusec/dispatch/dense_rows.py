@@ -1,8 +1,8 @@
 """The facts of a call that reduces dense rows, derived from those of a call with other extents.
 
-What is found for one kernel over dense rows follows from dtypes, axes, and the extents that are 1, as long as every row
-is one chunk and not a short one. So the code and the order of operations are the same; only extents and strides are
-worked out again.
+The facts of one kernel over dense rows follow from dtypes, axes, and the extents that are 1, as long as every row is
+one chunk and is not short. So the code and the order of operations are the same, and only extents and strides are
+computed again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _varies(view: View) -> tuple[bool, ...] | None:
 class DenseRows:
     """What was found for a call: rows that are one chunk, walked by one kernel.
 
-    axes: that are reduced; walked: those of the call that make up each axis of the walk; longest: elements of a row.
+    axes: the reduced axes. walked: the axes of the call that make up each axis of the walk. longest: the most elements
+    of a row.
     """
 
     bound: Bound

@@ -116,12 +116,12 @@ class Host:
             bound = replace(bound, chain=())
         steps = [self._compiled(kernel, bound, each) for each in bound.launches]
         made = planned(kernel, bound, steps, [step.code.kernel for step in steps])
-        if not debug.is_wanted(1):  # which tells of each call
+        if not debug.is_wanted(1):  # otherwise each call shows what it compiles
             keep_plan(kernel, given, made, self.bound)
         return made
 
     def again(self, kernel: KernelSpec, given: Given) -> Plan[Executable] | None:
-        """The plan of a call whose code an earlier call of other extents had compiled; None if none is known to."""
+        """The plan of a call whose code an earlier call of other extents compiled; None if no such call is known."""
         found = known_plan(kernel, given)
         if found is None or pipeline.is_watched():
             return None

@@ -36,7 +36,7 @@ class UntracedError(Exception):
 
 
 class TapeExtents(TraceExtents):
-    """What follows from the shapes of leaves, all of which are given."""
+    """All that follows from the shapes of leaves, which are all given. In one kind, gaps are alike; Note [Kinds]."""
 
     def __init__(self, trace: Any) -> None:
         super().__init__(trace)

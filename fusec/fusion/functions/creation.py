@@ -23,8 +23,8 @@ from fusec.fusion.trace.tracer import Tracer
 OF_NUMBERS = (
     np.arange, np.linspace, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser,
 )  # fmt: skip
-PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # what else they take, whose text tells values apart
-LARGE = 1 << 16  # elements of a matrix that kernels compare places for, since reading it would take longer
+PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # other arguments, whose texts differ for different values
+LARGE = 1 << 16  # elements from which on kernels compute a matrix from positions: reading it would take longer
 
 
 def _trace() -> Trace:

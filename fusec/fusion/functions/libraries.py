@@ -325,7 +325,7 @@ class _Sizes:
         return next(small for known, small in self._pairs if known == extent)
 
     def form(self, example: Any) -> object:
-        """What the small array depends on."""
+        """The facts on which the small array depends."""
         if not _shape_of(example):
             return type(example), getattr(example, "dtype", None)
         shape = tuple([self._small(each) for each in example.shape])

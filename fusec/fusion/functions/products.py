@@ -174,7 +174,7 @@ def is_short(a: Array, b: Array) -> bool:
 
 
 def is_short_stack(a: Array, b: Array) -> bool:
-    """Whether np.matmul of several matrices is such a product."""
+    """Whether np.matmul of stacks of matrices is such a product."""
     a, b = _as_form(a), _as_form(b)
     shapes = a.shape, b.shape
     if max(map(len, shapes)) < 3 or not min(map(len, shapes)) or np.result_type(a.dtype, b.dtype).char not in SUMMED:

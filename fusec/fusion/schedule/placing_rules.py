@@ -42,9 +42,11 @@ Shape = tuple[int, ...]
 
 @dataclass(eq=False)
 class PlacedStatements:
-    """What a placed plan was made of. reads: what statements read; counts: what numbers count elements of; long: totals
-    of more elements than this; shapes: of values that what they read does not tell; numbers: made of extents otherwise;
-    parts: that are returned.
+    """What a placed plan was made of.
+
+    reads: the leaves that statements read. counts: the leaves whose elements numbers count. long: totals of more
+    elements than a number. shapes: those of values that do not follow from what the values read. numbers: all other
+    numbers that are computed from extents. parts: the parts of arrays that are returned.
     """
 
     statements: Sequence[t.Statement]
@@ -281,7 +283,8 @@ class _PlacingRules:
             given = [value(known, n) if at is None else known.arrays[at] for n, at in enumerate(operands)]
             for number, seen in enumerate(again(given)):
                 array = t.laid_out(seen, dtypes[number])
-                if [extent if extent < 2 else 2 for extent in seen.shape] != alike[number] or _form(array) != forms[number]:
+                kinds = [extent if extent < 2 else 2 for extent in seen.shape]
+                if kinds != alike[number] or _form(array) != forms[number]:
                     raise OtherShapesError
                 known.arrays.append(array)
 

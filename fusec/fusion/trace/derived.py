@@ -13,7 +13,7 @@ from fusec.fusion.trace.array_forms import form_of
 
 
 class OtherShapesError(Exception):
-    """The extents of a call ask for another plan."""
+    """The extents of a call need another plan."""
 
 
 class UnknownExtentsError(Exception):
@@ -21,7 +21,10 @@ class UnknownExtentsError(Exception):
 
 
 class CallShapes:
-    """What follows from the arrays of one call. outlines: by place; is_recorded: as forms, with symbols as extents."""
+    """All that follows from the shapes of one call's arrays.
+
+    outlines: the arrays, by place. is_recorded: these are forms, with symbols as extents.
+    """
 
     __slots__ = ("_found", "is_recorded", "outlines")
 
@@ -30,7 +33,7 @@ class CallShapes:
         self._found: dict[Derived, Any] = {}
 
     def of(self, derived: Derived) -> Any:
-        """A shape, an extent, an array. Raises OtherShapesError, and NumPy's errors."""
+        """A derived shape, extent or array in this call. Raises OtherShapesError, and NumPy's errors."""
         found = self._found.get(derived, self)
         if found is self:
             found = derived.make(self)
@@ -42,7 +45,7 @@ class CallShapes:
 
 @dataclass(eq=False)
 class Derived:
-    """What calls make of the shapes of their arrays. now: in the traced call; depth: steps from an argument."""
+    """What calls derive from the shapes of their arrays. now: it in the traced call; depth: steps from an argument."""
 
     make: Callable[[CallShapes], Any]
     now: Any
@@ -50,7 +53,7 @@ class Derived:
 
 
 def computed_in(function: Callable[..., Any], operands: Sequence[Derived], call: CallShapes) -> Any:
-    """What a function makes of numbers. Raises OtherShapesError for what it raises, which the user's may catch."""
+    """What a function makes of numbers. Raises OtherShapesError for any error, which the user's function may catch."""
     given = [call.of(each) for each in operands]
     try:
         return called(function, given)

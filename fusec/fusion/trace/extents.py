@@ -38,7 +38,7 @@ from fusec.ir.graph import Input, Taken
 T = TypeVar("T")
 Shape = tuple[int, ...]
 INTEGERS = (int, np.int64)
-MOST = 60  # steps from an argument to what follows from it
+MOST = 60  # steps from the shape of an argument to one that follows from it
 
 
 class TraceExtents:
@@ -159,7 +159,7 @@ class TraceExtents:
         return self.view_of(self.whole(buffer), steps)
 
     def whole(self, buffer: Buffer) -> Derived:
-        """The same of all of a buffer; arguments with gaps have them alike, see `gaps_of`."""
+        """All of a buffer as an array, without its elements; see `gaps_of`. Raises UnknownExtentsError."""
         place, now = buffer.place, buffer.phantom
         if now.flags.c_contiguous:
             return self.array_of(self.of_buffer(buffer), now.dtype)
@@ -344,7 +344,7 @@ class TraceExtents:
             self.attempt(lambda: self.fits(found, self.joined([self.of_value(each) for each in values])))
 
     def see(self, value: ArrayValue, steps: Sequence[Step]) -> None:
-        """Note a view of a value whose shape nothing that it reads has, as a number of which axes are made."""
+        """Note the shape of a view of a value whose shape does not follow from what the value reads, or of a number."""
         is_number = not value.shape and all(self._trace.leaves[each].buffer is None for each in leaves_of(value.expr))
         if not self._trace.has_looked and (is_number or self.is_framed(value)):
             seen = self.attempt(lambda: self.viewed(self.of_value(value), value.dtype.numpy, steps))
