@@ -28,9 +28,14 @@ class ArrayArgument(NamedTuple):
     raw: bool = False  # the texts address it
 
 
-def check_outputs(kernel: str, outputs: Sequence[ArrayArgument]) -> None:
-    """Refuse outputs that share memory with themselves or others. Raises OutputOverlapsItself, OutputsOverlap."""
-    apart = are_apart([bounds(each.view) for each in outputs])
+def check_outputs(
+    kernel: str, outputs: Sequence[ArrayArgument], spans: Sequence[tuple[int, int]] | None = None
+) -> None:
+    """Refuse outputs that share memory with themselves or others. Raises OutputOverlapsItself, OutputsOverlap.
+
+    spans: the bounds of the outputs, if they are known.
+    """
+    apart = are_apart([bounds(each.view) for each in outputs] if spans is None else spans)
     for at, output in enumerate(outputs):
         if not output.raw and has_internal_overlap(output.view):
             raise OutputOverlapsItself(kernel, output.name).at()
@@ -46,11 +51,13 @@ def disturbed(kernel: KernelSpec, arrays: Sequence[ArrayArgument | None]) -> lis
     """
     marked = list(zip(arrays, kernel.is_written, strict=True))
     outputs = [each for each, written in marked if each is not None and written]
-    check_outputs(kernel.name, outputs)
+    spans = [bounds(each.view) for each in outputs]
+    check_outputs(kernel.name, outputs, spans)
+    low, high = min([low for low, _ in spans], default=0), max([high for _, high in spans], default=0)
     return [
         position
         for position, (each, written) in enumerate(marked)
-        if each is not None and not written
+        if each is not None and not written and _reaches(each, low, high)
         if any(_meet(each, output) and not may_coincide(each, output) for output in outputs)
     ]
 
@@ -94,6 +101,12 @@ def may_coincide(source: ArrayArgument, output: ArrayArgument) -> bool:
     """Whether an input and an output are the same elements in the same order: each is read before it is written."""
     one, other = source.view, output.view
     return not (source.raw or output.raw) and is_same_memory(one, other) and one.dtype.bits == other.dtype.bits
+
+
+def _reaches(argument: ArrayArgument, low: int, high: int) -> bool:
+    """Whether an array has bytes in a range of addresses, as far as its bounds tell."""
+    start, stop = bounds(argument.view)
+    return start < high and low < stop
 
 
 def _meet(one: ArrayArgument, other: ArrayArgument) -> bool:
