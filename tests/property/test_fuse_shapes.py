@@ -176,6 +176,10 @@ def padded(x, y):
     return np.pad(x, 1, mode="edge") + 1, np.pad(y, (0, 2)) * 2
 
 
+def beside(x, y):
+    return np.stack([x, y], axis=-1) + 1, np.concatenate([x[..., None] * 2, y[..., None]], axis=-1)
+
+
 def numbers_apart(x, y):
     turn = np.array([[y.sum(), 1.0], [2.0, x.mean()]])
     return turn[0, 0] * x + turn[1, 1], turn.ravel()
@@ -185,7 +189,7 @@ FUNCTIONS = (
     chain, inner, first_five, last_two, ends, turned, centred, rows, moments, by_size, in_place, first_five_in_place,
     swapped, of_zeros, flattened, joined, staged, costly, branching, offset, literal, of_three, head_in_place,
     turned_in_place, product, products, spectrum, ordered, finished, inverse, parts, windowed, contracted, tables,
-    spans, covariances, sized_spectrum, padded, numbers_apart,
+    spans, covariances, sized_spectrum, padded, numbers_apart, beside,
 )  # fmt: skip
 EXTENTS = st.integers(0, 7)
 ONE = st.tuples(EXTENTS)
@@ -270,7 +274,7 @@ def test_a_known_function_is_not_traced_again_for_other_extents(function, monkey
 
 
 SEEN = (chain, inner, turned, centred, rows, moments, staged, costly, swapped, products, finished, spectrum, parts,
-        windowed, contracted, tables, spans, sized_spectrum, padded, numbers_apart, ends)  # fmt: skip
+        windowed, contracted, tables, spans, sized_spectrum, padded, numbers_apart, ends, beside)  # fmt: skip
 
 
 @pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)

@@ -14,7 +14,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
-from fusec.fusion.functions.joining import MOST, pieces
+from fusec.fusion.functions.joining import MOST, joined_along, pieces
 from fusec.fusion.trace import elementwise, tracer
 from fusec.fusion.trace.array_forms import ArrayForm, shape_of_size, strides_of_shape
 from fusec.fusion.trace.conditions import require
@@ -391,8 +391,12 @@ def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     if 0 not in new.shape and 1 < len(filled) <= MOST and not _is_slow(new.shape, most):
         parts = [each.astype(new.dtype.numpy, copy=False) for each in filled]
         return pieces(parts, axis, new, lambda shape: not _is_slow(shape, most))
-    trace.has_looked = True
     buffer = trace.temporary(new.phantom, new.dtype)
+    is_whole = len(filled) == len(parts) and 0 not in new.shape and new.phantom.flags.c_contiguous
+    if is_whole and joined_along(trace, parts, axis, lambda shape: _is_slow(shape, most)):
+        trace.extents.laid[buffer] = trace.extents.frame(new.shape)
+    else:
+        trace.has_looked = True
     memory = trace.storage(buffer.phantom, buffer) if filled else trace.storage(new.phantom, None, new)
     result, start = tracer.Tracer(trace, memory, (), memory.base), 0
     for each in filled:

@@ -46,7 +46,8 @@ class PlacedStatements:
 
     reads: the leaves that statements read. counts: the leaves whose elements numbers count. long: totals of more
     elements than a number. shapes: those of values that do not follow from what the values read. numbers: all other
-    numbers that are computed from extents. parts: the parts of arrays that are returned.
+    numbers that are computed from extents. parts: the parts of arrays that are returned. laid: shapes of
+    temporaries that are written part by part.
     """
 
     statements: Sequence[t.Statement]
@@ -58,6 +59,7 @@ class PlacedStatements:
     shapes: Mapping[t.Statement, Derived]
     numbers: Mapping[t.Leaf, Derived]
     parts: ReturnedParts
+    laid: Mapping[t.Buffer, Derived]
 
 
 def placed_template(
@@ -152,6 +154,9 @@ class _PlacingRules:
     def _of_buffer(self, buffer: t.Buffer) -> int:
         """The shape of all of a buffer."""
         if buffer.kind == "temporary":
+            laid = self.given.laid.get(buffer)
+            if laid is not None and buffer not in self._buffers:
+                self._buffers[buffer] = self._shape(laid, lambda known: known.of(laid))
             return self._buffers[buffer]
         if buffer.derived is not None:
             return self._of_array(self._whole(buffer))
@@ -170,7 +175,7 @@ class _PlacingRules:
             return self._array(buffer, lambda known: known.of(buffer.derived))
         if buffer.kind == "constant":
             return self._array(buffer, lambda known: known.whole(buffer.phantom))
-        at = self._buffers[buffer]
+        at = self._of_buffer(buffer)
         return self._array(buffer, lambda known: known.whole(t.phantom(known.shapes[at], dtype)))
 
     def _part(self, buffer: t.Buffer, steps: Sequence[t.Step]) -> int:

@@ -116,8 +116,9 @@ class PlanTemplate:
         numbers = {leaf(each): known[each.input] for step in self.steps for each in step.leaves if each.input in known}
         statements = [new[each] for each in trace.statements]
         parts = {each: (made.buffer(buffer), made._steps(steps)) for each, (buffer, steps) in self.parts.items()}
+        laid = {made.buffer(each): derived for each, derived in trace.extents.laid.items()}
         given = PlacedStatements(
-            statements, reads, counts, long, trace.conditions, trace.extents, shapes, numbers, parts
+            statements, reads, counts, long, trace.conditions, trace.extents, shapes, numbers, parts, laid
         )  # fmt: skip
         return placed_template(given, outlines, steps, slots, views)
 
@@ -248,8 +249,11 @@ class _Resized:
         """An argument as it is in this call, a constant, or a temporary whose statement has come."""
         found = self.buffers.get(buffer)
         if found is None:
-            assert buffer.kind != "temporary", "statements come in order"
-            if buffer.derived is not None:
+            laid = self.old.extents.laid.get(buffer)
+            assert buffer.kind != "temporary" or laid is not None, "statements come in order"
+            if laid is not None:
+                found = replace(buffer, phantom=t.phantom(self.call.of(laid), buffer.dtype.numpy))
+            elif buffer.derived is not None:
                 array = self.call.of(buffer.derived)
                 found = replace(buffer, phantom=array, array=array)
             elif buffer.kind == "constant":

@@ -59,12 +59,14 @@ class TraceExtents:
         self.is_given = False  # whether the function has got an ExtentNumber
         self.is_asked = False  # whether shapes were asked for, or derived: then a graph of the trace is not open
         self.given = 0  # arguments; calls that share a plan agree in which extents of these are equal, 0 or 1
+        self.laid: dict[Buffer, Derived] = {}  # the shapes of temporaries that are written part by part
         self.numbers: dict[Input, Derived] = {}  # numbers that kernels take as parameters
 
     def without_call(self) -> TraceExtents:
         """The part that calls need."""
         found = TraceExtents(None)
         found.numbers, found.agreements, found.given = self.numbers, self.agreements, self.given
+        found.laid = self.laid
         return found
 
     def _derived(
@@ -95,6 +97,8 @@ class TraceExtents:
         shape, place = buffer.phantom.shape, buffer.place
         if buffer.kind == "temporary" and not buffer.phantom.flags.c_contiguous:
             raise UnknownExtentsError
+        if buffer in self.laid:
+            return self.laid[buffer]
         if buffer.kind == "argument" and place < self.given:
             found = self._derived(("argument", shape), (), shape, lambda call: call.outlines[place].shape)
             return self._arguments.setdefault(shape, found)
