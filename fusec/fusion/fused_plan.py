@@ -15,12 +15,12 @@ from fusec.errors import FusecError
 from fusec.fusion.arguments import CallArguments, are_apart, pattern_of
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
-from fusec.fusion.memory.results import LeftOutside, with_views
+from fusec.fusion.memory.results import LeftOutside, ReturnedItems, places_of, with_views
 from fusec.fusion.outside.reads import Guards
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
 from fusec.fusion.trace.derived import OtherShapesError
-from fusec.fusion.trace.numbers import NumberStep, OtherNumberError
+from fusec.fusion.trace.numbers import NumberStep, OtherNumberError, picking
 
 HASTEN_AT, HASTEN_ONE_AT = 1, 8  # calls before kernels become one sequence; before a single one does, which is fast
 FEW_PAIRS = 16  # of arrays that may share memory; more are not compared one by one if all lie one behind the other
@@ -76,6 +76,8 @@ class FusedPlan:
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions
         self.paired = tuple({place for pair in self.pairs for place in pair})
+        places = places_of(self.result) if isinstance(self.result, ReturnedItems) else None
+        self.returns = None if places is None else picking(places)  # takes the result from a frame
 
     def may_not_fit(self, flat: Sequence[Any]) -> bool:
         """Whether a written array is read-only, or may share memory with another, or did when the plan was made."""
@@ -205,7 +207,8 @@ class FusedPlan:
                 raise step.named(error, self.parameters) from error.__cause__
             for slot in step.releases:
                 frame[slot] = None
-        result = self.result.build(frame, memory)
+        returns = self.returns if side is None else None
+        result = self.result.build(frame, memory) if returns is None else returns(frame)
         for store in self.stores:
             store.run(frame, memory)
         if side is not None:

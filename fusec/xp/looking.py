@@ -30,8 +30,10 @@ def compute(*arrays: Any) -> tuple[Any, ...]:
     >>> float(low), float(high)
     (1.0, 3.0)
     """
-    found = tuple(map(_lazy, arrays))
-    while (tape := tape_of_all(_each(found), MOST_STEPS)) is not None:
+    are_plain = {*map(type, arrays)} == {Array}
+    found = arrays if are_plain else tuple(map(_lazy, arrays))
+    each = arrays if are_plain else [*_each(found)]
+    while (tape := tape_of_all(each, MOST_STEPS)) is not None:
         tape.evaluate()
     return found
 

@@ -18,7 +18,7 @@ from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
 from fusec.xp.forms import CPU, Form, form_of, is_held, native
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.sharing import WRITTEN, readers, writers
+from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -249,6 +249,8 @@ def tape_of_all(arrays: Iterable[Any], most: int) -> Tape | None:
     """
     arrays = [*arrays]
     while found := _tapes_of(arrays):
+        if len(found) == 1:
+            return found[0]
         found = [each for each in found if each.node.device == found[0].node.device]
         steps = [*accumulate(each.node.depth for each in found)]
         try:
@@ -326,7 +328,9 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
         if tape is None or EAGER_BLOCKS:
             if EAGER_BLOCKS or kind is not own or (tape := other._tape) is None:
                 return _begun(function, self, other, swapped)
-            at, behind = _beside_others(tape, self), other._at
+            at, behind = None if WRITTEN else tape.places.get(id(self._value)), other._at
+            if at is None:
+                at = _beside_others(tape, self)
         elif kind is own:
             if (there := other._tape) is None:
                 behind = None if WRITTEN else tape.places.get(id(other._value))
@@ -428,11 +432,15 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
         return operated(function, self, other, swapped)
     if WRITTEN:
         return operated(function, self, other, swapped)
-    made = _new(own)
+    made, tape = _new(own), _new(Tape)
     slots[start] = ref(made)
-    if kind is not own and other is not ALONE:
+    if behind is kind and other is not ALONE:
         slots[start + 1] = other
-    made._tape, made._at, made._form = Tape(after, slots, places), start, form
+    tape.node, tape.slots, tape.places, tape.is_closed = after, slots, places, False
+    known.append(ref(tape))
+    if len(known) > MOST[0]:
+        forget()
+    made._tape, made._at, made._form = tape, start, form
     return made
 
 

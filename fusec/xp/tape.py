@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
 PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
 FROZEN: Any = object()
+Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[int, ...]]
+"""The state after all that another tape has recorded, the new places of what is not there, those of all its leaves."""
 
 
 class MovedError(Exception):
@@ -52,15 +54,15 @@ class MovedError(Exception):
 class Tape:
     """What is recorded of some arrays that depend on each other."""
 
+    __slots__ = ("__dict__", "__weakref__", "is_closed", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
-    shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
-    is_closed = False
-    is_taking = False  # takes over the steps of another tape: meanwhile no thread may have it for itself
+    shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
+    is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
-        """places: of arrays with values, by identity."""
-        self.node, self.slots, self.places = node, slots, places
+        """places: of arrays with values, by identity, in their order."""
+        self.node, self.slots, self.places, self.is_closed = node, slots, places, False
         known.append(ref(self))
         if len(known) > MOST[0]:
             forget()
@@ -201,7 +203,9 @@ class Tape:
 
     def absorb(self, other: Tape) -> None:
         """Take over all that another tape has recorded. Raises MovedError."""
-        with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
+        if self._has_taken(other):
+            return
+        with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
             node = other._frozen()
             if node is None:
                 raise MovedError
@@ -210,7 +214,11 @@ class Tape:
             try:
                 if self.slots.get(self.node.count) is FROZEN:
                     raise MovedError
-                self._absorb(other, node)
+                for at, place in enumerate(self._taken_over(other, node)):
+                    one = other.slots[at]
+                    if type(one) is ref and (array := one()) is not None:
+                        array._at = place
+                        array._tape = self  # threads read the tape first
             except BaseException:
                 other.is_closed = False
                 del other.slots[node.count]
@@ -219,19 +227,44 @@ class Tape:
                 self.is_taking = False
             other._close()
 
-    def _absorb(self, other: Tape, node: TapeState) -> None:
-        here = self.node
-        key = (Tape.absorb, node.mark, *other.places.values(), *map(self.places.get, other.places))
-        to = self._again(here, key, other) or self._taken_over(here, key, other, node)
-        for at, place in enumerate(to):
-            one = other.slots[at]
-            if type(one) is ref and (array := one()) is not None:
-                array._at = place
-                array._tape = self  # last, since threads read the tape first
+    def _has_taken(self, other: Tape) -> bool:
+        """Take over what was taken over at this state before, all at once; whether that was possible.
 
-    def _taken_over(self, here: TapeState, key: Any, other: Tape, node: TapeState) -> list[int]:
-        """Take another tape's steps one by one; their new places. They are noted if no other step comes between."""
-        to: list[int] = []
+        Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
+        """
+        here, node, places, slots, held = self.node, other.node, self.places, self.slots, other.slots
+        found: Joint | None = here.get((node.mark, *map(places.get, other.places)))
+        if found is None or held.setdefault(node.count, token := _Token()) is not token:
+            return False
+        after, moves, leaves = found
+        held[node.count] = FROZEN
+        try:
+            if other.is_taking or slots.setdefault(here.count, held) is not held:
+                del held[node.count]
+                return False
+            for at, place in moves:
+                slots[place] = held[at]
+            for value, place in zip(other.places, leaves, strict=True):
+                places[value] = place
+            slots[after.count] = FROZEN
+            self.node = after
+            for at, place in moves:
+                each = held[at]
+                if each.__class__ is ref and (array := each()) is not None:
+                    array._at = place
+                    array._tape = self  # threads read the tape first
+        except BaseException:
+            slots.pop(self.node.count, None)
+            del held[node.count]
+            raise
+        other.is_closed = True
+        del slots[after.count]
+        return True
+
+    def _taken_over(self, other: Tape, node: TapeState) -> list[int]:
+        """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
+        here, to = self.node, list[int]()
+        key = (node.mark, *map(self.places.get, other.places))
         is_plain = True
         for each in node.path():
             if type(each.step) is Form:
@@ -243,26 +276,9 @@ class Tape:
                 to += range(after.start, after.count)
             is_plain = is_plain and not each.writes
         after = self.node
-        new = [at for at in to if at >= here.count]
-        if is_plain and after.is_behind(here) and len(new) == after.count - here.count:
-            TRIE.note(here, key, (after, to, after.path()[here.depth]))
-        return to
-
-    def _again(self, here: TapeState, key: Any, other: Tape) -> list[int] | None:
-        """Take all steps at once if they were taken over at this state before; their new places, otherwise None."""
-        found: tuple[TapeState, list[int], TapeState] | None = here.get(key)
-        if found is None:
-            return None
-        to: list[int]
-        after, to, first = found
-        if not self.claim(here, first, [other]):
-            return None
-        for at, place in enumerate(to):
-            if place >= here.count:
-                self.slots[place] = other.slots[at]
-        for value, at in other.places.items():
-            self.places.setdefault(value, to[at])
-        self.node = after
+        moves = tuple([(at, place) for at, place in enumerate(to) if place >= here.count])
+        if is_plain and after.is_behind(here) and len(moves) == after.count - here.count > 0:
+            TRIE.note(here, key, (after, moves, tuple([to[at] for at in other.places.values()])))
         return to
 
     def _frozen(self) -> TapeState | None:
@@ -281,7 +297,9 @@ class Tape:
 
     def _close(self) -> None:
         """The arrays have gone elsewhere."""
-        self.is_closed, self.run = True, None
+        self.is_closed = True
+        if self.run is not None:
+            self.run = None
         if self.written:
             with locks.lock:
                 WRITTEN[:] = [each for each in WRITTEN if each is not self]
@@ -371,12 +389,23 @@ class Tape:
         return part
 
     def _evaluate(self, node: TapeState) -> None:
-        used = self._used()
+        used, slots = [], self.slots
+        for at in node.arrays or node.find_arrays():
+            each = slots[at]
+            if each.__class__ is ref and (array := each()) is not None:
+                used.append((at, array))
         live = tuple([at for at, _ in used])
         known = node.plans.get(live)
         planned = (None if known is None else known()) or self._planned(node, live)
-        results = self._results(planned, node, live)
-        forms = planned.forms
+        plan, forms = planned.plan, planned.forms
+        is_plain = forms is not None and planned.is_plain
+        try:
+            run = plan.quick or plan.entry if is_plain else None
+            results = self._results(planned, node, live) if run is None else run(*planned.pick(slots))
+        except Exception:  # before anything is written: the plan is another one, or fails again
+            if run is None:
+                raise
+            results = self._results(planned, node, live)
         if forms is not None and len(live) == 1:
             array = used[0][1]
             array._value, array._form, array._tape = results, forms[0], None
@@ -397,7 +426,8 @@ class Tape:
 
     def _used(self) -> list[tuple[int, Any]]:
         """The arrays that are in use, each behind its place."""
-        return [(at, array) for at, each in self.slots.items() if type(each) is ref and (array := each()) is not None]
+        slots, places = self.slots, self.node.arrays or self.node.find_arrays()
+        return [(at, array) for at in places if type(each := slots[at]) is ref and (array := each()) is not None]
 
     def plan(self) -> FusedPlan:
         """What would evaluate the tape now."""
@@ -466,7 +496,7 @@ class Tape:
             run = self._traced_to(node, pattern)
             run.live = live
             plan = run.plan()
-            made = TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan))
+            made = TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan), node.is_there)
             if plan.template is not None and node.kind is not None:
                 KINDS.plans[node.kind, live] = made
             return made
@@ -479,7 +509,7 @@ class Tape:
         flat = [self.slots[at] for at in known.leaves]
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
-        return None if plan is None else TapePlan(plan, known.leaves, known.may_fail)
+        return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False)
 
 
 def _unfit() -> tuple[type[Exception], ...]:
@@ -496,3 +526,5 @@ if hasattr(os, "register_at_fork"):
 
 class _Token:
     """What a thread puts into a slot to see whether it was the first."""
+
+    __slots__ = ()

@@ -30,16 +30,17 @@ class TapeState(dict[Any, Any]):
     """A state of tapes. Its entries are the next states, by key of the step, each with the place and form of its first
     result. Recording needs nothing else.
 
-    start: the place of the first result of its step. forms: those of the results; None for numbers among them.
-    alone: whether the step has one result; otherwise `together` makes one object of all, such as a tuple.
-    writes: the places of arrays with values that this step is the first one to write.
-    refused: the steps that cannot be taken, by key, and why. device: that of all arrays; None before the first one.
-    is_there: whether this is not host memory. mark: stands for the state in keys. kind: that of all states that differ
-    only in extents; None if there is none. extents: those of the leaves, numbered.
+    start: the place of the first result of its step; forms: those of the results; None for a number among them;
+    alone: whether the step has one result; otherwise together makes one of all, such as a tuple;
+    writes: the places of arrays with values that it writes as the first one; arrays: the places of all results so far,
+    empty before they are asked for;
+    refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
+    is_there: whether it is another one than the host's memory. mark: stands for the state in keys. kind: of all states
+    that differ in extents alone, None if there are no others; extents: of the leaves, numbered.
     """
 
     __slots__ = (
-        "alone", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent", "plans",
+        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent", "plans",
         "refused", "start", "step", "together", "writes",
     )  # fmt: skip
 
@@ -57,6 +58,7 @@ class TapeState(dict[Any, Any]):
         self.plans: dict[Any, ref[TapePlan]] = {}
         self.refused: dict[Any, Any] = {}
         self.writes: tuple[int, ...] = ()
+        self.arrays: tuple[int, ...] = ()
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
         self.is_there = self.device not in (None, CPU)
         self.extents: dict[int, int] = {0: 0, 1: 1} if parent is None else parent.extents
@@ -95,6 +97,14 @@ class TapeState(dict[Any, Any]):
             node = node.parent
         return node is other
 
+    def find_arrays(self) -> tuple[int, ...]:
+        """The places of all results so far, in order."""
+        steps = [each for each in self.path() if type(each.step) is not Form]
+        self.arrays = tuple(
+            [at for each in steps for at, form in enumerate(each.forms, each.start) if form is not None]
+        )
+        return self.arrays
+
     def leaves(self) -> Iterator[int]:
         """The places of arrays with values and of numbers."""
         for node in self.path():
@@ -111,13 +121,18 @@ class TapeState(dict[Any, Any]):
 class TapePlan:
     """The plan for tapes of one state. forms: those of the results, once they are known. repeats: calls on a device.
 
-    may_fail: whether it may fail after a write, for other reasons than a lack of memory.
+    may_fail: whether it may write and fail later, for other reasons than a lack of memory; is_plain: whether it writes
+    nothing and runs on the host; pick: takes the values of leaves and the numbers from the slots of a tape.
     """
 
-    __slots__ = ("__weakref__", "forms", "leaves", "may_fail", "plan", "repeats")
+    __slots__ = ("__weakref__", "forms", "is_plain", "leaves", "may_fail", "pick", "plan", "repeats")
 
-    def __init__(self, plan: FusedPlan, leaves: tuple[int, ...], may_fail: bool) -> None:
+    def __init__(self, plan: FusedPlan, leaves: tuple[int, ...], may_fail: bool, is_there: bool) -> None:
+        """is_there: whether it runs on a device."""
+        from fusec.fusion.trace.numbers import picking
+
         self.plan, self.leaves, self.may_fail = plan, leaves, may_fail
+        self.is_plain, self.pick = not (plan.writes or is_there), picking(leaves)
         self.forms: tuple[Form, ...] | None = None
         self.repeats: DeviceRepeats | None = None
 

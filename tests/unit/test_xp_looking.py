@@ -15,15 +15,13 @@ from fusec.xp import tape as tapes
 
 @pytest.fixture
 def evaluated(monkeypatch):
-    """The plans that run, in order."""
-    for each in [*sharing.WRITTEN]:  # writes that other tests left, the oldest of which might be computed here
+    """The states whose plans run, in order."""
+    for each in [*sharing.WRITTEN]:  # other tests may have left writes, and the oldest of many are computed
         with suppress(fusec.FusecError):
             each.evaluate()
     found = []
-    results = tapes.Tape._results
-    monkeypatch.setattr(
-        tapes.Tape, "_results", lambda self, plan, *given: found.append(plan) or results(self, plan, *given)
-    )
+    evaluate = tapes.Tape._evaluate
+    monkeypatch.setattr(tapes.Tape, "_evaluate", lambda self, node: found.append(node) or evaluate(self, node))
     return found
 
 

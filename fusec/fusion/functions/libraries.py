@@ -224,9 +224,15 @@ def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
     return (function(*values),)
 
 
+def called_plainly(function: Any) -> Callable[..., Any] | None:
+    """What a call runs on its operands and nothing else; None if it does more."""
+    is_plain = isinstance(function, partial) and function.func is _called_plainly
+    return function.args[0] if is_plain else None  # type: ignore[no-any-return]
+
+
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
-    """Whether a function calls another one with its operands and nothing else."""
-    return isinstance(function, partial) and function.func is _called_plainly and function.args == (called,)
+    """Whether a call is one of a function of its operands and nothing else."""
+    return called_plainly(function) is called
 
 
 def _called_with(function: Any, args: tuple[Any, ...], options: Mapping[str, Any], *values: Any) -> tuple[Any, ...]:

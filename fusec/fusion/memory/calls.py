@@ -11,7 +11,9 @@ import numpy as np
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
+from fusec.fusion.functions.libraries import called_plainly
 from fusec.fusion.memory.slots import Fresh, SlotView, fresh
+from fusec.fusion.trace.numbers import picking
 from fusec.fusion.trace.trace_values import Array, Buffer, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
 from fusec.runtime.cpu.memory import LARGE
@@ -33,8 +35,18 @@ class CallStep:
         """Call the function on the slots of a call. Raises what the function raises."""
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
-        operands = [frame[slot] for slot in self.inputs]
         interceptor = present()
+        if interceptor is None and self._plain is not None and memory.is_host:
+            function, pick, slot, laid, buffer = self._plain
+            try:
+                found = function(*(operands := pick(frame)))
+            except Exception as problem:
+                self._note(problem)
+                raise
+            is_ready = _is_new(found, laid, operands)
+            frame[slot] = found if is_ready else _as_planned(found, buffer.phantom, operands)
+            return
+        operands = [frame[slot] for slot in self.inputs]
         if not memory.is_host:
             if not self.call.buffers:  # a look at values, for which devices do not wait
                 return
@@ -67,6 +79,14 @@ class CallStep:
         return [(slot, each, _laid(each.phantom)) for slot, each in pairs]
 
     @cached_property
+    def _plain(self) -> tuple[Any, Any, int, Laid, Buffer] | None:
+        """A function that only takes the operands, what picks these from a frame, and where its one result goes."""
+        function = called_plainly(self.call.function)
+        if function is None or self._recycled is not None:
+            return None
+        return function, picking(self.inputs), *self._planned[0][::2], self._planned[0][1]
+
+    @cached_property
     def _recycled(self) -> Fresh | None:
         """Memory that the function is given for its only result, if that is large: new pages take time."""
         is_large = self.call.takes_memory and self.call.buffers[0].phantom.nbytes >= LARGE
@@ -76,10 +96,14 @@ class CallStep:
         try:
             return self.call.function(*operands)
         except Exception as problem:
-            place = self.call.place
-            where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
-            problem.add_note(f"raised by {self.call.name} in {where}")
+            self._note(problem)
             raise
+
+    def _note(self, problem: Exception) -> None:
+        """Say in an error which call has raised it."""
+        place = self.call.place
+        where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
+        problem.add_note(f"raised by {self.call.name} in {where}")
 
     def without_fast_path(self) -> CallStep:
         """The same step, which has none."""

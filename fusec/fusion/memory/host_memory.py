@@ -12,8 +12,8 @@ from fusec.kernels.launches import KeptNotes
 from fusec.library.arguments import totals
 from fusec.runtime.cpu import memory
 
-KEPT = 32 << 10  # bytes of an arena that stays for later calls, with the arrays in it: these take longer than kernels
-MOST_KEPT = 4  # such arenas of one plan, for calls at the same time
+KEPT = 256 << 10  # bytes of an arena that stays for later calls, with the arrays in it: these take longer than kernels
+MOST_KEPT = 2  # such arenas of one plan, for calls at the same time
 
 
 class HostMemory:
