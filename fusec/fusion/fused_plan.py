@@ -77,7 +77,7 @@ class FusedPlan:
         self.names, self.functions = self.guards.names(), self.guards.functions
         self.paired = tuple({place for pair in self.pairs for place in pair})
         places = places_of(self.result) if isinstance(self.result, ReturnedItems) else None
-        self.returns = None if places is None else picking(places)  # takes the result from a frame
+        self.returns: Any = None if places is None else picking(places)  # takes the result from a frame
 
     def may_not_fit(self, flat: Sequence[Any]) -> bool:
         """Whether a written array is read-only, or may share memory with another, or did when the plan was made."""

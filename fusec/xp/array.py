@@ -14,8 +14,11 @@ import numpy as np
 from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.loading import on_device
-from fusec.xp.recording import NUMBERS, Recorded, beside, binary, eager, lazy, record, unary, valued, wrapped
+from fusec.xp.native import ask_for_builtins, find_names
+from fusec.xp.operators import binary, unary
+from fusec.xp.recording import NUMBERS, Recorded, beside, eager, lazy, record, valued, wrapped
 from fusec.xp.signatures import repeated, sliced
+from fusec.xp.tape import AT_FIRST
 from fusec.xp.writes import IN_PLACE, check_number, in_place, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -336,6 +339,8 @@ OPERATORS = {
 """NumPy's ufuncs of two operands, recorded like operators."""
 
 Recorded.kind = Array
+AT_FIRST.append(ask_for_builtins)
+find_names()
 _record = repeated(record)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from fusec.xp.array import Array
 from fusec.xp.calls import Operand, array_of, call, operand_of
 from fusec.xp.documentation import composed, documented
+from fusec.xp.operators import binary, tell, unary
 from fusec.xp.promotion import check
-from fusec.xp.recording import binary, unary
 from fusec.xp.signatures import CHECKED
 from fusec.xp.ufuncs import give_methods, with_options
 
@@ -105,6 +105,12 @@ def _one(name: str, sentence: str, example: str, result: str) -> Unary:
     function = getattr(np, name)
     run = unary(function)
 
+    def use(builtin: Any) -> None:
+        nonlocal run
+        run = builtin
+
+    tell(run, use)
+
     def operate(x: Operand, /, **options: Any) -> Any:
         if options:
             return with_options(function, (x,), options)
@@ -119,6 +125,17 @@ def _two(name: str, sentence: str, example: str, result: str, function: Any = No
     ufunc = getattr(np, name)
     function = function or ufunc
     run, swapped = binary(function), binary(function, True)
+
+    def use(builtin: Any) -> None:
+        nonlocal run
+        run = builtin
+
+    def use_swapped(builtin: Any) -> None:
+        nonlocal swapped
+        swapped = builtin
+
+    tell(run, use)
+    tell(swapped, use_swapped)
 
     def operate(x1: Operand, x2: Operand, /, **options: Any) -> Any:
         if CHECKED:

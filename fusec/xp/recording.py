@@ -17,18 +17,15 @@ from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
 from fusec.xp.forms import CPU, Form, form_of, is_held, native
+from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers, writers
+from fusec.xp.sharing import WRITTEN, readers, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 256  # of a tape, which is evaluated before it takes another one
 NUMBERS = (float, int, bool, complex)
-ALONE: Any = object()
-"""What stands beside the operand of an operator of one array."""
-
-COMPARED = (np.equal, np.not_equal)
 INTEGERS = range(-(2**63), 2**63)
 BY_VALUE: dict[Callable[..., Any], tuple[int, ...]] = {np.where: (1, 2), np.clip: (1, 2)}
 """Functions that do the same for all numbers of a type, with the places of these among the arguments."""
@@ -277,7 +274,7 @@ def _tapes_of(arrays: Iterable[Any]) -> list[Tape]:
 def _joined(tapes: list[Tape]) -> Tape:
     """One tape of several. Raises MovedError."""
     for each in tapes[1:]:
-        tapes[0].absorb(each)
+        absorb(tapes[0], each)
     return tapes[0]
 
 
@@ -315,176 +312,3 @@ def _all_wrapped(found: Any) -> Any:
     if isinstance(found, dict):
         return {name: _all_wrapped(each) for name, each in found.items()}
     return lazy(found) if hasattr(found, "__cuda_array_interface__") else found
-
-
-# --- operators, which are recorded most --------------------------------------------------------------------------
-
-
-def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any, Any], Any]:
-    """The operator of two arrays, or of an array and a number, that records a function."""
-
-    def operate(self: Any, other: Any) -> Any:
-        tape, kind, own = self._tape, other.__class__, self.__class__
-        if tape is None or EAGER_BLOCKS:
-            if EAGER_BLOCKS or kind is not own or (tape := other._tape) is None:
-                return _begun(function, self, other, swapped)
-            at, behind = None if WRITTEN else tape.places.get(id(self._value)), other._at
-            if at is None:
-                at = _beside_others(tape, self)
-        elif kind is own:
-            if (there := other._tape) is None:
-                behind = None if WRITTEN else tape.places.get(id(other._value))
-                if behind is None:
-                    behind = _beside_others(tape, other)
-            elif there is tape or (tape := _both(tape, there)) is not None:
-                behind = other._at
-            else:
-                return operated(function, self, other, swapped)
-            at = self._at
-        elif kind is np.ndarray:
-            at, behind = self._at, None if WRITTEN else tape.places.get(id(other))
-        else:
-            at, behind = self._at, kind
-            if kind is int and (limits := self._form.limits) is not None and other not in limits:
-                return operated(function, self, other, swapped)
-        try:
-            after, start, form = tape.node[(function, behind, at) if swapped else (function, at, behind)]
-        except KeyError:
-            return operated(function, self, other, swapped)
-        made = _new(own)
-        made._tape, made._at, made._form = tape, start, form
-        weak = ref(made)
-        if tape.slots.setdefault(start, weak) is not weak:
-            return operated(function, self, other, swapped)
-        if behind is kind:
-            tape.slots[start + 1] = other
-        tape.node = after
-        return made
-
-    return operate
-
-
-def _beside_others(tape: Tape, array: Any) -> int | None:
-    """The place on a tape of an array with a value; None if it cannot just be added."""
-    if WRITTEN:
-        return None
-    try:
-        return tape.leaf(array._value, array._form)
-    except MovedError:
-        return None
-
-
-def _both(one: Tape, other: Tape) -> Tape | None:
-    """Two tapes joined into one; None if another thread has one of them."""
-    if other.node.depth > one.node.depth:
-        one, other = other, one
-    try:
-        one.absorb(other)
-    except MovedError:
-        return None
-    return one
-
-
-def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """The operator of one array that records a function."""
-
-    def operate(self: Any) -> Any:
-        tape = self._tape
-        if tape is None or EAGER_BLOCKS:
-            return _begun(function, self, ALONE, False)
-        try:
-            after, start, form = tape.node[function, self._at]
-        except KeyError:
-            return operated(function, self, ALONE, False)
-        made = _new(self.__class__)
-        made._tape, made._at, made._form = tape, start, form
-        weak = ref(made)
-        if tape.slots.setdefault(start, weak) is not weak:
-            return operated(function, self, ALONE, False)
-        tape.node = after
-        return made
-
-    return operate
-
-
-def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
-    """The first operation of a tape, on arrays that have values."""
-    if EAGER_BLOCKS:
-        return operated(function, self, other, swapped)
-    kind, own, value = other.__class__, self.__class__, self._value
-    slots, places = {0: value}, {id(value): 0}
-    try:
-        after = TRIE.root[self._form][0]
-        if kind is own:
-            beside, behind = other._value, 0
-            if beside is not value:
-                after = after[other._form][0]
-                slots[1], places[id(beside)], behind = beside, 1, 1
-        else:
-            behind = kind
-            if kind is int and (limits := self._form.limits) is not None and other not in limits:
-                return operated(function, self, other, swapped)
-        if other is ALONE:
-            after, start, form = after[function, 0]
-        else:
-            after, start, form = after[(function, behind, 0) if swapped else (function, 0, behind)]
-    except KeyError:
-        return operated(function, self, other, swapped)
-    if WRITTEN:
-        return operated(function, self, other, swapped)
-    made, tape = _new(own), _new(Tape)
-    slots[start] = ref(made)
-    if behind is kind and other is not ALONE:
-        slots[start + 1] = other
-    tape.node, tape.slots, tape.places, tape.is_closed = after, slots, places, False
-    known.append(ref(tape))
-    if len(known) > MOST[0]:
-        forget()
-    made._tape, made._at, made._form = tape, start, form
-    return made
-
-
-def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
-    """The same operation, whatever the operands are."""
-    if isinstance(other, np.generic):
-        other = beside(other, self)
-    elif isinstance(other, np.ndarray):
-        if function in COMPARED and not is_held(other.dtype.newbyteorder("=")):  # NumPy answers for each element
-            other = other.astype(object)
-            return eager(function, (other, self) if swapped else (self, other), {"dtype": bool})
-        other = wrapped(_unmasked(other))
-    while True:
-        try:
-            found = _operated(function, self, other, swapped)
-            break
-        except MovedError:
-            continue
-    return _settled(found, self, other) if EAGER_BLOCKS else found
-
-
-def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
-    kind = type(other)
-    is_number = kind in NUMBERS
-    if not (is_number or other is ALONE or isinstance(other, Recorded)):
-        if function in COMPARED:  # NumPy answers for each element
-            return eager(function, (self, np.asarray(other, object)), {"dtype": bool})
-        return NotImplemented
-    arrays = [each for each in (self, other) if isinstance(each, Recorded)]
-    if kind is int and self._form.limits is not None and other not in self._form.limits:
-        return record(function, *((other, self) if swapped else (self, other)))  # it decides about the result
-    tape = _tape_of(arrays)
-    operands: list[Any] = [_place(tape, each) for each in arrays]
-    operands += [kind] if is_number else []
-    key = (function, *(operands[::-1] if swapped else operands))
-    while True:
-        node = tape.node
-        after = tape.after(node, key, key, (other,) if is_number else ())
-        if after is EAGER or after is NEEDS_NUMBER:
-            args = (self,) if other is ALONE else (other, self) if swapped else (self, other)
-            return eager(function, args, {}) if after is EAGER else record(function, *args)
-        made = _new_at(tape, after.start, after.forms[0])
-        if tape.claim(node, after, ref(made)):
-            if is_number:
-                tape.slots[after.start + 1] = other
-            tape.node = after
-            return made

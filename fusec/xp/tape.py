@@ -16,10 +16,9 @@ Tracing and plans are imported when the first step is traced, which no program n
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
 PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
 FROZEN: Any = object()
-Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[int, ...]]
-"""The state after all that another tape has recorded, the new places of what is not there, those of all its leaves."""
+AT_FIRST: list[Callable[[], None]] = []
+"""What is done once, when a tape is evaluated that was evaluated before."""
 
 
 class MovedError(Exception):
@@ -199,103 +198,23 @@ class Tape:
         run.go(node, self.slots)
         return run
 
-    # --- joining -------------------------------------------------------------------------------------------------
+    # --- having it for oneself -----------------------------------------------------------------------------------
 
-    def absorb(self, other: Tape) -> None:
-        """Take over all that another tape has recorded. Raises MovedError."""
-        if self._has_taken(other):
-            return
-        with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
-            node = other._frozen()
-            if node is None:
-                raise MovedError
-            other.is_closed = True  # so that it is not taken for a reader of what it writes
-            self.is_taking = True  # all or nothing: no write may be recorded twice
-            try:
-                if self.slots.get(self.node.count) is FROZEN:
-                    raise MovedError
-                for at, place in enumerate(self._taken_over(other, node)):
-                    one = other.slots[at]
-                    if type(one) is ref and (array := one()) is not None:
-                        array._at = place
-                        array._tape = self  # threads read the tape first
-            except BaseException:
-                other.is_closed = False
-                del other.slots[node.count]
-                raise
-            finally:
-                self.is_taking = False
-            other._close()
-
-    def _has_taken(self, other: Tape) -> bool:
-        """Take over what was taken over at this state before, all at once; whether that was possible.
-
-        Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
-        """
-        here, node, places, slots, held = self.node, other.node, self.places, self.slots, other.slots
-        found: Joint | None = here.get((node.mark, *map(places.get, other.places)))
-        if found is None or held.setdefault(node.count, token := _Token()) is not token:
-            return False
-        after, moves, leaves = found
-        held[node.count] = FROZEN
-        try:
-            if other.is_taking or slots.setdefault(here.count, held) is not held:
-                del held[node.count]
-                return False
-            for at, place in moves:
-                slots[place] = held[at]
-            for value, place in zip(other.places, leaves, strict=True):
-                places[value] = place
-            slots[after.count] = FROZEN
-            self.node = after
-            for at, place in moves:
-                each = held[at]
-                if each.__class__ is ref and (array := each()) is not None:
-                    array._at = place
-                    array._tape = self  # threads read the tape first
-        except BaseException:
-            slots.pop(self.node.count, None)
-            del held[node.count]
-            raise
-        other.is_closed = True
-        del slots[after.count]
-        return True
-
-    def _taken_over(self, other: Tape, node: TapeState) -> list[int]:
-        """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
-        here, to = self.node, list[int]()
-        key = (node.mark, *map(self.places.get, other.places))
-        is_plain = True
-        for each in node.path():
-            if type(each.step) is Form:
-                to.append(self.leaf(other.slots[each.start], each.step))
-            else:
-                held = [other.slots[at] for at in range(each.start, each.count)]
-                step = moved(each.step, to)
-                after = self.take(step.key if type(step) is Operation else step, step, held)
-                to += range(after.start, after.count)
-            is_plain = is_plain and not each.writes
-        after = self.node
-        moves = tuple([(at, place) for at, place in enumerate(to) if place >= here.count])
-        if is_plain and after.is_behind(here) and len(moves) == after.count - here.count > 0:
-            TRIE.note(here, key, (after, moves, tuple([to[at] for at in other.places.values()])))
-        return to
-
-    def _frozen(self) -> TapeState | None:
+    def frozen(self) -> TapeState | None:
         """The last state, after which nothing is recorded any more; None if another thread has the tape for itself."""
         while True:
             node = self.node
-            holder = self.slots.setdefault(node.count, token := _Token())
+            holder = self.slots.setdefault(node.count, token := FirstToken())
             if holder is token:
                 self.slots[node.count] = FROZEN
                 if not self.is_taking:
                     return node
                 del self.slots[node.count]
-            elif holder is FROZEN or type(holder) is _Token:
+            elif holder is FROZEN or type(holder) is FirstToken:
                 return None
             time.sleep(0)  # until that step, or the whole other tape, is taken
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """The arrays have gone elsewhere."""
         self.is_closed = True
         if self.run is not None:
@@ -316,7 +235,7 @@ class Tape:
 
         wanted: nothing is raised if this array gets its value.
         """
-        node = self._frozen()
+        node = self.frozen()
         if node is None:
             self.wait()
             return
@@ -346,7 +265,7 @@ class Tape:
         finally:
             self.is_closed = False
         if is_done:
-            self._close()
+            self.close()
 
     def _is_computed(self, node: TapeState, used: Sequence[tuple[int, Any]], is_kept: bool = True) -> bool:
         """Whether some arrays can be computed apart from all others. is_kept: they get these values."""
@@ -399,8 +318,11 @@ class Tape:
         planned = (None if known is None else known()) or self._planned(node, live)
         plan, forms = planned.plan, planned.forms
         is_plain = forms is not None and planned.is_plain
+        run = plan.quick or plan.entry if is_plain else None
+        if AT_FIRST and is_plain:
+            with suppress(IndexError):  # another thread does it
+                AT_FIRST.pop()()
         try:
-            run = plan.quick or plan.entry if is_plain else None
             results = self._results(planned, node, live) if run is None else run(*planned.pick(slots))
         except Exception:  # before anything is written: the plan is another one, or fails again
             if run is None:
@@ -409,7 +331,7 @@ class Tape:
         if forms is not None and len(live) == 1:
             array = used[0][1]
             array._value, array._form, array._tape = results, forms[0], None
-            self._close()
+            self.close()
             return
         if len(live) < 2:
             results = (results,) * len(live)
@@ -422,7 +344,7 @@ class Tape:
             array._value = value
             array._form = form
             array._tape = None
-        self._close()
+        self.close()
 
     def _used(self) -> list[tuple[int, Any]]:
         """The arrays that are in use, each behind its place."""
@@ -518,13 +440,7 @@ def _unfit() -> tuple[type[Exception], ...]:
     return UNFIT
 
 
-_joining: Any = threading.RLock()
-"""Held while one tape takes over another. It is taken before the lock that forks wait for, if both are."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
-
-
-class _Token:
+class FirstToken:
     """What a thread puts into a slot to see whether it was the first."""
 
     __slots__ = ()

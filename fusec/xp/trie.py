@@ -40,8 +40,8 @@ class TapeState(dict[Any, Any]):
     """
 
     __slots__ = (
-        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent", "plans",
-        "refused", "start", "step", "together", "writes",
+        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent",
+        "plans", "refused", "start", "step", "together", "writes",
     )  # fmt: skip
 
     def __init__(

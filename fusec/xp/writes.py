@@ -17,8 +17,8 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.xp.forms import CPU, Form
+from fusec.xp.operators import ALONE
 from fusec.xp.recording import (
-    ALONE,
     BY_VALUE,
     EAGER_BLOCKS,
     INTEGERS,

@@ -136,12 +136,18 @@ def make(
         words[Header.ALLOCATE_LIMIT] = 0
     if form.zeroed:
         words[Header.SMALL_LIMIT] = 0  # the entry itself does not clear what it allocates
+    return builtin(words, code, name, keeps)
+
+
+def builtin(words: Sequence[int], code: jit.LoadedCode, name: str, keeps: object, signature: str = "") -> Callee:
+    """A builtin whose self is some words. keeps: what these point to. signature: for `inspect`, with brackets."""
     packed = struct.pack(f"={len(words)}q", *words)
     method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)
-    text = name.encode() + b"\0"
-    self = b"".join((packed, method, text))  # one object, so that the function keeps alive all that it points to
+    texts = [name.encode() + b"\0", f"{name}{signature}\n--\n\n\0".encode()]
+    self = b"".join((packed, method, *texts))  # one object, so that the function keeps alive all that it points to
     at = id(self) + d.DESCRIPTION + len(packed)
-    ctypes.memmove(at, METHOD.pack(at + METHOD.size, code.address, METH_FASTCALL | METH_KEYWORDS, 0), METHOD.size)
+    shown = at + METHOD.size + len(texts[0]) if signature else 0
+    ctypes.memmove(at, METHOD.pack(at + METHOD.size, code.address, METH_FASTCALL | METH_KEYWORDS, shown), METHOD.size)
     module = _Module("fusec")
     module.keeps = keeps
     return _new_function(at, self, module)

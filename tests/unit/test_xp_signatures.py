@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
-from fusec.xp import recording
+from fusec.xp import operators, recording
 from fusec.xp.tape import Tape
 
 X = np.arange(1.0, 13).reshape(3, 4)
@@ -159,10 +159,10 @@ def test_a_join_that_was_made_before_takes_no_single_steps(monkeypatch):
         x, y = xp.asarray(X), xp.asarray(X[::-1].copy())
         return (x * 2 + 1) - 3 * y
 
-    monkeypatch.setattr(recording, "WRITTEN", [])  # without writes that other tests have left pending
+    monkeypatch.setattr(operators, "WRITTEN", [])  # other tests may have left writes that nobody looked at
     wanted = np.asarray(program())
     monkeypatch.setattr(Tape, "take", None)
-    monkeypatch.setattr(recording, "operated", None)
+    monkeypatch.setattr(operators, "operated", None)
     np.testing.assert_array_equal(np.asarray(program()), wanted)
 
 

@@ -227,7 +227,7 @@ def _called_plainly(function: Any, *values: Any) -> tuple[Any, ...]:
 def called_plainly(function: Any) -> Callable[..., Any] | None:
     """What a call runs on its operands and nothing else; None if it does more."""
     is_plain = isinstance(function, partial) and function.func is _called_plainly
-    return function.args[0] if is_plain else None  # type: ignore[no-any-return]
+    return function.args[0] if is_plain else None
 
 
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:

@@ -1,0 +1,104 @@
+"""Tapes that meet: one of them takes over all that the other has recorded, and its arrays."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import ref
+
+from fusec.xp.forms import Form
+from fusec.xp.steps import Operation, moved
+from fusec.xp.tape import FROZEN, FirstToken, MovedError, Tape
+from fusec.xp.trie import TRIE, TapeState
+
+Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[int, ...]]
+"""The state after all that another tape has recorded, the new places of what is not there, those of all its leaves."""
+
+_joining: Any = threading.RLock()
+"""One tape at a time is taken over by another. It is taken before the lock that forks wait for, if both are."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
+
+
+def absorb(tape: Tape, other: Tape) -> None:
+    """Take over all that another tape has recorded. Raises MovedError."""
+    if _has_taken(tape, other):
+        return
+    with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
+        node = other.frozen()
+        if node is None:
+            raise MovedError
+        other.is_closed = True  # it is no reader of what it writes
+        tape.is_taking = True  # all of it or nothing: what is written must not be written again
+        try:
+            if tape.slots.get(tape.node.count) is FROZEN:
+                raise MovedError
+            for at, place in enumerate(_taken_over(tape, other, node)):
+                one = other.slots[at]
+                if type(one) is ref and (array := one()) is not None:
+                    array._at = place
+                    array._tape = tape  # threads read the tape first
+        except BaseException:
+            other.is_closed = False
+            del other.slots[node.count]
+            raise
+        finally:
+            tape.is_taking = False
+        other.close()
+
+
+def _has_taken(tape: Tape, other: Tape) -> bool:
+    """Take over what was taken over at this state before, all at once; whether that was possible.
+
+    Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
+    """
+    here, node, places, slots, held = tape.node, other.node, tape.places, tape.slots, other.slots
+    found: Joint | None = here.get((node.mark, *map(places.get, other.places)))
+    if found is None or held.setdefault(node.count, token := FirstToken()) is not token:
+        return False
+    after, moves, leaves = found
+    held[node.count] = FROZEN
+    try:
+        if other.is_taking or slots.setdefault(here.count, held) is not held:
+            del held[node.count]
+            return False
+        for at, place in moves:
+            slots[place] = held[at]
+        for value, place in zip(other.places, leaves, strict=True):
+            places[value] = place
+        slots[after.count] = FROZEN
+        tape.node = after
+        for at, place in moves:
+            each = held[at]
+            if each.__class__ is ref and (array := each()) is not None:
+                array._at = place
+                array._tape = tape  # threads read the tape first
+    except BaseException:
+        slots.pop(tape.node.count, None)
+        del held[node.count]
+        raise
+    other.is_closed = True
+    del slots[after.count]
+    return True
+
+
+def _taken_over(tape: Tape, other: Tape, node: TapeState) -> list[int]:
+    """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
+    here, to = tape.node, list[int]()
+    key = (node.mark, *map(tape.places.get, other.places))
+    is_plain = True
+    for each in node.path():
+        if type(each.step) is Form:
+            to.append(tape.leaf(other.slots[each.start], each.step))
+        else:
+            held = [other.slots[at] for at in range(each.start, each.count)]
+            step = moved(each.step, to)
+            after = tape.take(step.key if type(step) is Operation else step, step, held)
+            to += range(after.start, after.count)
+        is_plain = is_plain and not each.writes
+    after = tape.node
+    moves = tuple([(at, place) for at, place in enumerate(to) if place >= here.count])
+    if is_plain and after.is_behind(here) and len(moves) == after.count - here.count > 0:
+        TRIE.note(here, key, (after, moves, tuple([to[at] for at in other.places.values()])))
+    return to

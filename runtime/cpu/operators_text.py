@@ -1,0 +1,300 @@
+"""The native entry of an operator of lazy arrays, as LLVM IR text: one function serves all operators.
+
+It is the method of a builtin whose self is a ``bytes`` object, the words of one operator. It looks a step up and takes
+it, as `fusec/xp/operators.py` does for operands on one tape, in the same order. All else goes to the fallback, with the
+arguments untouched.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+
+from fusec.runtime.cpu.description import fill_in
+from fusec.runtime.cpu.fastcall_pieces import PIECES
+
+
+class OperatorWord(IntEnum):
+    """What a description says: the operator, objects and functions by address, and where attributes and items are."""
+
+    FALLBACK = 0
+    FUNCTION = 1
+    OPERANDS = 2
+    SWAPPED = 3
+    ARRAY = 4  # types
+    FLOAT = 5
+    INT = 6
+    BOOL = 7
+    COMPLEX = 8
+    NDARRAY = 9
+    NONE = 10
+    EAGER = 11  # lists that must be empty: always, and for operands that have values
+    WRITTEN = 12
+    VECTORCALL = 13  # functions
+    NEW_TUPLE = 14
+    GET_ITEM = 15
+    SET_ITEM = 16
+    SET_DEFAULT = 17
+    CONTAINS = 18
+    CLEAR = 19
+    ALLOCATE = 20
+    NEW_REFERENCE = 21
+    FROM_POINTER = 22
+    AS_LONG = 23
+    FROM_LONG = 24
+    INCREF = 25
+    DECREF = 26
+    TAPE = 27  # bytes from an object to what it holds
+    AT = 28
+    FORM = 29
+    VALUE = 30
+    NODE = 31
+    SLOTS = 32
+    PLACES = 33
+    LIMITS = 34
+    ITEMS = 35
+    WORDS = 36
+
+
+TEXT = """
+define internal ptr @held(ptr %description, ptr %object, i64 %word) alwaysinline {
+  %offset = call i64 @word(ptr %description, i64 %word)
+  %value = call ptr @field(ptr %object, i64 %offset)
+  ret ptr %value
+}
+
+define internal void @hold(ptr %description, ptr %object, i64 %word, ptr %value) alwaysinline {
+  %offset = call i64 @word(ptr %description, i64 %word)
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %keep = call ptr @address(ptr %description, i64 {W.INCREF})
+  call void %keep(ptr %value)
+  store ptr %value, ptr %at
+  ret void
+}
+
+define internal i1 @is_empty(ptr %description, i64 %word) alwaysinline {
+  %list = call ptr @address(ptr %description, i64 %word)
+  %at = getelementptr i8, ptr %list, i64 {COUNT}
+  %count = load i64, ptr %at
+  %is.empty = icmp eq i64 %count, 0
+  ret i1 %is.empty
+}
+
+define ptr @operate(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
+entry:
+  %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
+  %incref = call ptr @address(ptr %description, i64 {W.INCREF})
+  %decref = call ptr @address(ptr %description, i64 {W.DECREF})
+  %get.item = call ptr @address(ptr %description, i64 {W.GET_ITEM})
+  %none = call ptr @address(ptr %description, i64 {W.NONE})
+  %array.type = call ptr @address(ptr %description, i64 {W.ARRAY})
+  %operands = call i64 @word(ptr %description, i64 {W.OPERANDS})
+  %swapped = call i64 @word(ptr %description, i64 {W.SWAPPED})
+  %is.bare = icmp eq ptr %keywords, null
+  %is.counted = icmp eq i64 %nargs, %operands
+  %is.lazy = call i1 @is_empty(ptr %description, i64 {W.EAGER})
+  %is.called = and i1 %is.bare, %is.counted
+  %is.plain = and i1 %is.called, %is.lazy
+  br i1 %is.plain, label %first, label %fallback
+first:
+  %array = call ptr @address(ptr %args, i64 0)
+  %type = call ptr @field(ptr %array, i64 {TYPE})
+  %is.array = icmp eq ptr %type, %array.type
+  br i1 %is.array, label %on.tape, label %fallback
+on.tape:
+  %tape = call ptr @held(ptr %description, ptr %array, i64 {W.TAPE})
+  %is.unset = icmp eq ptr %tape, null
+  %is.valued = icmp eq ptr %tape, %none
+  %is.off = or i1 %is.unset, %is.valued
+  br i1 %is.off, label %fallback, label %count
+count:
+  %place = call ptr @held(ptr %description, ptr %array, i64 {W.AT})
+  %is.alone = icmp eq i64 %operands, 1
+  br i1 %is.alone, label %key, label %second
+
+second:
+  %other = call ptr @address(ptr %args, i64 1)
+  %other.type = call ptr @field(ptr %other, i64 {TYPE})
+  %is.second = icmp eq ptr %other.type, %array.type
+  br i1 %is.second, label %both, label %no.array
+both:
+  %there = call ptr @held(ptr %description, ptr %other, i64 {W.TAPE})
+  %is.here = icmp eq ptr %there, %tape
+  br i1 %is.here, label %beside, label %apart
+beside:
+  %beside.place = call ptr @held(ptr %description, ptr %other, i64 {W.AT})
+  br label %key
+apart:
+  %has.value = icmp eq ptr %there, %none
+  br i1 %has.value, label %leaf, label %fallback
+leaf:
+  %leaf.value = call ptr @held(ptr %description, ptr %other, i64 {W.VALUE})
+  br label %known
+no.array:
+  %numpy = call ptr @address(ptr %description, i64 {W.NDARRAY})
+  %is.numpy = icmp eq ptr %other.type, %numpy
+  br i1 %is.numpy, label %known, label %no.numpy
+known:
+  %value = phi ptr [ %leaf.value, %leaf ], [ %other, %no.array ]
+  %is.unwritten = call i1 @is_empty(ptr %description, i64 {W.WRITTEN})
+  br i1 %is.unwritten, label %find, label %fallback
+find:
+  %from.pointer = call ptr @address(ptr %description, i64 {W.FROM_POINTER})
+  %identity = call ptr %from.pointer(ptr %value)
+  %no.identity = icmp eq ptr %identity, null
+  br i1 %no.identity, label %failed, label %found
+found:
+  %places = call ptr @held(ptr %description, ptr %tape, i64 {W.PLACES})
+  %leaf.place = call ptr %get.item(ptr %places, ptr %identity)
+  call void %decref(ptr %identity)
+  %is.new = icmp eq ptr %leaf.place, null
+  br i1 %is.new, label %unknown, label %key
+
+no.numpy:
+  %float = call ptr @address(ptr %description, i64 {W.FLOAT})
+  %int = call ptr @address(ptr %description, i64 {W.INT})
+  %bool = call ptr @address(ptr %description, i64 {W.BOOL})
+  %complex = call ptr @address(ptr %description, i64 {W.COMPLEX})
+  %is.float = icmp eq ptr %other.type, %float
+  %is.bool = icmp eq ptr %other.type, %bool
+  %is.complex = icmp eq ptr %other.type, %complex
+  %is.either = or i1 %is.float, %is.bool
+  %is.free = or i1 %is.either, %is.complex
+  br i1 %is.free, label %key, label %no.free
+no.free:
+  %is.int = icmp eq ptr %other.type, %int
+  br i1 %is.int, label %bounded, label %fallback
+bounded:
+  %form = call ptr @held(ptr %description, ptr %array, i64 {W.FORM})
+  %limits = call ptr @held(ptr %description, ptr %form, i64 {W.LIMITS})
+  %is.free.int = icmp eq ptr %limits, %none
+  br i1 %is.free.int, label %key, label %within
+within:
+  %contains = call ptr @address(ptr %description, i64 {W.CONTAINS})
+  %fits = call i32 %contains(ptr %limits, ptr %other)
+  %is.within = icmp eq i32 %fits, 1
+  br i1 %is.within, label %key, label %unknown
+
+key:
+  %behind = phi ptr [ null, %count ], [ %beside.place, %beside ], [ %leaf.place, %found ],
+                    [ %other.type, %no.numpy ], [ %other.type, %bounded ], [ %other.type, %within ]
+  %is.number = phi i1 [ false, %count ], [ false, %beside ], [ false, %found ],
+                      [ true, %no.numpy ], [ true, %bounded ], [ true, %within ]
+  %new.tuple = call ptr @address(ptr %description, i64 {W.NEW_TUPLE})
+  %items = call i64 @word(ptr %description, i64 {W.ITEMS})
+  %function = call ptr @address(ptr %description, i64 {W.FUNCTION})
+  %length = add i64 %operands, 1
+  %tuple = call ptr %new.tuple(i64 %length)
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %failed, label %name
+name:
+  %item.0 = getelementptr i8, ptr %tuple, i64 %items
+  %item.1 = getelementptr ptr, ptr %item.0, i64 1
+  call void %incref(ptr %function)
+  store ptr %function, ptr %item.0
+  call void %incref(ptr %place)
+  br i1 %is.alone, label %name.one, label %name.two
+name.one:
+  store ptr %place, ptr %item.1
+  br label %look
+name.two:
+  %item.2 = getelementptr ptr, ptr %item.0, i64 2
+  %is.swapped = icmp ne i64 %swapped, 0
+  %left = select i1 %is.swapped, ptr %behind, ptr %place
+  %right = select i1 %is.swapped, ptr %place, ptr %behind
+  call void %incref(ptr %behind)
+  store ptr %left, ptr %item.1
+  store ptr %right, ptr %item.2
+  br label %look
+
+look:
+  %node = call ptr @held(ptr %description, ptr %tape, i64 {W.NODE})
+  %step = call ptr %get.item(ptr %node, ptr %tuple)
+  call void %decref(ptr %tuple)
+  %is.unknown = icmp eq ptr %step, null
+  br i1 %is.unknown, label %unknown, label %take
+take:
+  call void %incref(ptr %step)
+  %step.items = getelementptr i8, ptr %step, i64 %items
+  %after = call ptr @address(ptr %step.items, i64 0)
+  %start = call ptr @address(ptr %step.items, i64 1)
+  %made.form = call ptr @address(ptr %step.items, i64 2)
+  %allocate = call ptr @address(ptr %description, i64 {W.ALLOCATE})
+  %made = call ptr %allocate(ptr %array.type, i64 0)
+  %no.array.made = icmp eq ptr %made, null
+  br i1 %no.array.made, label %drop.step, label %weaken
+weaken:
+  call void @hold(ptr %description, ptr %made, i64 {W.TAPE}, ptr %tape)
+  call void @hold(ptr %description, ptr %made, i64 {W.AT}, ptr %start)
+  call void @hold(ptr %description, ptr %made, i64 {W.FORM}, ptr %made.form)
+  %new.reference = call ptr @address(ptr %description, i64 {W.NEW_REFERENCE})
+  %weak = call ptr %new.reference(ptr %made, ptr null)
+  %no.weak = icmp eq ptr %weak, null
+  br i1 %no.weak, label %drop.made, label %claim
+claim:
+  %slots = call ptr @held(ptr %description, ptr %tape, i64 {W.SLOTS})
+  %set.default = call ptr @address(ptr %description, i64 {W.SET_DEFAULT})
+  %holder = call ptr %set.default(ptr %slots, ptr %start, ptr %weak)
+  call void %decref(ptr %weak)
+  %is.failure = icmp eq ptr %holder, null
+  br i1 %is.failure, label %drop.made, label %claimed
+claimed:
+  %is.mine = icmp eq ptr %holder, %weak
+  br i1 %is.mine, label %mine, label %taken
+mine:
+  br i1 %is.number, label %number, label %move
+number:
+  %as.long = call ptr @address(ptr %description, i64 {W.AS_LONG})
+  %from.long = call ptr @address(ptr %description, i64 {W.FROM_LONG})
+  %start.number = call i64 %as.long(ptr %start)
+  %next.number = add i64 %start.number, 1
+  %next = call ptr %from.long(i64 %next.number)
+  %no.next = icmp eq ptr %next, null
+  br i1 %no.next, label %drop.made, label %put
+put:
+  %set.item = call ptr @address(ptr %description, i64 {W.SET_ITEM})
+  %given = call ptr @address(ptr %args, i64 1)
+  %is.put = call i32 %set.item(ptr %slots, ptr %next, ptr %given)
+  call void %decref(ptr %next)
+  %is.stored = icmp eq i32 %is.put, 0
+  br i1 %is.stored, label %move, label %drop.made
+move:
+  %before = call ptr @held(ptr %description, ptr %tape, i64 {W.NODE})
+  call void @hold(ptr %description, ptr %tape, i64 {W.NODE}, ptr %after)
+  call void %decref(ptr %before)
+  call void %decref(ptr %step)
+  ret ptr %made
+
+drop.made:
+  call void %decref(ptr %made)
+  br label %drop.step
+drop.step:
+  call void %decref(ptr %step)
+  br label %failed
+failed:
+  ret ptr null
+
+taken:
+  call void %decref(ptr %made)
+  call void %decref(ptr %step)
+  br label %fallback
+unknown:
+  %clear = call ptr @address(ptr %description, i64 {W.CLEAR})
+  call void %clear()
+  br label %fallback
+fallback:
+  %vectorcall = call ptr @address(ptr %description, i64 {W.VECTORCALL})
+  %callable = call ptr @address(ptr %description, i64 {W.FALLBACK})
+  %answer = call ptr %vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %answer
+}
+"""
+
+
+@cache
+def operator_text() -> str:
+    """The module; its entry is ``PyObject *operate(self, args, nargs, keyword names)``."""
+    text = TEXT
+    for word in OperatorWord:
+        text = text.replace("{W." + word.name + "}", str(int(word)))
+    return fill_in(PIECES + "\n" + text)

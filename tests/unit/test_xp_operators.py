@@ -1,0 +1,141 @@
+"""Operators as builtins: they take the steps that Python's functions take, and leave the same behind."""
+
+import inspect
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import fusec.xp as xp
+from fusec.runtime.cpu import fastcall
+from fusec.xp import native, operators
+from fusec.xp.operators import RECORDERS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def builtins():
+    native.install()
+    assert all(each.builtin is not None for each in RECORDERS)
+
+
+def operands(dtype):
+    """Pairs for a dtype: on one tape, with a value that the tape has or not, of two tapes, and with numbers."""
+    values = np.arange(1, 7).astype(dtype)
+    x, other = xp.asarray(values), xp.asarray(values[::-1].copy())
+    on_tape = x * x
+    yield on_tape, on_tape + x
+    yield on_tape, x
+    yield on_tape, other
+    yield on_tape, values
+    yield on_tape, other * other
+    yield x, on_tape
+    yield x, other
+    for number in (2, -3, 10**30, 0.5, float("nan"), True, 1 + 2j, np.float32(3), "text", None, [1, 2, 3, 4, 5, 6]):
+        yield on_tape, number
+        yield x, number
+
+
+def outcome(function, given):
+    """The state and what the new slots hold; or the error."""
+    try:
+        found = function(*given)
+    except Exception as error:
+        return type(error), str(error)
+    if not isinstance(found, xp.Array) or found._tape is None:
+        return type(found), None
+    tape = found._tape
+    node = tape.node
+    assert tape.slots[found._at]() is found
+    return node, found._at, found._form, [tape.slots[at] for at in node.numbers()], sorted(tape.slots)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i2", "?"])
+@pytest.mark.filterwarnings("ignore")
+def test_builtins_take_the_steps_of_pythons_functions(dtype):
+    shown = [each for each in RECORDERS if each.names]
+    assert len(shown) >= 30
+    for each in shown:
+        for pair in zip(operands(dtype), operands(dtype), strict=True):
+            given = [one if each.operands == 2 else one[:1] for one in pair]
+            for _ in range(2):  # the first of them may be traced
+                theirs, ours = outcome(each.run, given[0]), outcome(each.builtin, given[1])
+                if theirs[0] is type(None):
+                    break
+                assert str(ours) == str(theirs)
+                assert ours[0] is theirs[0]
+
+
+def test_builtins_hold_what_they_record_no_longer_than_it_lives():
+    values = np.arange(5.0)
+    x = xp.asarray(values) + 1.0
+    y = x * 2.0
+    gone = [weakref.ref(y), weakref.ref(y._tape)]
+    counts = [sys.getrefcount(each) for each in (values, np.multiply, x._form)]
+    for _ in range(200):
+        z = xp.asarray(values) + 1.0
+        z = (z * 2.0 - z) * values
+        with pytest.raises(TypeError):
+            z @ "text"
+    del x, y, z
+    assert [each() for each in gone] == [None, None]
+    after = [sys.getrefcount(each) for each in (values, np.multiply)]
+    assert max(abs(one - other) for one, other in zip(after, counts, strict=False)) < 20
+
+
+def test_builtins_are_methods_as_pythons_functions_are():
+    x = xp.asarray(np.ones(3))
+    assert [*inspect.signature(x.__add__).parameters] == ["other"]
+    assert [*inspect.signature(xp.Array.__neg__).parameters] == ["self"]
+    with pytest.raises(TypeError):
+        x.__add__()
+    with pytest.raises(TypeError):
+        x.__add__(1, 2)
+    with pytest.raises(TypeError):
+        x.__add__(other_one=1)
+    assert x.__add__("text") is NotImplemented
+
+
+def test_writes_and_eager_blocks_are_seen():
+    memory = np.arange(4.0)
+    x = xp.asarray(memory)
+    y = x * 2.0
+    x += 1.0
+    assert np.asarray((x * 2.0) - y).tolist() == [2, 2, 2, 2]
+    with xp.eager():
+        assert (x * 2.0)._tape is None
+
+
+def test_threads_record_by_builtins_on_one_tape():
+    x = xp.asarray(np.arange(20.0)) * 1.0
+    found = [[] for _ in range(6)]
+
+    def work(mine, seed):
+        for step in range(150):
+            mine.append((x + float(step)) * 2.0 - x)
+            if step % 7 == seed:
+                mine[-1].compute()
+
+    threads = [threading.Thread(target=work, args=(mine, seed)) for seed, mine in enumerate(found)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    assert not any(each.is_alive() for each in threads)
+    for mine in found:
+        for step, each in enumerate(mine):
+            np.testing.assert_array_equal(np.asarray(each), (np.arange(20.0) + step) * 2 - np.arange(20.0))
+
+
+def test_an_interpreter_of_another_layout_keeps_pythons_functions(monkeypatch):
+    monkeypatch.setattr(fastcall, "_objection_to_build", lambda: "objects have an unknown header")
+    monkeypatch.setattr(operators, "RECORDERS", [])
+    before = vars(xp.Array)["__add__"]
+    native.install()
+    assert vars(xp.Array)["__add__"] is before
