@@ -129,7 +129,7 @@ class FusedPlan:
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():
-                from fusec.fusion.schedule.native import native_steps, whole_entry
+                from fusec.fusion.schedule.native import native_steps, prepared_call, whole_entry
 
             given = [*frame]
             self.native = native_steps(self.steps, self.memory, given, self.parameters)
@@ -137,6 +137,8 @@ class FusedPlan:
                 self.entry = whole_entry(self, given, self.compute if self.numbers else None, self._slowly)
             if self.entry is None and self.native is not None and len(self.native) == 1:
                 self.native[0].hasten(given)
+            if self.entry is None and self.native is not None and not self.stores and self.problem is None:
+                self.entry = prepared_call(self) if self.pattern is None else None
         self.calls += 1
         return self.steps
 

@@ -225,9 +225,12 @@ class Array(Recorded):
         return record(function, self, *args, **options)  # type: ignore[no-any-return]
 
     @property
-    @repeated
     def T(self) -> Array:  # noqa: N802 - NumPy's name
         """The transpose."""
+        return self.view(np.transpose) if self._tape is None else self._reversed()
+
+    @repeated
+    def _reversed(self) -> Array:
         return self.view(np.transpose)
 
     @property

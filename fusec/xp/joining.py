@@ -12,8 +12,9 @@ from fusec.xp.steps import Operation, moved
 from fusec.xp.tape import FROZEN, FirstToken, MovedError, Tape
 from fusec.xp.trie import TRIE, TapeState
 
-Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[int, ...]]
-"""The state after all that another tape has recorded, the new places of what is not there, those of all its leaves."""
+Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...], tuple[int, ...]]
+"""The state after all that another tape has recorded; the new places of what is not there, and of the arrays among it;
+those of all its leaves."""
 
 _joining: Any = threading.RLock()
 """One tape at a time is taken over by another. It is taken before the lock that forks wait for, if both are."""
@@ -23,7 +24,7 @@ if hasattr(os, "register_at_fork"):
 
 def absorb(tape: Tape, other: Tape) -> None:
     """Take over all that another tape has recorded. Raises MovedError."""
-    if _has_taken(tape, other):
+    if has_taken(tape, other):
         return
     with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
         node = other.frozen()
@@ -48,7 +49,7 @@ def absorb(tape: Tape, other: Tape) -> None:
         other.close()
 
 
-def _has_taken(tape: Tape, other: Tape) -> bool:
+def has_taken(tape: Tape, other: Tape) -> bool:
     """Take over what was taken over at this state before, all at once; whether that was possible.
 
     Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
@@ -57,7 +58,7 @@ def _has_taken(tape: Tape, other: Tape) -> bool:
     found: Joint | None = here.get((node.mark, *map(places.get, other.places)))
     if found is None or held.setdefault(node.count, token := FirstToken()) is not token:
         return False
-    after, moves, leaves = found
+    after, moves, arrays, leaves = found
     held[node.count] = FROZEN
     try:
         if other.is_taking or slots.setdefault(here.count, held) is not held:
@@ -65,11 +66,10 @@ def _has_taken(tape: Tape, other: Tape) -> bool:
             return False
         for at, place in moves:
             slots[place] = held[at]
-        for value, place in zip(other.places, leaves, strict=True):
-            places[value] = place
+        places.update(zip(other.places, leaves))  # noqa: B905 - there are as many
         slots[after.count] = FROZEN
         tape.node = after
-        for at, place in moves:
+        for at, place in arrays:
             each = held[at]
             if each.__class__ is ref and (array := each()) is not None:
                 array._at = place
@@ -100,5 +100,6 @@ def _taken_over(tape: Tape, other: Tape, node: TapeState) -> list[int]:
     after = tape.node
     moves = tuple([(at, place) for at, place in enumerate(to) if place >= here.count])
     if is_plain and after.is_behind(here) and len(moves) == after.count - here.count > 0:
-        TRIE.note(here, key, (after, moves, tuple([to[at] for at in other.places.values()])))
+        arrays = tuple([(at, to[at]) for at in node.arrays or node.find_arrays() if to[at] >= here.count])
+        TRIE.note(here, key, (after, moves, arrays, tuple([to[at] for at in other.places.values()])))
     return to

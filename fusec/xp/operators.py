@@ -14,7 +14,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.xp.forms import is_held
-from fusec.xp.joining import absorb
+from fusec.xp.joining import absorb, has_taken
 from fusec.xp.recording import (
     EAGER_BLOCKS,
     NUMBERS,
@@ -129,6 +129,8 @@ def _both(one: Tape, other: Tape) -> Tape | None:
     """Two tapes as one; None if another thread has one of them."""
     if other.node.depth > one.node.depth:
         one, other = other, one
+    if has_taken(one, other):
+        return one
     try:
         absorb(one, other)
     except MovedError:

@@ -31,15 +31,18 @@ from fusec.xp.calls import DType, Operand, array_of
 from fusec.xp.creation import Shape
 from fusec.xp.devices import checked
 from fusec.xp.documentation import documented
-from fusec.xp.forms import CPU, Device
+from fusec.xp.forms import CPU, Device, form
 from fusec.xp.linalg import cholesky
-from fusec.xp.recording import record, wrapped
+from fusec.xp.recording import record, with_form, wrapped
 from fusec.xp.searching import argsort
+from fusec.xp.signatures import repeated
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["exponential", "integers", "multivariate_normal", "normal", "permutation", "uniform"]
 
+FLOAT64 = np.dtype(np.float64)
+THREE_WORDS = form(np.dtype(np.uint64), (3,))
 Number = Any
 """A number, or an array that broadcasts against the draws."""
 
@@ -123,7 +126,7 @@ def normal(
     found: Array
     if dtype.kind == "c":
         name = "normal32x4" if dtype == np.complex64 else "normal64x2"
-        found = record(_complex, name, words, shape)
+        found = _drawn_complex(name, shape, words)
     else:
         found = _drawn(f"normal{dtype.itemsize * 8}", shape, words)
     if not _is(scale, 1):
@@ -239,15 +242,17 @@ def multivariate_normal(
         offset = offset * count
     shape = *shape, count
     words = _words(key, offset, stream, prod(shape), where)
-    middle, lower = middle.astype(dtype, copy=False), matrix.astype(dtype, copy=False)
+    middle, lower = _as(middle, dtype), _as(matrix, dtype)
     lower = cholesky(lower) if factor is None else lower
-    return record(_vectors, f"normal{dtype.itemsize * 8}", words, shape, middle, lower)  # type: ignore[no-any-return]
+    return _drawn_vectors(f"normal{dtype.itemsize * 8}", shape, words, middle, lower)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
 def _shape(size: Any) -> tuple[int, ...]:
+    if type(size) is int and size >= 0:
+        return (size,)
     try:
         found = tuple(map(operator.index, size if isinstance(size, (tuple, list)) else (size,)))
     except TypeError:
@@ -258,6 +263,8 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
+    if given is None and usual is np.float64:
+        return FLOAT64
     try:
         found: np.dtype[Any] = np.dtype(usual if given is None else given)
     except TypeError:
@@ -269,10 +276,13 @@ def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
 
 
 def _device(device: Any, *given: Any) -> Device:
-    """The named device, or else that of the first lazy array, or else host memory. Raises NoSuchDevice."""
-    if device is None:
-        return next((each.device for each in given if type(each) is Array), CPU)
-    return checked(device)
+    """Where numbers are made: on a named device, else on that of the first lazy array. Raises NoSuchDevice."""
+    if device is not None:
+        return checked(device)
+    for each in given:
+        if type(each) is Array:
+            return each._form.device
+    return CPU
 
 
 def _placed(array: Array, given: Any, where: Device) -> Array:
@@ -281,7 +291,11 @@ def _placed(array: Array, given: Any, where: Device) -> Array:
 
 
 def _words(key: Word, offset: Word, stream: Word, count: int, where: Device) -> Array | tuple[Array, ...]:
-    """The key, the offset and the stream in one array; in three 0-d arrays if one of them is a lazy array."""
+    """The key, the offset and the stream: an array of them, or arrays without axes if one is a lazy array."""
+    if type(key) is type(offset) is type(stream) is int and where is CPU:
+        first, last = WORD
+        if first <= key <= last and first <= stream <= last and first <= offset <= last + 1 - max(count, 1):
+            return with_form(np.array((key, offset, stream), np.uint64), THREE_WORDS)  # type: ignore[no-any-return]
     given = {"key": key, "offset": offset, "stream": stream}
     found = [_word(name, each) for name, each in given.items()]
     if type(offset) is not Array and int(offset) + count > WORD[1] + 1:
@@ -332,7 +346,12 @@ def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
         raise DoesNotFit(name, f"of shape {found.shape}", f"a shape that broadcasts to {shape}").at()
     if not np.can_cast(found.dtype, dtype, "same_kind"):
         raise NotADType(str(found.dtype), f"a dtype of {name}", f"convert it to {dtype}").at()
-    return _placed(found, given, where).astype(dtype, copy=False)
+    return _as(_placed(found, given, where), dtype)
+
+
+def _as(given: Array, dtype: np.dtype[Any]) -> Array:
+    """An array with elements of a dtype: itself if it has them."""
+    return given if given.dtype == dtype else given.astype(dtype)
 
 
 def _scale(given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], where: Device) -> Array:
@@ -350,8 +369,19 @@ def _is(given: Any, number: int) -> bool:
 # --- draws -----------------------------------------------------------------------------------------------------------
 
 
+@repeated
 def _drawn(name: str, shape: tuple[int, ...], words: Any, *bounds: Array) -> Array:
     return record(_draw, name, words, shape, *bounds)  # type: ignore[no-any-return]
+
+
+@repeated
+def _drawn_complex(name: str, shape: tuple[int, ...], words: Any) -> Array:
+    return record(_complex, name, words, shape)  # type: ignore[no-any-return]
+
+
+@repeated
+def _drawn_vectors(name: str, shape: tuple[int, ...], words: Any, mean: Array, factor: Array) -> Array:
+    return record(_vectors, name, words, shape, mean, factor)  # type: ignore[no-any-return]
 
 
 def _draw(name: str, words: Any, shape: tuple[int, ...], *bounds: Any) -> Any:

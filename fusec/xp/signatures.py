@@ -19,7 +19,7 @@ import numpy as np
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
 from fusec.xp.sharing import WRITTEN
 from fusec.xp.tape import Tape
-from fusec.xp.trie import TRIE, TapeState
+from fusec.xp.trie import TRIE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,14 +60,14 @@ def repeated(function: F) -> F:
                 found = _typed(found, args)
                 step = node.get(found)
             if step is None:
-                return _noted(function, args, options, (node, tuple(key), found, floats))
+                return _noted(function, args, options, (tape, node, tuple(key), found, floats))
             after, start, form, _ = step
             numbers = floats
         else:
             after, start, form, numbers = step
         made = _new(Recorded.kind)
         if tape.__class__ is _Beginning:
-            tape = Tape(node, {0: tape.value}, tape.places)
+            tape = Tape(node, tape.slots, tape.places)
         made._tape, made._at, made._form = tape, start, form
         weak = ref(made)
         if tape.slots.setdefault(start, weak) is not weak:
@@ -99,7 +99,7 @@ def sliced(tape: Tape, array: Any, key: slice) -> Any:
     found = (slice, array._at, begin, end, every)
     step = node.get(found)
     if step is None:
-        return _noted(array._part.__wrapped__, (array, key), {}, (node, found, found, ()))
+        return _noted(array._part.__wrapped__, (array, key), {}, (tape, node, found, found, ()))
     after, start, form, _ = step
     made = _new(array.__class__)
     made._tape, made._at, made._form = tape, start, form
@@ -148,12 +148,21 @@ def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:
 
 
 class _Beginning:
-    """A tape that would begin with one array with a value."""
+    """What a tape of arrays with values would be."""
 
-    __slots__ = ("node", "places", "value")
+    __slots__ = ("node", "places", "slots")
 
-    def __init__(self, node: TapeState, value: Any) -> None:
-        self.node, self.value, self.places = node, value, {id(value): 0}
+    def __init__(self) -> None:
+        self.node, self.slots, self.places = TRIE.root, dict[int, Any](), dict[int, int]()
+
+    def leaf(self, array: Any) -> int | None:
+        """The place of another array; None if no tape has come to such a state."""
+        step = self.node.get(array._form)
+        if step is None:
+            return None
+        self.node, at, _ = step
+        self.slots[at], self.places[id(array._value)] = array._value, at
+        return at  # type: ignore[no-any-return]
 
 
 def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
@@ -172,31 +181,31 @@ def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
 
 
 def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
-    """Add an array with a value to a key. It must be on another array's tape, or begin one: that tape, or MISSED."""
+    """Add an array with a value, which is on the tape of others, or begins one with others; that tape, or MISSED."""
     if WRITTEN:
         return MISSED
     if tape is None:
         tape = next((each._tape for each in args if each.__class__ is Recorded.kind and each._tape is not None), None)
         if tape is None:
-            node = TRIE.root.get(array._form)
-            if node is None:
-                return MISSED
-            tape = _Beginning(node[0], array._value)
+            tape = _Beginning()
     at = tape.places.get(id(array._value))
+    if at is None and tape.__class__ is _Beginning:
+        at = tape.leaf(array)
     if at is None:
         return MISSED
     key.append(at)
     return tape
 
 
-def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any]) -> Any:
-    """Call the function, and keep the step that it records: for all floats, or for these."""
-    node, key, typed, floats = signature
+def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any, Any]) -> Any:
+    """Call the function, and keep the step that it takes: for all floats, or with its numbers."""
+    beginning, node, key, typed, floats = signature
     looks = LOOKS[0]
     made = function(*args, **options)
     if made.__class__ is Recorded.kind and (tape := made._tape) is not None and LOOKS[0] is looks:
         after = tape.node
-        if after.parent is node and made._at == after.start and after.alone and not after.writes:
+        is_next = after.parent is node and made._at == after.start and after.alone and not after.writes
+        if is_next and (tape is beginning or tape.places == beginning.places):
             numbers = tuple([tape.slots[at] for at in after.numbers()])
             if typed is not key and len(numbers) == len(floats) and all(map(operator.is_, numbers, floats)):
                 key = typed

@@ -75,12 +75,15 @@ class Tape:
             holder = [value]
             while True:
                 node = self.node
-                if node.device not in (None, form.device):
-                    raise mixed(node.device, form.device)
-                after = node.behind(form) or TRIE.keep(form, TapeState(node, form, (form,)))
-                if self.claim(node, after, holder):
+                known = node.get(form)
+                if known is None:
+                    if node.device not in (None, form.device):
+                        raise mixed(node.device, form.device)
+                    known = TRIE.note_state(form, TapeState(node, form, (form,)))
+                after, at, _ = known
+                if self.slots.setdefault(at, holder) is holder or self.claim(node, after, holder):
                     break
-            at = self.places[id(value)] = after.start
+            self.places[id(value)] = at
             self.slots[at] = value
             self.node = after
         return at

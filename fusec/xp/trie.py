@@ -146,9 +146,12 @@ class Trie:
 
     def keep(self, key: Any, found: TapeState) -> TapeState:
         """Add a state behind its parent; return the one that is there."""
+        return self.note_state(key, found)[0]  # type: ignore[no-any-return]
+
+    def note_state(self, key: Any, found: TapeState) -> tuple[Any, ...]:
+        """The same; return the entry that is there."""
         assert found.parent is not None, "the first state is there"
-        kept: TapeState = self.note(found.parent, key, (found, found.start, found.forms[0]))[0]
-        return kept
+        return self.note(found.parent, key, (found, found.start, found.forms[0]))
 
     def note(self, node: TapeState, key: Any, step: tuple[Any, ...]) -> tuple[Any, ...]:
         """Add an entry to a state, unless it has one. Returns its entry."""

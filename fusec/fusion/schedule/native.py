@@ -11,12 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from fusec.base.records import dataclass
+from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.fusion.memory.calls import CallStep, laid_out
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import ReturnedConstant, places_of
 from fusec.fusion.memory.slots import SlotView
-from fusec.fusion.schedule.native_sequence import REFUSED, EntryForm, NativeSequence, SequenceBuilder, refuse
+from fusec.fusion.schedule.native_sequence import (
+    REFUSED,
+    EntryForm,
+    EntrySequence,
+    NativeSequence,
+    SequenceBuilder,
+    refuse,
+)
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace.numbers import picking
 
@@ -38,9 +46,17 @@ class NativeStretch:
             is_done = self.sequence.run(frame, memory)
         except FusecError:  # a number that does not fit: the kernel that takes it says so
             is_done = False
-        for slot, view in self.views if is_done else self.earlier:
+        if not is_done:
+            self.run_alone(frame, memory)
+            return
+        for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
-        for step in () if is_done else self.steps:
+
+    def run_alone(self, frame: list[Any], memory: HostMemory) -> None:
+        """Run the kernels one by one."""
+        for slot, view in self.earlier:
+            frame[slot] = memory.view(frame, view)
+        for step in self.steps:
             try:
                 step.run(frame, memory)
             except FusecError as error:
@@ -126,6 +142,49 @@ def whole_entry(
         return result.build(given, memory)
 
     return call
+
+
+def prepared_call(plan: Any) -> Callable[..., Any]:
+    """A function of a call's arrays and numbers that runs all steps, of which some are native, and gives the result."""
+    memory, result, returns, has_numbers = plan.memory, plan.result, plan.returns, bool(plan.numbers or plan.bounds)
+    program = [_prepared(step) for step in plan.native]
+
+    def call(*flat: Any) -> Any:
+        if (plan.writes and plan.may_not_fit(flat)) or present() is not None:
+            return plan._slowly(*flat)
+        own = memory.take() if memory.lasting else memory.own
+        frame = [*flat, *own]
+        if has_numbers:
+            plan.compute(frame)
+        for entry, pick, slots, step in program:
+            try:
+                if entry is None:
+                    step.run(frame, memory)
+                elif (made := entry(*pick(frame))) is REFUSED:
+                    step.run_alone(frame, memory)
+                else:
+                    for slot, each in zip(slots, made or (), strict=True):
+                        frame[slot] = each
+                    for slot, view in step.views:
+                        frame[slot] = memory.view(frame, view)
+            except FusecError as error:
+                raise step.named(error, plan.parameters) from error.__cause__
+            for slot in step.releases:
+                frame[slot] = None
+        found = result.build(frame, memory) if returns is None else returns(frame)
+        if memory.lasting:
+            memory.give_back(own)
+        return found
+
+    return call
+
+
+def _prepared(step: Any) -> tuple[Any, Any, tuple[int, ...], Any]:
+    """The native entry of a step, what picks its arguments from a frame, and the slots of what it makes."""
+    sequence = step.sequence if isinstance(step, NativeStretch) else None
+    if not isinstance(sequence, EntrySequence):
+        return None, None, (), step
+    return sequence.entry, sequence.takes, tuple([each.slot for each in sequence.fresh]), step
 
 
 def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[Any]) -> list[NativeSequence | None]:
