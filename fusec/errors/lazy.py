@@ -49,6 +49,14 @@ class SilentCopy(UserError, code="F780", exception=FusecTypeError):
     device: str
 
 
+class NoArrowArray(UserError, code="F783", exception=FusecTypeError):
+    """An array that Arrow's C data interface has no form for."""
+
+    message = "an array with {what} has no form in Arrow's C data interface"
+    hint = "pass one axis of bools, integers or floats: write x.reshape(-1), or x.astype with another dtype"
+    what: str
+
+
 class NeedsCopy(UserError, code="F781"):
     """copy=False for an array that is elsewhere, or that must not be written."""
 

@@ -136,6 +136,17 @@ class Array(Recorded):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0) if self.device == CPU else (2, int(self.device[5:]))
 
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """The capsules of Arrow's C data interface, for an array of one axis in host memory.
+
+        requested_schema: left aside; the type is that of the elements. Raises NoArrowArray, and SilentCopy.
+        """
+        if self.device != CPU:
+            raise SilentCopy(self.device).at()
+        from fusec.xp.arrow import exported
+
+        return exported(valued(self))
+
     def item(self, *index: Any) -> Any:
         """An element as a Python number."""
         return looked(self).item(*index)
