@@ -11,7 +11,7 @@ import numpy as np
 
 import fusec.xp as fxp
 
-SIZES, BATCH, EPOCHS, RATE = (64, 128, 128, 10), 64, 8, 2e-3
+SIZES, BATCH, EPOCHS, RATE = (64, 128, 128, 10), 64, 11, 2e-3
 GLYPHS = """
 .###. ..#.. .###. .###. ...#. ##### ..##. ##### .###. .###.
 #...# .##.. #...# #...# ..##. #.... .#... ....# #...# #...#
@@ -132,7 +132,7 @@ for epoch in range(EPOCHS):
         losses.append(step(fxp, state, count, x, wanted))
     right = accuracy(state[0], fxp.asarray(pictures[half:]), shown[half:])
     print(f"{epoch + 1:5}  {float(sum(losses)) / len(losses):6.4f}  {right:8.4f}")
-assert right > 0.95, "two layers suffice for these digits"
+assert right > 0.955, "two layers suffice for these digits"
 
 for batch in (64, 1024):
     print(f"a step of {batch}: fusec {milliseconds(fxp, batch):.2f} ms   NumPy {milliseconds(np, batch):.2f} ms")

@@ -105,9 +105,9 @@ def test_09_mlp(tmp_path: Path) -> None:
     assert kernels is not None
     assert int(kernels[1]) <= 16
     curve = re.findall(r"^ +\d+  ([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
-    assert len(curve) == 8
+    assert len(curve) == 11
     assert float(curve[-1][0]) < float(curve[0][0]) / 10
-    assert float(curve[-1][1]) > 0.95
+    assert float(curve[-1][1]) > 0.955
     assert re.search(rf"a step of 1024: {TIMES}", printed)
 
 
