@@ -16,9 +16,9 @@ from fusec.environment import debug
 from fusec.xp.forms import form
 from fusec.xp.operators import RECORDERS, Recorder
 from fusec.xp.recording import EAGER_BLOCKS, Recorded, with_form
-from fusec.xp.sharing import WRITTEN
-from fusec.xp.tape import Tape
-from fusec.xp.trie import TRIE
+from fusec.xp.sharing import WRITTEN, forget_some, known
+from fusec.xp.tape import FROZEN, Tape
+from fusec.xp.trie import TRIE, TapeState, Trie
 
 
 def ask_for_builtins() -> None:
@@ -40,9 +40,15 @@ def install() -> None:
     array: Any = with_form(np.zeros(1), form(np.dtype("f8"), (1,)))
     array._at = 0
     read = dict.fromkeys(("_tape", "_at", "_form", "_value"), array)
-    read |= dict.fromkeys(("node", "slots", "places"), Tape(TRIE.root, {}, {})) | {"limits": array._form}
+    tape = Tape.__new__(Tape)  # no other thread finds it
+    for name in ("node", "slots", "places", "is_closed", "is_taking"):
+        setattr(tape, name, None)
+        read[name] = tape
+    read |= dict.fromkeys(("count", "depth", "mark"), TapeState(None, None, ()))
+    read |= {"limits": array._form, "root": Trie()}
+    lists = (EAGER_BLOCKS, WRITTEN, TRIE, known, forget_some, FROZEN)
     try:
-        maker = OperatorMaker(OperatorForm(Recorded.kind, read, EAGER_BLOCKS, WRITTEN), default_cache())
+        maker = OperatorMaker(OperatorForm(Recorded.kind, Tape, read, *lists), default_cache())
     except LookupError as reason:
         debug.show(2, f"operators of lazy arrays are Python's: {reason}", "")
         return

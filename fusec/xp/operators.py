@@ -29,7 +29,7 @@ from fusec.xp.recording import (
     record,
     wrapped,
 )
-from fusec.xp.sharing import MOST, WRITTEN, forget, known
+from fusec.xp.sharing import WRITTEN, forget_some, known
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
@@ -189,10 +189,9 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
     slots[start] = ref(made)
     if behind is kind and other is not ALONE:
         slots[start + 1] = other
-    tape.node, tape.slots, tape.places, tape.is_closed = after, slots, places, False
+    tape.node, tape.slots, tape.places, tape.is_closed, tape.is_taking = after, slots, places, False, False
     known.append(ref(tape))
-    if len(known) > MOST[0]:
-        forget()
+    forget_some()
     made._tape, made._at, made._form = tape, start, form
     return made
 

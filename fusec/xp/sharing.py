@@ -31,6 +31,12 @@ def forget() -> None:
         MOST[0] = 64 + 2 * len(known)
 
 
+def forget_some() -> None:
+    """Forget tapes that are gone if there are many."""
+    if len(known) > MOST[0]:
+        forget()
+
+
 def writers(value: Any) -> list[Any]:
     """The tapes that write the memory of a value."""
     return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]

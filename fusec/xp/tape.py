@@ -53,15 +53,15 @@ class MovedError(Exception):
 class Tape:
     """What is recorded of some arrays that depend on each other."""
 
-    __slots__ = ("__dict__", "__weakref__", "is_closed", "node", "places", "slots")
+    __slots__ = ("__dict__", "__weakref__", "is_closed", "is_taking", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
-    is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity, in their order."""
         self.node, self.slots, self.places, self.is_closed = node, slots, places, False
+        self.is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
         known.append(ref(self))
         if len(known) > MOST[0]:
             forget()

@@ -140,6 +140,8 @@ class TapePlan:
 class Trie:
     """All states, and the plans of those that have been evaluated."""
 
+    __slots__ = ("nodes", "plans", "root")
+
     def __init__(self) -> None:
         self.root, self.nodes = TapeState(None, None, ()), 0
         self.plans: Recent[Any, TapePlan] = Recent(MAX_PLANS)

@@ -7,7 +7,8 @@ is another, there are none.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,10 @@ FUNCTIONS = {
     OperatorWord.FROM_POINTER: "PyLong_FromVoidPtr",
     OperatorWord.AS_LONG: "PyLong_AsLong",
     OperatorWord.FROM_LONG: "PyLong_FromLong",
+    OperatorWord.NEW_DICT: "PyDict_New",
+    OperatorWord.NEXT: "PyDict_Next",
+    OperatorWord.APPEND: "PyList_Append",
+    OperatorWord.REFERENT: "PyWeakref_GetObject",
     OperatorWord.INCREF: "Py_IncRef",
     OperatorWord.DECREF: "Py_DecRef",
 }
@@ -41,6 +46,11 @@ TYPES: dict[OperatorWord, Any] = {
     OperatorWord.COMPLEX: complex,
     OperatorWord.NDARRAY: np.ndarray,
     OperatorWord.NONE: None,
+    OperatorWord.REFERENCE: weakref.ref,
+    OperatorWord.TRUE: True,
+    OperatorWord.FALSE: False,
+    OperatorWord.ZERO: 0,
+    OperatorWord.ONE: 1,
 }
 ATTRIBUTES = {
     "_tape": OperatorWord.TAPE,
@@ -51,19 +61,31 @@ ATTRIBUTES = {
     "slots": OperatorWord.SLOTS,
     "places": OperatorWord.PLACES,
     "limits": OperatorWord.LIMITS,
+    "is_closed": OperatorWord.CLOSED,
+    "is_taking": OperatorWord.TAKING,
+    "count": OperatorWord.COUNT,
+    "depth": OperatorWord.DEPTH,
+    "mark": OperatorWord.MARK,
+    "root": OperatorWord.ROOT,
 }
 
 
 @dataclass(eq=False)
 class OperatorForm:
-    """What all operators have in common: the type of arrays; objects of each class whose attributes are read, by their
-    names; and lists that are empty as long as operators may be recorded so, the second one for operands with values.
+    """What all operators have in common: the types of arrays and tapes; objects of each class whose attributes are
+    read, by their names; lists that are empty as long as operators may be recorded so, the second one for operands with
+    values; the trie; the list of all tapes, and what shortens it; and what a tape has behind its end.
     """
 
     array: type
+    tape: type
     read: Mapping[str, Any]
     eager: list[Any]
     written: list[Any]
+    trie: Any
+    known: list[Any]
+    forget: Callable[[], None]
+    frozen: Any
 
 
 class OperatorMaker:
@@ -77,14 +99,26 @@ class OperatorMaker:
         self.code = jit.compile_text("operate", operator_text(), store, "least")
         for name, one in form.read.items():
             self.words[ATTRIBUTES[name]] = _offset(one, name)
-        lists = {OperatorWord.EAGER: form.eager, OperatorWord.WRITTEN: form.written}
-        for word, value in (TYPES | {OperatorWord.ARRAY: form.array} | lists).items():
+        own: dict[OperatorWord, Any] = {
+            OperatorWord.ARRAY: form.array,
+            OperatorWord.TAPES: form.tape,
+            OperatorWord.EAGER: form.eager,
+            OperatorWord.WRITTEN: form.written,
+            OperatorWord.TRIE: form.trie,
+            OperatorWord.KNOWN: form.known,
+            OperatorWord.FORGET: form.forget,
+            OperatorWord.FROZEN: form.frozen,
+        }
+        for word, value in (TYPES | own).items():
             self.words[word] = id(value)
         for word, function in FUNCTIONS.items():
-            self.words[word] = ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0
+            found = getattr(ctypes.pythonapi, function, None)
+            if found is None:
+                raise LookupError(f"the interpreter has no {function}")
+            self.words[word] = ctypes.cast(found, ctypes.c_void_p).value or 0
         self.words[OperatorWord.ITEMS] = tuple.__basicsize__
-        if not all(map(_has_its_count, ([], [None] * 3))):
-            raise LookupError("lists have an unknown layout")
+        if not all(map(_has_its_count, ([], [None] * 3, (None,) * 3, dict.fromkeys(range(3))))):
+            raise LookupError("lists or dictionaries have an unknown layout")
 
     def make(self, function: Any, operands: int, is_swapped: bool, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The builtin of an operator of one or two operands, which records a function."""
@@ -124,5 +158,5 @@ def _word(address: int) -> int:
     return value
 
 
-def _has_its_count(items: Sequence[Any]) -> bool:
+def _has_its_count(items: Collection[Any]) -> bool:
     return _word(id(items) + d.COUNT) == len(items)

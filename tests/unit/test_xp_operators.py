@@ -67,6 +67,41 @@ def test_builtins_take_the_steps_of_pythons_functions(dtype):
                 assert ours[0] is theirs[0]
 
 
+def played(name, seed):
+    """What programs of operators leave: the state of each array's tape, its place, and how tapes are shared."""
+    generator = np.random.default_rng(seed)
+    known = {each.names[0]: each for each in RECORDERS if each.names}
+    chosen = [known[each] for each in ("__add__", "__rsub__", "__mul__", "__neg__")]
+    values = [np.arange(1.0, 5.0) + at for at in range(4)]
+    found = [xp.asarray(values[at % 4]) for at in range(5)]
+    for _ in range(30):
+        each = chosen[generator.integers(len(chosen))]
+        left, right, kind = generator.integers(len(found)), generator.integers(len(found)), generator.integers(4)
+        given = (found[left], 0.5 if kind == 0 else values[right % 4] if kind == 1 else found[right])
+        found.append(getattr(each, name)(*given[: each.operands]))
+        if generator.integers(3) == 0:
+            found.pop(generator.integers(len(found)))
+        if generator.integers(12) == 0:
+            found[generator.integers(len(found))].compute()
+    tapes = list({id(each._tape): each._tape for each in found if each._tape is not None}.values())
+    left = [(each.node, sorted(each.slots), [*each.places.values()], each.is_closed) for each in tapes]
+    places = [None if each._tape is None else (tapes.index(each._tape), each._at, each._form) for each in found]
+    for each in tapes:
+        assert all(each.slots[at] is not None for at in range(each.node.count))
+        assert [id(each.slots[at]) for at in each.places.values()] == [*each.places]
+    return left, places, [np.asarray(each).tolist() for each in found]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_leave_the_same_tapes(seed):
+    for _ in range(2):  # what meets for the first time is taken over step by step
+        theirs, ours = played("run", seed), played("builtin", seed)
+        for mine, other in zip(ours[0], theirs[0], strict=True):
+            assert mine[0] is other[0]
+            assert mine[1:] == other[1:]
+        assert ours[1:] == theirs[1:]
+
+
 def test_builtins_hold_what_they_record_no_longer_than_it_lives():
     values = np.arange(5.0)
     x = xp.asarray(values) + 1.0
@@ -107,9 +142,29 @@ def test_writes_and_eager_blocks_are_seen():
         assert (x * 2.0)._tape is None
 
 
+@pytest.fixture
+def hasty():
+    """Threads take turns often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def run_in_threads(work, count):
+    found = [[] for _ in range(count)]
+    threads = [threading.Thread(target=work, args=(mine, seed)) for seed, mine in enumerate(found)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert not any(each.is_alive() for each in threads)
+    return found
+
+
+@pytest.mark.usefixtures("hasty")
 def test_threads_record_by_builtins_on_one_tape():
     x = xp.asarray(np.arange(20.0)) * 1.0
-    found = [[] for _ in range(6)]
 
     def work(mine, seed):
         for step in range(150):
@@ -117,20 +172,28 @@ def test_threads_record_by_builtins_on_one_tape():
             if step % 7 == seed:
                 mine[-1].compute()
 
-    threads = [threading.Thread(target=work, args=(mine, seed)) for seed, mine in enumerate(found)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(60)
-    finally:
-        sys.setswitchinterval(before)
-    assert not any(each.is_alive() for each in threads)
-    for mine in found:
+    for mine in run_in_threads(work, 6):
         for step, each in enumerate(mine):
             np.testing.assert_array_equal(np.asarray(each), (np.arange(20.0) + step) * 2 - np.arange(20.0))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_threads_join_tapes_that_others_record_on():
+    for repeat in range(10):
+        values = [np.arange(3.0) + repeat + at for at in range(6)]
+        shared = [xp.asarray(each) * 1.0 for each in values]
+
+        def work(mine, seed, values=values, shared=shared):
+            generator = np.random.default_rng(seed)
+            for step in range(20):
+                one, other = generator.integers(6, size=2)
+                mine.append((shared[one] + shared[other] * 2.0, values[one] + values[other] * 2.0))
+                if step % 5 == seed:
+                    mine[-1][0].compute()
+
+        for mine in run_in_threads(work, 4):
+            for each, wanted in mine:
+                np.testing.assert_array_equal(np.asarray(each), wanted)
 
 
 def test_an_interpreter_of_another_layout_keeps_pythons_functions(monkeypatch):
