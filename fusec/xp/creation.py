@@ -50,6 +50,8 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
+    if type(obj) is np.ndarray and dtype is None and device is None and not copy:
+        return wrapped(obj)  # type: ignore[no-any-return]
     where = None if device is None else checked(device)
     if is_elsewhere(obj):
         obj = lazy(on_device().taken(obj, copy if where is None else None))

@@ -77,7 +77,7 @@ def form(dtype: np.dtype[Any], shape: Shape, strides: Shape | None = None, devic
 
 def form_of(array: Any, device: Device = CPU) -> Form:
     """The form of an array of NumPy's, or of what one on a device looks like."""
-    strides = None if array.flags.c_contiguous else array.strides
-    if strides == strides_in_order(array.shape, range(array.ndim), array.itemsize):
-        strides = None
-    return form(array.dtype, array.shape, strides, device)
+    if array.flags.c_contiguous:
+        return form(array.dtype, array.shape, None, device)
+    in_order = strides_in_order(array.shape, range(array.ndim), array.itemsize)
+    return form(array.dtype, array.shape, None if array.strides == in_order else array.strides, device)

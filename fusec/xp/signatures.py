@@ -43,13 +43,24 @@ def repeated(function: F) -> F:
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         key: list[Any] = [run]
-        tape = _signed(key, args, None)
-        if options and tape is not MISSED:
-            for name, each in options.items():
-                key.append(name)
-                tape = _signed(key, (each,), tape)
-                if tape is MISSED:
-                    break
+        tape: Any = None
+        for each in args:
+            kind = each.__class__
+            if kind in PLAIN:
+                key += (kind, each)
+            elif kind is Recorded.kind and (there := each._tape) is not None and (there is tape or tape is None):
+                tape = there
+                key.append(each._at)
+            elif (tape := _signed(key, (each,), tape, args)) is MISSED:
+                return function(*args, **options)
+        for name, each in options.items():
+            kind = each.__class__
+            if kind in PLAIN:
+                key += (name, kind, each)
+                continue
+            key.append(name)
+            if (tape := _signed(key, (each,), tape, args)) is MISSED:
+                break
         if tape is MISSED or tape is None or CHECKED or EAGER_BLOCKS:
             return function(*args, **options)
         node, found = tape.node, tuple(key)
@@ -110,10 +121,13 @@ def sliced(tape: Tape, array: Any, key: slice) -> Any:
     return made
 
 
-def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:
-    """Add arguments to a key: places of arrays; other values behind their types. The tape of all arrays, or MISSED."""
+def _signed(key: list[Any], given: Any, tape: Any, args: Any, nested: bool = False) -> Any:
+    """Add some arguments to a key: places of arrays; other values behind their types.
+
+    args: those by position, or the list in which they are. The result is the tape of all arrays, or MISSED.
+    """
     own = Recorded.kind
-    for each in args:
+    for each in given:
         kind = each.__class__
         if kind is own:
             there = each._tape
@@ -137,7 +151,7 @@ def _signed(key: list[Any], args: Any, tape: Any, nested: bool = False) -> Any:
             key += (slice, start, stop, step)
         elif (kind is tuple or kind is list) and not nested and len(each) <= MAX_ITEMS:
             key += (kind, len(each))
-            tape = _signed(key, each, tape, nested=True)
+            tape = _signed(key, each, tape, each, nested=True)
             if tape is MISSED:
                 return MISSED
         elif kind is float:  # 0.0 is equal to -0.0, and nan not to itself
