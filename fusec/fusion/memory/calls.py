@@ -36,15 +36,15 @@ class CallStep:
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
         interceptor = present()
-        if interceptor is None and self._plain is not None and memory.is_host:
-            function, pick, slot, laid, buffer = self._plain
+        if interceptor is None and self.plain is not None and memory.is_host:
+            function, pick, slot, laid, buffer = self.plain
             try:
                 found = function(*(operands := pick(frame)))
             except Exception as problem:
-                self._note(problem)
+                self.note(problem)
                 raise
             is_ready = _is_new(found, laid, operands)
-            frame[slot] = found if is_ready else _as_planned(found, buffer.phantom, operands)
+            frame[slot] = found if is_ready else as_planned(found, buffer.phantom, operands)
             return
         operands = [frame[slot] for slot in self.inputs]
         if not memory.is_host:
@@ -60,7 +60,7 @@ class CallStep:
         if interceptor is None and self._recycled is None:
             for (slot, buffer, laid), found in zip(self._planned, self._results(operands), strict=True):
                 is_ready = _is_new(found, laid, operands)
-                frame[slot] = found if is_ready else _as_planned(found, buffer.phantom, operands)
+                frame[slot] = found if is_ready else as_planned(found, buffer.phantom, operands)
             return
         if interceptor is None or interceptor.runs or self.call.kernels:  # kernels are intercepted themselves
             given = [*operands, memory.new(self._recycled)] if self._recycled is not None else operands
@@ -68,7 +68,7 @@ class CallStep:
         else:  # somebody only notes what would run
             results = tuple(np.zeros(each.phantom.shape, each.phantom.dtype) for each in self.call.buffers)
         for slot, buffer, found in zip(self.outputs, self.call.buffers, results, strict=True):
-            frame[slot] = found if self._recycled is not None else _as_planned(found, buffer.phantom, operands)
+            frame[slot] = found if self._recycled is not None else as_planned(found, buffer.phantom, operands)
         if isinstance(interceptor, KeptNotes) and not self.call.kernels:
             interceptor.library_call(self.call.name, operands, [frame[slot] for slot in self.outputs])
 
@@ -79,7 +79,7 @@ class CallStep:
         return [(slot, each, _laid(each.phantom)) for slot, each in pairs]
 
     @cached_property
-    def _plain(self) -> tuple[Any, Any, int, Laid, Buffer] | None:
+    def plain(self) -> tuple[Any, Any, int, Laid, Buffer] | None:
         """A function that only takes the operands, what picks these from a frame, and where its one result goes."""
         function = called_plainly(self.call.function)
         if function is None or self._recycled is not None:
@@ -96,10 +96,10 @@ class CallStep:
         try:
             return self.call.function(*operands)
         except Exception as problem:
-            self._note(problem)
+            self.note(problem)
             raise
 
-    def _note(self, problem: Exception) -> None:
+    def note(self, problem: Exception) -> None:
         """Say in an error which call has raised it."""
         place = self.call.place
         where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
@@ -143,7 +143,7 @@ def _is_new(found: Any, laid: Laid, operands: Sequence[Any]) -> bool:
     return True
 
 
-def _as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
+def as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     """A result that has memory of its own, laid out as the plan says."""
     if _is_new(found, _laid(wanted), operands):
         return found  # type: ignore[no-any-return]

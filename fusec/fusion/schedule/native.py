@@ -10,10 +10,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
-from fusec.fusion.memory.calls import CallStep, laid_out
+from fusec.fusion.memory.calls import CallStep, as_planned, laid_out
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import ReturnedConstant, places_of
 from fusec.fusion.memory.slots import SlotView
@@ -156,9 +158,13 @@ def prepared_call(plan: Any) -> Callable[..., Any]:
         frame = [*flat, *own]
         if has_numbers:
             plan.compute(frame)
-        for entry, pick, slots, step in program:
+        for entry, pick, slots, step, laid in program:
             try:
-                if entry is None:
+                if laid is not None:
+                    made = entry(*pick(frame))
+                    is_ready = made.base is None and made.strides == laid[0] and made.dtype is laid[1]
+                    frame[slots[0]] = made if is_ready else as_planned(made, laid[2], ())
+                elif entry is None:
                     step.run(frame, memory)
                 elif (made := entry(*pick(frame))) is REFUSED:
                     step.run_alone(frame, memory)
@@ -169,6 +175,10 @@ def prepared_call(plan: Any) -> Callable[..., Any]:
                         frame[slot] = memory.view(frame, view)
             except FusecError as error:
                 raise step.named(error, plan.parameters) from error.__cause__
+            except Exception as problem:
+                if laid is not None:
+                    step.note(problem)
+                raise
             for slot in step.releases:
                 frame[slot] = None
         found = result.build(frame, memory) if returns is None else returns(frame)
@@ -179,12 +189,19 @@ def prepared_call(plan: Any) -> Callable[..., Any]:
     return call
 
 
-def _prepared(step: Any) -> tuple[Any, Any, tuple[int, ...], Any]:
-    """The native entry of a step, what picks its arguments from a frame, and the slots of what it makes."""
+def _prepared(step: Any) -> tuple[Any, Any, tuple[int, ...], Any, Any]:
+    """What runs a step: an entry or a ufunc, what picks its arguments from a frame, and the slots of what it makes.
+
+    Last, of a ufunc: strides and dtype of its result, which is always new, and an array like it.
+    """
+    if isinstance(step, CallStep) and step.plain is not None:
+        function, pick, slot, laid, buffer = step.plain
+        if isinstance(function, np.ufunc) and not step.views and buffer.phantom.ndim:
+            return function, pick, (slot,), step, (laid[0], laid[2], buffer.phantom)
     sequence = step.sequence if isinstance(step, NativeStretch) else None
     if not isinstance(sequence, EntrySequence):
-        return None, None, (), step
-    return sequence.entry, sequence.takes, tuple([each.slot for each in sequence.fresh]), step
+        return None, None, (), step, None
+    return sequence.entry, sequence.takes, tuple([each.slot for each in sequence.fresh]), step, None
 
 
 def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[Any]) -> list[NativeSequence | None]:
