@@ -17,7 +17,7 @@ Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...
 those of all its leaves."""
 
 _joining: Any = threading.RLock()
-"""One tape at a time is taken over by another. It is taken before the lock that forks wait for, if both are."""
+"""Held while one tape takes over another. It is taken before the lock that forks wait for, if both are."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
 
@@ -26,12 +26,12 @@ def absorb(tape: Tape, other: Tape) -> None:
     """Take over all that another tape has recorded. Raises MovedError."""
     if has_taken(tape, other):
         return
-    with _joining:  # not under the lock of compilers, which the thread may need that evaluates one of both
+    with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
         node = other.frozen()
         if node is None:
             raise MovedError
-        other.is_closed = True  # it is no reader of what it writes
-        tape.is_taking = True  # all of it or nothing: what is written must not be written again
+        other.is_closed = True  # so that it is not taken for a reader of what it writes
+        tape.is_taking = True  # all or nothing: no write may be recorded twice
         try:
             if tape.slots.get(tape.node.count) is FROZEN:
                 raise MovedError
@@ -39,7 +39,7 @@ def absorb(tape: Tape, other: Tape) -> None:
                 one = other.slots[at]
                 if type(one) is ref and (array := one()) is not None:
                     array._at = place
-                    array._tape = tape  # threads read the tape first
+                    array._tape = tape  # last, since threads read the tape first
         except BaseException:
             other.is_closed = False
             del other.slots[node.count]
@@ -73,7 +73,7 @@ def has_taken(tape: Tape, other: Tape) -> bool:
             each = held[at]
             if each.__class__ is ref and (array := each()) is not None:
                 array._at = place
-                array._tape = tape  # threads read the tape first
+                array._tape = tape  # last, since threads read the tape first
     except BaseException:
         slots.pop(tape.node.count, None)
         del held[node.count]
@@ -84,7 +84,7 @@ def has_taken(tape: Tape, other: Tape) -> bool:
 
 
 def _taken_over(tape: Tape, other: Tape, node: TapeState) -> list[int]:
-    """The new places of all that another tape has recorded, step by step; noted if no other step comes between."""
+    """Take another tape's steps one by one; their new places. They are noted if no other step comes between."""
     here, to = tape.node, list[int]()
     key = (node.mark, *map(tape.places.get, other.places))
     is_plain = True

@@ -1,7 +1,7 @@
 """Operators as builtins, which are made in the background once something has been evaluated.
 
-Python's functions record the same and stay: for builds whose objects cannot be read, and for operands that are not all
-on one tape.
+Python's functions record the same and stay: for builds whose objects cannot be read, for steps that are new, and for
+operands of other types.
 """
 
 from __future__ import annotations

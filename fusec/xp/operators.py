@@ -116,7 +116,7 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
 
 
 def _beside_others(tape: Tape, array: Any) -> int | None:
-    """The place on a tape of an array with a value; None if that takes more than to add it."""
+    """The place on a tape of an array with a value; None if it cannot just be added."""
     if WRITTEN:
         return None
     try:
@@ -126,7 +126,7 @@ def _beside_others(tape: Tape, array: Any) -> int | None:
 
 
 def _both(one: Tape, other: Tape) -> Tape | None:
-    """Two tapes as one; None if another thread has one of them."""
+    """Two tapes joined into one; None if another thread has one of them."""
     if other.node.depth > one.node.depth:
         one, other = other, one
     if has_taken(one, other):

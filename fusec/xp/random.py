@@ -276,7 +276,7 @@ def _dtype(given: DType, chars: str, usual: Any = np.float64) -> np.dtype[Any]:
 
 
 def _device(device: Any, *given: Any) -> Device:
-    """Where numbers are made: on a named device, else on that of the first lazy array. Raises NoSuchDevice."""
+    """The named device, or else that of the first lazy array, or else host memory. Raises NoSuchDevice."""
     if device is not None:
         return checked(device)
     for each in given:
@@ -291,7 +291,7 @@ def _placed(array: Array, given: Any, where: Device) -> Array:
 
 
 def _words(key: Word, offset: Word, stream: Word, count: int, where: Device) -> Array | tuple[Array, ...]:
-    """The key, the offset and the stream: an array of them, or arrays without axes if one is a lazy array."""
+    """The key, the offset and the stream in one array; in three 0-d arrays if one of them is a lazy array."""
     if type(key) is type(offset) is type(stream) is int and where is CPU:
         first, last = WORD
         if first <= key <= last and first <= stream <= last and first <= offset <= last + 1 - max(count, 1):

@@ -212,7 +212,7 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
 
 
 def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any, Any]) -> Any:
-    """Call the function, and keep the step that it takes: for all floats, or with its numbers."""
+    """Call the function, and keep the step that it records: for all floats, or for these."""
     beginning, node, key, typed, floats = signature
     looks = LOOKS[0]
     made = function(*args, **options)

@@ -55,13 +55,13 @@ class Tape:
 
     __slots__ = ("__dict__", "__weakref__", "is_closed", "is_taking", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
-    shapes: tuple[int, CallShapes] | None = None  # of the leaves among the first so many steps
+    shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
     written: tuple[Any, ...] = ()  # arrays with values that it writes
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity, in their order."""
         self.node, self.slots, self.places, self.is_closed = node, slots, places, False
-        self.is_taking = False  # over what another tape has recorded: nobody has it for itself meanwhile
+        self.is_taking = False  # takes over another tape: meanwhile no thread may have it for itself
         known.append(ref(self))
         if len(known) > MOST[0]:
             forget()

@@ -30,13 +30,13 @@ class TapeState(dict[Any, Any]):
     """A state of tapes. Its entries are the next states, by key of the step, each with the place and form of its first
     result. Recording needs nothing else.
 
-    start: the place of the first result of its step; forms: those of the results; None for a number among them;
-    alone: whether the step has one result; otherwise together makes one of all, such as a tuple;
-    writes: the places of arrays with values that it writes as the first one; arrays: the places of all results so far,
-    empty before they are asked for;
-    refused: steps that cannot be taken, by key, and why. device: of all arrays, None before the first one;
-    is_there: whether it is another one than the host's memory. mark: stands for the state in keys. kind: of all states
-    that differ in extents alone, None if there are no others; extents: of the leaves, numbered.
+    start: the place of the first result of its step. forms: those of the results; None for numbers among them.
+    alone: whether the step has one result; otherwise `together` makes one object of all, such as a tuple.
+    writes: the places of arrays with values that this step is the first one to write. arrays: the places of all results
+    so far, empty before they are asked for.
+    refused: the steps that cannot be taken, by key, and why. device: that of all arrays; None before the first one.
+    is_there: whether this is not host memory. mark: stands for the state in keys. kind: that of all states that differ
+    only in extents; None if there is none. extents: those of the leaves, numbered.
     """
 
     __slots__ = (
@@ -121,7 +121,7 @@ class TapeState(dict[Any, Any]):
 class TapePlan:
     """The plan for tapes of one state. forms: those of the results, once they are known. repeats: calls on a device.
 
-    may_fail: whether it may write and fail later, for other reasons than a lack of memory; is_plain: whether it writes
+    may_fail: whether it may fail after a write, for other reasons than a lack of memory. is_plain: whether it writes
     nothing and runs on the host; pick: takes the values of leaves and the numbers from the slots of a tape.
     """
 

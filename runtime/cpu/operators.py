@@ -1,4 +1,4 @@
-"""Builtins that record operators of lazy arrays, for operands on one tape, and leave all others to Python.
+"""Builtins that record operators of lazy arrays whose steps are known, and leave all others to Python.
 
 As the native entries of kernels (`fusec.runtime.cpu.fastcall`), they read objects whose layout was looked at; where it
 is another, there are none.

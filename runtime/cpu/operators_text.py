@@ -1,8 +1,7 @@
 """The native entry of an operator of lazy arrays, as LLVM IR text: one function serves all operators.
 
 It is the method of a builtin whose self is a ``bytes`` object, the words of one operator. It looks a step up and takes
-it, as `fusec/xp/operators.py` does for operands on one tape, in the same order. All else goes to the fallback, with the
-arguments untouched.
+it, as `fusec/xp/operators.py` does, in the same order. All else goes to the fallback, with the arguments untouched.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from fusec.xp import tape as tapes
 @pytest.fixture
 def evaluated(monkeypatch):
     """The states whose plans run, in order."""
-    for each in [*sharing.WRITTEN]:  # other tests may have left writes, and the oldest of many are computed
+    for each in [*sharing.WRITTEN]:  # writes that other tests left, the oldest of which might be computed here
         with suppress(fusec.FusecError):
             each.evaluate()
     found = []

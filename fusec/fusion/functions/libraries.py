@@ -231,7 +231,7 @@ def called_plainly(function: Any) -> Callable[..., Any] | None:
 
 
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
-    """Whether a call is one of a function of its operands and nothing else."""
+    """Whether a function calls another one with its operands and nothing else."""
     return called_plainly(function) is called
 
 
