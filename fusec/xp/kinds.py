@@ -114,14 +114,11 @@ class StepRule:
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for leaves of these shapes; None if the step must be traced for them."""
-        from fusec.arguments.layouts import common_shape
+        from fusec.fusion.trace.conditions import hold
         from fusec.fusion.trace.derived import OtherShapesError
 
         try:
-            pairs = [(shapes.of(one), shapes.of(other)) for one, other in self.pairs]
-            if any(one != other and common_shape(one, other) != other for one, other in pairs):
-                return None
-            if not all(each.check(shapes) for each in self.conditions):
+            if not hold(shapes, self.conditions, self.pairs):
                 return None
             return tuple([None if each is None else _form(each[0], shapes.of(each[1])) for each in self.results])
         except (OtherShapesError, ValueError, IndexError):  # the trace says what is wrong

@@ -21,6 +21,7 @@ from fusec.fusion.trace import tracer
 from fusec.fusion.trace.derived import Derived, UnknownExtentsError
 from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
+from fusec.fusion.trace.trace_values import Statement, Write
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
 from fusec.xp.kinds import StepRule, TapeKind
@@ -42,6 +43,15 @@ class TapeExtents(TraceExtents):
         super().__init__(trace)
         self.given = sys.maxsize
 
+    def note_writes(self, statements: Sequence[Statement]) -> None:
+        """Note that parts of arrays take what is written to them, which plans see when they are made."""
+        for each in statements:
+            if isinstance(each, Write) and not (self._trace.has_looked or self.is_unknown):
+                try:
+                    self.agree(self.of_value(each.value), self.shape_of(self.array(each.buffer, each.steps)))
+                except UnknownExtentsError:
+                    self.is_unknown = True
+
 
 class TapeRun(TracedRun):
     """A run of the steps of a tape, which goes on as the tape does. at: the state that it has come to."""
@@ -51,7 +61,7 @@ class TapeRun(TracedRun):
         self.tracers: list[Any] = []
         self.live: Sequence[int] = ()
         self.at, self.device = root, CPU
-        self.trace.extents = TapeExtents(self.trace)
+        self.extents = self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
         self.told = 0, 0  # how many conditions and agreements the rules of this run have
 
@@ -82,8 +92,10 @@ class TapeRun(TracedRun):
             self.results = results = [self._whole(each) for each in ([found] if alone else found)]
         if len(self.trace.numbers) > computed and values:  # other values may be refused, such as exponents of integers
             raise NeedsNumberError(0)
+        new = self.trace.statements[before:]
         if self.device != CPU:
-            on_device().check(self.trace.statements[before:])
+            on_device().check(new)
+        self.extents.note_writes(new)
         self.tracers += [*results, *numbers]
         together = None if alone else getattr(found, "_make", type(found))
         return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), together

@@ -31,7 +31,7 @@ from fusec.fusion.schedule.placed import (
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.together import SMALL
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.conditions import Condition
+from fusec.fusion.trace.conditions import Condition, hold
 from fusec.fusion.trace.derived import Derived, OtherShapesError
 from fusec.fusion.trace.extents import TraceExtents
 from fusec.ir.loops import GROUP
@@ -112,9 +112,8 @@ class _PlacingRules:
         self._check_writes()
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
-        self.template.checks += [condition.check for condition in given.conditions]
-        if given.extents.agreements:
-            self.template.checks.append(given.extents.agree)
+        if given.conditions or given.extents.agreements:
+            self.template.checks.append(lambda known: hold(known, given.conditions, given.extents.agreements))
         if not all(check(self.now) for check in self.template.checks):
             raise OtherShapesError
         for at, step in enumerate(self.steps):

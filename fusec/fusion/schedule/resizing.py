@@ -30,7 +30,7 @@ from fusec.fusion.schedule.placed import PlacedTemplate
 from fusec.fusion.schedule.placing_rules import PlacedStatements, exceeds, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
-from fusec.fusion.trace.conditions import ANYWHERE
+from fusec.fusion.trace.conditions import ANYWHERE, hold
 from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError, UnknownExtentsError
 from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.trace import Trace
@@ -230,10 +230,7 @@ class _Resized:
                 self.calls[statement] = self._call(statement)
             else:
                 self.statements[statement] = self._statement(statement)
-        for condition in self.old.conditions:
-            if not condition.check(self.call):
-                raise OtherShapesError
-        if not self.old.extents.agree(self.call):
+        if not hold(self.call, self.old.conditions, self.old.extents.agreements):
             raise OtherShapesError
         return list(map(self._step, steps))
 

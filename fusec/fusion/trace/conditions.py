@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from fusec.arguments.layouts import common_shape
 from fusec.base.records import dataclass
 from fusec.fusion.trace.derived import CallShapes, Derived, UnknownExtentsError
 from fusec.fusion.trace.numbers import ExtentNumber, plain
@@ -39,6 +40,16 @@ class Condition:
     def check(self, call: CallShapes) -> bool:
         """Whether it holds for a call. Raises OtherShapesError, and NumPy's errors."""
         return self.holds(*[call.of(each) for each in self.derived])
+
+
+def hold(call: CallShapes, conditions: Sequence[Condition], agreements: Sequence[tuple[Derived, Derived]]) -> bool:
+    """Whether conditions are true of a call, and values broadcast to what takes them. Raises OtherShapesError, and
+    NumPy's errors.
+    """
+    pairs = [(call.of(one), call.of(other)) for one, other in agreements]
+    if any(one != other and common_shape(one, other) != other for one, other in pairs):
+        return False
+    return all(each.check(call) for each in conditions)
 
 
 class PartsTaken:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusec.arguments import layouts
 from fusec.arguments.layouts import joined_shape
 from fusec.base.recorded import type_of
 from fusec.fusion.trace.array_forms import form_of_made
@@ -358,17 +357,14 @@ class TraceExtents:
     def fits(self, value: ArrayValue, shape: Derived) -> None:
         """Note that a value is repeated to a shape. Raises UnknownExtentsError."""
         own = self._of_read(value)
-        if own is not shape and own.now:
-            if not all(self._arguments.get(each.now) is each for each in (own, shape)):  # calls agree in these
-                self.agreements.append((own, shape))
-            if own.now == shape.now:
-                return
-        self.claim(shape)
+        self.agree(own, shape)
+        if own is shape or not own.now or own.now != shape.now:
+            self.claim(shape)
 
-    def agree(self, call: CallShapes) -> bool:
-        """Whether values broadcast to the shapes that they must fit. Raises OtherShapesError, and NumPy's errors."""
-        pairs = [(call.of(one), call.of(other)) for one, other in self.agreements]
-        return all(one == other or layouts.common_shape(one, other) == other for one, other in pairs)
+    def agree(self, one: Derived, other: Derived) -> None:
+        """Note that a shape broadcasts to another one. Calls agree in that already if both are shapes of arguments."""
+        if one is not other and one.now and not all(self._arguments.get(each.now) is each for each in (one, other)):
+            self.agreements.append((one, other))
 
     # --- numbers -----------------------------------------------------------------------------------------------------
 

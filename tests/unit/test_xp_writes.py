@@ -1,0 +1,39 @@
+"""Writes to lazy arrays: at other extents, beside what fails, and by several threads."""
+
+import numpy as np
+import pytest
+
+import fusec.xp as xp
+from fusec.xp.tape import Tape
+
+
+def put(x, y):
+    x[1:] = y
+
+
+def put_sum(x, y):
+    x[:-1] += y
+
+
+def put_result(x, y):
+    np.multiply(y, 3.0, out=x[1:])
+
+
+@pytest.mark.parametrize("change", [put, put_sum, put_result])
+def test_parts_take_at_other_extents_what_numpys_take(change, monkeypatch):
+    for extents in ((6, 5), (6, 4), (7, 5), (6, 1), (12, 11), (12, 4)):
+        own, value = np.ones(extents[0]), np.arange(float(extents[1])) + 3
+        x, y = xp.asarray(own, copy=True), xp.asarray(value)
+        total = xp.sum(x)
+        raised = []
+        for one, other in ((own, value), (x, y)):
+            try:
+                change(one, other)
+            except ValueError:
+                raised.append(one is x)
+        assert raised in ([], [False, True]), extents
+        assert np.asarray(x).tolist() == own.tolist()
+        assert float(total) == extents[0]
+    monkeypatch.setattr(Tape, "_traced_to", None)
+    x = xp.ones(15)
+    change(x, xp.ones(14))
