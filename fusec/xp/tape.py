@@ -16,6 +16,7 @@ Tracing and plans are imported when the first step is traced, which no program n
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
 PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
 FROZEN: Any = object()
+FLOATS = range(-int(sys.float_info.max), int(sys.float_info.max) + 1)
+"""Integers that every kernel of floats takes; others fail when their kernel comes."""
 AT_FIRST: list[Callable[[], None]] = []
 """What is done once, when a tape is evaluated that was evaluated before."""
 
@@ -374,15 +377,16 @@ class Tape:
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
             return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
-        kept = [(flat[at], flat[at].copy()) for at in plan.writes] if planned.may_fail else []
+        is_kept = planned.may_fail or (plan.writes and any(type(each) is int and each not in FLOATS for each in flat))
+        kept = [(flat[at], flat[at].copy()) for at in plan.writes] if is_kept else []
         try:
             return self._run(planned, node, live, flat)
-        except FusecOverflowError as problem:  # raised before anything is written
-            raise of_number(problem) from None
-        except BaseException:  # the next evaluation of the tape writes everything again
+        except BaseException as problem:  # the next evaluation of the tape writes everything again
             for value, elements in kept:
                 if value.flags.writeable:
                     np.copyto(value, elements)
+            if isinstance(problem, FusecOverflowError):
+                raise of_number(problem) from None
             raise
 
     def _run(self, planned: TapePlan, node: TapeState, live: tuple[int, ...], flat: list[Any]) -> Any:

@@ -37,3 +37,26 @@ def test_parts_take_at_other_extents_what_numpys_take(change, monkeypatch):
     monkeypatch.setattr(Tape, "_traced_to", None)
     x = xp.ones(15)
     change(x, xp.ones(14))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda x: xp.linalg.inv(x) * 10**400,
+        lambda x: (xp.sum(x, axis=0) * 1.0) * 10**400,
+        lambda x: xp.sum(xp.sort(x, axis=0) * 2.0, axis=0) / -(10**400),
+        lambda x: xp.sum(x, axis=0) * 2.0 + (xp.max(x) - 10**400),
+    ],
+)
+def test_writes_before_a_number_that_does_not_fit_are_stored_once(law):
+    own = 2 * np.eye(3)
+    x = xp.asarray(own)
+    x += 1.0
+    failed = law(x)
+    for _ in range(3):
+        with pytest.raises(OverflowError, match=r"\(1329 bits\) out of bounds for float64 \[F179\]"):
+            failed.compute()
+        assert own.tolist() == (2 * np.eye(3)).tolist()
+    del failed
+    x *= 2.0
+    assert np.asarray(x).tolist() == own.tolist() == (4 * np.eye(3) + 2).tolist()
