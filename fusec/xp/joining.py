@@ -55,7 +55,7 @@ def has_taken(tape: Tape, other: Tape) -> bool:
     Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
     """
     here, node, places, slots, held = tape.node, other.node, tape.places, tape.slots, other.slots
-    found: Joint | None = here.get((node.mark, *map(places.get, other.places)))
+    found: Joint | None = here.get((node.mark, *map(places.get, [*other.places])))
     if found is None or held.setdefault(node.count, token := FirstToken()) is not token:
         return False
     after, moves, arrays, leaves = found

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
+from fusec.xp.joining import absorb
 from fusec.xp.tape import Tape
 
 
@@ -60,3 +61,16 @@ def test_writes_before_a_number_that_does_not_fit_are_stored_once(law):
     del failed
     x *= 2.0
     assert np.asarray(x).tolist() == own.tolist() == (4 * np.eye(3) + 2).tolist()
+
+
+def test_tapes_are_joined_while_another_thread_adds_an_array_to_one():
+    class Places(dict):
+        def get(self, key):
+            other.places.setdefault(-1, 0)
+            return super().get(key)
+
+    x, y = (xp.asarray(np.arange(3.0)) + each for each in range(2))
+    tape, other = x._tape, y._tape
+    tape.places = Places(tape.places)
+    absorb(tape, other)
+    assert (x * y).tolist() == [0, 2, 6]
