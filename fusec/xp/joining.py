@@ -30,7 +30,6 @@ def absorb(tape: Tape, other: Tape) -> None:
         node = other.frozen()
         if node is None:
             raise MovedError
-        other.is_closed = True  # so that it is not taken for a reader of what it writes
         tape.is_taking = True  # all or nothing: no write may be recorded twice
         try:
             if tape.slots.get(tape.node.count) is FROZEN:
@@ -41,7 +40,6 @@ def absorb(tape: Tape, other: Tape) -> None:
                     array._at = place
                     array._tape = tape  # last, since threads read the tape first
         except BaseException:
-            other.is_closed = False
             del other.slots[node.count]
             raise
         finally:

@@ -19,7 +19,7 @@ from fusec.errors.lazy import NotADType
 from fusec.xp.forms import CPU, Form, form_of, is_held, native
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.sharing import WRITTEN, readers, writers
+from fusec.xp.sharing import WRITTEN, finish, readers, settle, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -103,8 +103,7 @@ def valued(array: Any) -> Any:
         tape.evaluate(array)
         tape = array._tape
     if WRITTEN:
-        for each in writers(array._value):
-            each.evaluate()
+        finish(writers, array._value)
     return array._value
 
 
@@ -169,12 +168,15 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         made = [_new_at(tape, at, form) for at, form in enumerate(after.forms, after.start) if form is not None]
         results: list[Any] = [ref(each) for each in made]
         held = [*(results or [object()]), *values]
+        for at in after.writes:  # others have it as it was
+            finish(readers, tape.slots[at], tape)
         if tape.claim(node, after, held[0]):
             for at, each in enumerate(held[1:], after.start + 1):
                 tape.slots[at] = each
             tape.node = after
             if after.writes:
                 tape.note_writes(after)
+                settle(tape)
             return None if not made else made[0] if after.alone else after.together(made)
 
 
@@ -284,8 +286,7 @@ def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str
     if len(devices) > 1:
         raise mixed(*[*devices][:2])
     if function in WRITERS:
-        for each in readers(valued(args[0])):
-            each.evaluate()
+        finish(readers, valued(args[0]))
     given, named = _values(args), {name: _values(each) for name, each in options.items()}
     if devices and CPU not in devices:
         return _all_wrapped(on_device().call(function, given, named))

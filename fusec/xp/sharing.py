@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from weakref import ref
@@ -40,6 +41,15 @@ def forget_some() -> None:
 def writers(value: Any) -> list[Any]:
     """The tapes that write the memory of a value."""
     return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]
+
+
+def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> None:
+    """Compute what some tapes read or write of a value, until no other tape is found than one: while a thread looks,
+    what one has recorded may come to be on another.
+    """
+    while found := [each for each in tapes(value) if each is not but]:
+        for each in found:
+            each.evaluate()
 
 
 def settle(last: Any) -> None:

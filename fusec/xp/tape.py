@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
-from fusec.xp.sharing import MOST, WRITTEN, forget, known, readers, settle
+from fusec.xp.sharing import MOST, WRITTEN, forget, known
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -182,17 +182,12 @@ class Tape:
         return shapes
 
     def note_writes(self, after: TapeState) -> None:
-        """Note what a step writes. What other tapes read of that is evaluated: they have it as it was."""
+        """Note what a step writes."""
         for at in after.writes:
-            value = self.slots[at]
-            self.written += (value,)
+            self.written += (self.slots[at],)
             with locks.lock:
                 if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it already
                     WRITTEN.append(self)
-            for each in readers(value):
-                if each is not self:
-                    each.evaluate()
-        settle(self)
 
     def _traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
@@ -260,18 +255,13 @@ class Tape:
     def _evaluate_parts(self, node: TapeState) -> None:
         """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""
         used = self._used()
-        self.is_closed = True  # so that it is not taken for a reader of what its parts write
-        try:
-            is_done = self._is_computed(node, used)
-            if not is_done and not self.written:
-                good = [each for each in used if self._is_computed(node, [each], is_kept=False)]
-                if good and self._is_computed(node, good):
-                    for at, _ in good:
-                        self.slots[at] = object()
-        finally:
-            self.is_closed = False
-        if is_done:
+        if self._is_computed(node, used):
             self.close()
+        elif not self.written:
+            good = [each for each in used if self._is_computed(node, [each], is_kept=False)]
+            if good and self._is_computed(node, good):
+                for at, _ in good:
+                    self.slots[at] = object()
 
     def _is_computed(self, node: TapeState, used: Sequence[tuple[int, Any]], is_kept: bool = True) -> bool:
         """Whether some arrays can be computed apart from all others. is_kept: they get these values."""

@@ -28,7 +28,7 @@ from fusec.xp.recording import (
     record,
     valued,
 )
-from fusec.xp.sharing import WRITTEN, readers
+from fusec.xp.sharing import WRITTEN, finish, readers
 from fusec.xp.trie import TRIE
 
 MAX_PLACES = 4  # small parts of a form to which writes are recorded
@@ -204,8 +204,7 @@ def _written(target: Any, key: Any, value: Any) -> bool:
     memory = valued(target)
     if not memory.flags.writeable:
         return False
-    for each in readers(memory):
-        each.evaluate()
+    finish(readers, memory)
     try:
         with np.errstate(all="ignore"):
             memory[key] = value

@@ -1,11 +1,47 @@
 """Writes to lazy arrays: at other extents, beside what fails, and by several threads."""
 
+import threading
+import time
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 import fusec.xp as xp
 from fusec.xp.joining import absorb
 from fusec.xp.tape import Tape
+
+
+@contextmanager
+def slowly_joined(monkeypatch, make):
+    """A block that runs while another thread makes an array of two tapes, before each step of one."""
+    go, begun, made = threading.Event(), threading.Event(), []
+
+    def slowly(take):
+        def taken(tape, *given):
+            if threading.current_thread() is other:
+                begun.set()
+                go.wait(10)
+            return take(tape, *given)
+
+        return taken
+
+    def go_on():
+        time.sleep(0.05)
+        go.set()
+
+    monkeypatch.setattr(Tape, "leaf", slowly(Tape.leaf))
+    monkeypatch.setattr(Tape, "take", slowly(Tape.take))
+    monkeypatch.setattr("fusec.xp.joining.has_taken", lambda *_: False)
+    monkeypatch.setattr("fusec.xp.operators.has_taken", lambda *_: False)
+    other = threading.Thread(target=lambda: made.append(make()))
+    threads = [other, threading.Thread(target=go_on)]
+    other.start()
+    assert begun.wait(10)
+    threads[1].start()
+    yield made
+    for each in threads:
+        each.join(10)
 
 
 def put(x, y):
@@ -61,6 +97,38 @@ def test_writes_before_a_number_that_does_not_fit_are_stored_once(law):
     del failed
     x *= 2.0
     assert np.asarray(x).tolist() == own.tolist() == (4 * np.eye(3) + 2).tolist()
+
+
+def test_what_is_written_while_tapes_are_joined_is_seen(monkeypatch):
+    x, one = xp.zeros(4), xp.ones(4)
+    longer = ((one * 2.0 + 1.0) * 3.0 + 1.0) * 2.0
+    x += one
+    with slowly_joined(monkeypatch, lambda: x + longer) as made:
+        assert np.asarray(x).tolist() == [1] * 4
+    assert made[0].tolist() == [21] * 4
+    assert x.tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("write", [lambda x: x.fill(7.0), lambda x: np.put(x, [9], 7.0), lambda x: x.sort()])
+def test_what_was_read_has_the_old_elements_while_tapes_are_joined(write, monkeypatch):
+    x, one = xp.asarray(np.arange(50.0)[::-1].copy()), xp.ones(50)
+    longer = ((one * 2.0 + 1.0) * 3.0 + 1.0) * 2.0
+    before = x * 2.0
+    with slowly_joined(monkeypatch, lambda: before + longer) as made:
+        write(x)
+        x.compute()
+    assert before.tolist() == [*range(98, -2, -2)]
+    assert made[0].tolist() == [*range(118, 18, -2)]
+
+
+def test_what_was_read_has_the_old_elements_if_another_thread_looks_at_a_write_at_once(monkeypatch):
+    note = Tape.note_writes
+    monkeypatch.setattr(Tape, "note_writes", lambda tape, after: (tape.evaluate(), note(tape, after)))
+    x = xp.zeros(3)
+    before = x + 1.0
+    x += 5.0
+    assert before.tolist() == [1] * 3
+    assert x.tolist() == [5] * 3
 
 
 def test_tapes_are_joined_while_another_thread_adds_an_array_to_one():
