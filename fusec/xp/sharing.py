@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -55,9 +56,41 @@ def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> No
 def settle(last: Any) -> None:
     """Compute the oldest of many writes, so that arrays that are no longer used can be freed."""
     for each in WRITTEN[:-MAX_WRITTEN]:
-        if each is not last:
+        if each is not last and not each.has_failed:
             with suppress(Exception):  # it stays pending, and raises again at the next look at what it writes
                 each.evaluate()
+        if each.has_failed and not any(map(_is_seen, map(_references, each.written))):
+            drop(each)
+
+
+def drop(tape: Any) -> None:
+    """Look no more for what a tape writes."""
+    with locks.lock:
+        WRITTEN[:] = [each for each in WRITTEN if each is not tape]
+
+
+def _references(value: Any) -> list[int]:
+    """How many references there are to a value, to the array of which it is a view, and so on."""
+    found = []
+    while type(value) is np.ndarray:
+        found.append(sys.getrefcount(value))
+        value = value.base
+    return [*found, sys.getrefcount(value)] if value is not None else found
+
+
+def _own_references() -> tuple[int, int]:
+    """The same for a view that a tape alone has, in its slots and among what it writes, and for its base."""
+    slots = [np.zeros(2)[1:]]
+    first, second = next(map(_references, (slots[0],)))
+    return first, second
+
+
+_OWN = _own_references()
+
+
+def _is_seen(references: list[int]) -> bool:
+    """Whether others than a tape may have the memory of a value."""
+    return references[0] > _OWN[0] or any(each > _OWN[1] for each in references[1:])
 
 
 def readers(value: Any) -> list[Any]:

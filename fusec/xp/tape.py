@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
-from fusec.xp.sharing import MOST, WRITTEN, forget, known
+from fusec.xp.sharing import MOST, WRITTEN, drop, forget, known
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -60,6 +60,7 @@ class Tape:
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
     written: tuple[Any, ...] = ()  # arrays with values that it writes
+    has_failed = False  # when it was evaluated last
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity, in their order."""
@@ -221,8 +222,7 @@ class Tape:
         if self.run is not None:
             self.run = None
         if self.written:
-            with locks.lock:
-                WRITTEN[:] = [each for each in WRITTEN if each is not self]
+            drop(self)
 
     def wait(self) -> None:
         """Wait until the thread that has the tape for itself is done."""
@@ -249,6 +249,7 @@ class Tape:
             finally:
                 if not self.is_closed:
                     del self.slots[node.count]
+            self.has_failed = isinstance(problem, Exception)
             if not self.is_closed and (wanted is None or wanted._tape is self):
                 raise
 

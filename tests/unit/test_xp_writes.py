@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
+from fusec.xp import sharing
 from fusec.xp.joining import absorb
 from fusec.xp.tape import Tape
 
@@ -142,3 +143,23 @@ def test_tapes_are_joined_while_another_thread_adds_an_array_to_one():
     tape.places = Places(tape.places)
     absorb(tape, other)
     assert (x * y).tolist() == [0, 2, 6]
+
+
+def test_failed_writes_that_nobody_can_look_at_are_given_up(monkeypatch):
+    evaluated, evaluate = [], Tape.evaluate
+    monkeypatch.setattr(Tape, "evaluate", lambda tape, *given: evaluated.append(tape) or evaluate(tape, *given))
+    seen, own = [], np.zeros((2, 2))
+    for count in range(3 * sharing.MAX_WRITTEN):
+        x = xp.zeros((3, 2, 2))[1] if count % 2 else xp.zeros((2, 2))
+        if count == 1:
+            x = xp.asarray(own)
+        if count in (4, 9):
+            seen.append(x if count == 4 else x[1:])
+        x[...] = xp.linalg.inv(xp.asarray(np.zeros((2, 2)) if count < 2 * sharing.MAX_WRITTEN else np.eye(2)))
+    del x
+    assert len(evaluated) == len(set(map(id, evaluated))) >= 2 * sharing.MAX_WRITTEN
+    failed = [each for each in sharing.WRITTEN if each in evaluated and each.has_failed]
+    assert len(failed) <= 3
+    for each in (*seen, xp.asarray(own)):
+        with pytest.raises(np.linalg.LinAlgError):
+            each.compute()
