@@ -225,7 +225,7 @@ class Array(Recorded):
 
     def fill(self, value: Any) -> None:
         """Write a number to all elements, as numpy.ndarray.fill does."""
-        if type(value) in NUMBERS:
+        if type(value) in NUMBERS or isinstance(value, np.generic):
             check_number(value, self._form)
         write(_fill, self, value)
 

@@ -137,7 +137,7 @@ class _Again:
 def store(target: Any, key: Any, value: Any) -> None:
     """Write a value to a part of an array: record the write, or do it at once. Note [Places]."""
     form, place = target._form, _place(key)
-    if value.__class__ in NUMBERS:
+    if value.__class__ in NUMBERS or (place is not None and isinstance(value, np.generic)):
         check_number(value, form)
     if place is None or form.device != CPU:
         write(operator.setitem, target, key, value)
@@ -151,10 +151,13 @@ def store(target: Any, key: Any, value: Any) -> None:
 
 
 def check_number(number: Any, form: Form) -> None:
-    """Raise NumPy's error for a number that elements cannot hold, except for integers, which the trace checks."""
+    """Raise NumPy's error for a number that elements cannot hold, except for Python's integers: the trace checks them."""
     kind = type(number)
-    if (kind is float and form.limits is not None) or (kind is complex and form.dtype.kind in "iuf"):
+    if kind is complex and form.dtype.kind in "iuf":
         np.zeros((), form.dtype)[...] = number
+    elif form.limits is not None and (kind is float or isinstance(number, np.generic)):
+        with np.errstate(all="ignore"):
+            np.zeros((), form.dtype)[...] = number.real if isinstance(number, np.complexfloating) else number
 
 
 def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:

@@ -163,3 +163,31 @@ def test_failed_writes_that_nobody_can_look_at_are_given_up(monkeypatch):
     for each in (*seen, xp.asarray(own)):
         with pytest.raises(np.linalg.LinAlgError):
             each.compute()
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8", "f4", "?", "c8"])
+@pytest.mark.parametrize(
+    "number",
+    [np.float64("nan"), np.float32("-inf"), np.float64(1e30), np.complex64("nan"), np.int64(-(2**40)), np.uint64(2**63)],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_numpys_numbers_that_elements_cannot_be_are_refused_where_they_are_written(dtype, number):
+    for write in (
+        lambda target: target.__setitem__(..., number),
+        lambda target: target.__setitem__(1, number),
+        lambda target: target.__setitem__((slice(1, None), 0), number),
+        lambda target: target.fill(number),
+    ):
+        theirs = np.zeros((2, 3), dtype)
+        try:
+            write(theirs)
+            raised = ()
+        except (ValueError, OverflowError) as error:
+            raised = type(error)
+        for ours in (xp.asarray(np.zeros((2, 3), dtype)), xp.zeros((2, 3), dtype=dtype) * np.ones((), dtype)):
+            if raised:
+                with pytest.raises(raised):
+                    write(ours)
+            else:
+                write(ours)
+            np.testing.assert_array_equal(np.asarray(ours), theirs)
