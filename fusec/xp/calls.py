@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from fusec.xp.array import Array, called
 from fusec.xp.promotion import check
 from fusec.xp.recording import NUMBERS, eager, record, wrapped
@@ -23,7 +21,7 @@ DType = Any
 
 def array_of(given: Operand) -> Array:
     """Anything as an array."""
-    return given if type(given) is Array else wrapped(np.asarray(given))
+    return given if type(given) is Array else wrapped(given)
 
 
 def operand_of(given: Operand) -> Any:

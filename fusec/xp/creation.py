@@ -68,7 +68,8 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
         return call(np.copy, obj) if copy else obj
     if where not in (None, CPU) and copy is False:
         raise NeedsCopy(f"an array in host memory for {where!r}").at()
-    return wrapped(np.array(_values(obj), dtype=dtype, copy=copy)).to_device(where or CPU)  # type: ignore[no-any-return]
+    found = np.array(_values(obj), dtype=dtype, copy=copy, subok=True)  # a masked one is refused
+    return wrapped(found).to_device(where or CPU)  # type: ignore[no-any-return]
 
 
 @documented

@@ -139,7 +139,7 @@ def _runner(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _lazy(x: Any) -> Array:
-    return x if type(x) is Array else wrapped(np.asarray(x))
+    return x if type(x) is Array else wrapped(x)
 
 
 def _parts(function: Callable[..., Any], x: Array, args: tuple[Any, ...], options: dict[str, Any]) -> list[Array]:

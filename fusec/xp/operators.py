@@ -23,7 +23,6 @@ from fusec.xp.recording import (
     _place,
     _settled,
     _tape_of,
-    _unmasked,
     beside,
     eager,
     record,
@@ -204,7 +203,7 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
         if function in COMPARED and not is_held(other.dtype.newbyteorder("=")):  # NumPy answers for each element
             other = other.astype(object)
             return eager(function, (other, self) if swapped else (self, other), {"dtype": bool})
-        other = wrapped(_unmasked(other))
+        other = wrapped(other)
     while True:
         try:
             found = _operated(function, self, other, swapped)

@@ -58,23 +58,23 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 def wrapped(value: Any) -> Any:
     """The array with a value in host memory; a value in another byte order is copied. Raises NotADType."""
-    return with_form(*_formed(np.asarray(value)))
+    return with_form(*_formed(value))
 
 
-def _formed(value: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Form]:
-    """A NumPy array in the machine's byte order, and its form. Raises NotADType."""
+def _formed(value: Any) -> tuple[np.ndarray[Any, Any], Form]:
+    """A value as a plain NumPy array in the machine's byte order, and its form.
+
+    Raises NotADType, also for a masked array, whose mask would be lost.
+    """
+    if type(value) is not np.ndarray:
+        if isinstance(value, np.ma.MaskedArray):
+            raise NotADType("a masked array", "an operand of lazy arrays", "pass x.filled(value) or x.data").at()
+        value = np.asarray(value)
     try:
         return value, form_of(value)
     except FusecTypeError:
         value = native(value)
         return value, form_of(value)
-
-
-def _unmasked(given: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An operand as a plain array. Raises NotADType for a masked one, whose mask would be lost."""
-    if type(given) is not np.ndarray and isinstance(given, np.ma.MaskedArray):
-        raise NotADType("a masked array", "an operand of lazy arrays", "pass x.filled(value) or x.data").at()
-    return np.asarray(given)
 
 
 def with_form(value: Any, form: Form) -> Any:
@@ -210,7 +210,7 @@ def _spec(tape: Tape, given: Any) -> Any:
     if isinstance(given, Recorded):
         return TapePlace(_place(tape, given))
     if isinstance(given, np.ndarray):
-        return TapePlace(tape.leaf(*_formed(_unmasked(given))))
+        return TapePlace(tape.leaf(*_formed(given)))
     if type(given) in (tuple, list):
         return type(given)(_spec(tape, each) for each in given)
     return given

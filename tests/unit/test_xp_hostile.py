@@ -391,7 +391,12 @@ def test_a_tape_is_not_evaluated_while_it_takes_over_half_of_another(monkeypatch
 
 def test_masked_operands_are_refused_since_their_masks_would_be_lost():
     x, masked = xp.asarray([1.0, 2.0]), np.ma.array([1.0, 2.0], mask=[True, False])
-    for call in (lambda: x + masked, lambda: np.maximum(x + 1, masked), lambda: x.__iadd__(masked)):
+    for call in (
+        lambda: x + masked, lambda: np.maximum(x + 1, masked), lambda: x.__iadd__(masked), lambda: x == masked,
+        lambda: x.__setitem__(..., masked), lambda: xp.where(x > 0, masked, x), lambda: xp.stack([x, masked]),
+        lambda: xp.asarray(masked), lambda: xp.asarray(masked, dtype="f4"), lambda: xp.compute(masked),
+        lambda: xp.sum(masked),
+    ):  # fmt: skip
         with pytest.raises(TypeError, match=r"(?s)a masked array is not an operand.*x\.filled"):
             call()
     assert np.asarray(x + masked.filled(5)).tolist() == [6, 4]

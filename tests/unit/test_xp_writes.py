@@ -168,7 +168,14 @@ def test_failed_writes_that_nobody_can_look_at_are_given_up(monkeypatch):
 @pytest.mark.parametrize("dtype", ["i4", "i8", "f4", "?", "c8"])
 @pytest.mark.parametrize(
     "number",
-    [np.float64("nan"), np.float32("-inf"), np.float64(1e30), np.complex64("nan"), np.int64(-(2**40)), np.uint64(2**63)],
+    [
+        np.float64("nan"),
+        np.float32("-inf"),
+        np.float64(1e30),
+        np.complex64("nan"),
+        np.int64(-(2**40)),
+        np.uint64(2**63),
+    ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_numpys_numbers_that_elements_cannot_be_are_refused_where_they_are_written(dtype, number):
