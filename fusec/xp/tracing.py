@@ -89,6 +89,8 @@ class TapeRun(TracedRun):
             else:
                 found = step[0](*[numbers[0] if type(each) is type else self.tracers[each] for each in step[1:]])
             alone = not isinstance(found, (tuple, list))
+            if not alone and not found:  # such as the shape of an array without axes
+                raise UntracedError
             self.results = results = [self._whole(each) for each in ([found] if alone else found)]
         if len(self.trace.numbers) > computed and values:  # other values may be refused, such as exponents of integers
             raise NeedsNumberError(0)

@@ -334,6 +334,7 @@ def test_several_results_come_as_numpys_do():
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(np.asarray(ours), theirs)
     assert xp.histogram(x)[0].sum() == 3
+    assert np.shape(x[0]) == np.shape(x[0] + 1) == ()
 
 
 def divmod_by_two(x):
