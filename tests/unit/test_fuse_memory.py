@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import math
 import threading
 import tracemalloc
 import weakref
@@ -348,3 +350,14 @@ def test_arrays_apart_that_a_third_one_bridges(function):
             results.append(run(*(views[at] for at in orders)))
         np.testing.assert_array_equal(*results)
         np.testing.assert_array_equal(*rooms)
+
+
+def test_frames_are_alike_if_their_numbers_have_the_same_bits() -> None:
+    numbers: list[Any] = [
+        0.0, -0.0, math.nan, 5.0, 0, False, None, 0j, complex(-0.0, 0.0), np.float32(0), np.float32(-0.0), np.float64(0),
+        np.float32("nan"), np.zeros(1), -np.zeros(1), np.full(1, np.nan), np.zeros((1, 1)),
+    ]  # fmt: skip
+    for place, one in enumerate(numbers):
+        for at, other in enumerate(copy.deepcopy(numbers)):
+            ours, theirs = (host_memory.HostMemory(None, 0, [each], []) for each in (one, other))
+            assert ours.is_like(theirs) == (place == at)

@@ -84,9 +84,11 @@ class HostMemory:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether two slots hold equal numbers, arrays of one kind with equal elements, or nothing."""
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-        return type(one) is type(other) and bool(one == other or one != one)
+    """Whether two slots hold numbers, or arrays of one kind, with the same bits, or nothing."""
+    if type(one) is not type(other):
+        return False
+    if not isinstance(one, (np.ndarray, np.generic)):
+        return repr(one) == repr(other)  # -0.0 is not 0.0, and nan is nan
     kinds = [(each.dtype, each.shape, each.strides) for each in (one, other)]
     return kinds[0] == kinds[1] and one.tobytes() == other.tobytes()
 
