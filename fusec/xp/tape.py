@@ -159,7 +159,7 @@ class Tape:
         if (kind := node.kind) is None:
             return None
         if (why := kind.refused.get(key)) is not None:
-            return node.refused.setdefault(key, why)
+            return node.refuse(key, why, False)
         with locks.lock:
             for rule in kind.rules.get(key, ()):
                 forms = rule.forms(self._shapes_at(node))

@@ -354,8 +354,8 @@ def test_arrays_apart_that_a_third_one_bridges(function):
 
 def test_frames_are_alike_if_their_numbers_have_the_same_bits() -> None:
     numbers: list[Any] = [
-        0.0, -0.0, math.nan, 5.0, 0, False, None, 0j, complex(-0.0, 0.0), np.float32(0), np.float32(-0.0), np.float64(0),
-        np.float32("nan"), np.zeros(1), -np.zeros(1), np.full(1, np.nan), np.zeros((1, 1)),
+        0.0, -0.0, math.nan, 5.0, 0, False, None, 0j, complex(-0.0, 0.0), np.float32(0), np.float32(-0.0),
+        np.float64(0), np.float32("nan"), np.zeros(1), -np.zeros(1), np.full(1, np.nan), np.zeros((1, 1)),
     ]  # fmt: skip
     for place, one in enumerate(numbers):
         for at, other in enumerate(copy.deepcopy(numbers)):

@@ -258,6 +258,19 @@ def test_the_trie_is_bounded(monkeypatch):
         assert TRIE.nodes <= 20
 
 
+def test_steps_that_are_refused_for_all_extents_are_bounded(monkeypatch):
+    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 60)
+    for size in range(1, 80):
+        x = xp.asarray(np.ones(size))
+        assert np.array2string(x + 1) == np.array2string(np.ones(size) + 1)
+        assert xp.array2string(x, precision=size) == np.array2string(np.ones(size))
+        entries, states = 0, [TRIE.root]
+        for state in states:
+            entries += len(state) + len(state.refused)
+            states += [each[0] for each in state.values() if type(each[0]) is TapeState and each[0].parent is state]
+        assert entries <= 60
+
+
 def test_plans_are_bounded_and_made_again(monkeypatch):
     monkeypatch.setattr(TRIE.plans, "limit", 3)
     plans = []
