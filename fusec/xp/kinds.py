@@ -7,6 +7,9 @@ these are 0, 1 or equal to each other. A kind knows what its steps make of shape
 fusec/fusion/schedule/resizing.py). A rule may hold for some extents only. So each rule leads to a kind of its own,
 whose rules hold where all rules before them hold. A trace may continue behind rules that another trace has found. These
 do not state the conditions of this trace. So its next rule states the conditions of all its steps so far.
+
+Each rule, leaf and refused step of a kind belongs to a state that was made for it. So kinds have no more of these than
+states have entries, and all are forgotten when states are.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.arguments.layouts import gaps_of
-from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form, form, form_of
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from fusec.fusion.trace.conditions import Condition
     from fusec.fusion.trace.derived import CallShapes, Derived
 
-MAX_KINDS = 1 << 14  # beyond, all are forgotten
 MAX_RULES = 4  # of a step
 MAX_PLANS = 512  # from which plans for other extents are made
 Pair = tuple["Derived", "Derived"]
@@ -55,23 +56,10 @@ class TapeKind:
 
 
 class Kinds:
-    """All kinds, and the plans from which others are made."""
+    """Kinds behind leaves, and the plans from which others are made."""
 
     def __init__(self) -> None:
-        self.root, self.count = TapeKind(), 0
         self.plans: Recent[Any, Any] = Recent(MAX_PLANS)  # by kind and the places in use
-
-    def new(self) -> TapeKind:
-        """A new kind."""
-        self.note()
-        return TapeKind()
-
-    def note(self) -> None:
-        """Count a kind, or a step that one refuses. Beyond the limit, all kinds are forgotten."""
-        with locks.lock:
-            self.count += 1
-            if self.count > MAX_KINDS:
-                self.root, self.count = TapeKind(), 0
 
     def behind_leaf(self, kind: TapeKind, leaf: Form, extents: dict[int, int]) -> TapeKind | None:
         """The kind behind a leaf; None if the leaf belongs to none. extents: those of the leaves so far, numbered."""
@@ -81,7 +69,7 @@ class Kinds:
         if gaps is None:
             return None
         key = (leaf.dtype, gaps, *[extents.setdefault(each, len(extents)) for each in leaf.shape])
-        return kind.leaves.get(key) or kind.leaves.setdefault(key, self.new())
+        return kind.leaves.get(key) or kind.leaves.setdefault(key, TapeKind())
 
 
 def outline_of(leaf: Form) -> Any:
@@ -110,7 +98,7 @@ class StepRule:
         together: Any, writes: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
-        self.together, self.writes, self.behind = together, writes, KINDS.new()
+        self.together, self.writes, self.behind = together, writes, TapeKind()
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for leaves of these shapes; None if the step must be traced for them."""

@@ -62,7 +62,7 @@ class TapeState(dict[Any, Any]):
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
         self.is_there = self.device not in (None, CPU)
         self.extents: dict[int, int] = {0: 0, 1: 1} if parent is None else parent.extents
-        self.kind = KINDS.root if parent is None else kind
+        self.kind = TapeKind() if parent is None else kind
         if type(step) is Form and parent is not None and parent.kind is not None:
             self.extents = {**self.extents}
             self.kind = KINDS.behind_leaf(parent.kind, step, self.extents)
@@ -77,7 +77,6 @@ class TapeState(dict[Any, Any]):
         TRIE.count()
         if is_shared and self.kind is not None and key not in self.kind.refused:
             self.kind.refused[key] = why
-            KINDS.note()
         return self.refused.setdefault(key, why)
 
     def path(self, depth: int = 0) -> list[TapeState]:

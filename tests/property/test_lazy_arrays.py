@@ -189,7 +189,6 @@ def test_traces_behind_rules_of_others_say_what_must_be_true_for_them():
 
 
 def test_refused_steps_are_counted_among_kinds(monkeypatch):
-    monkeypatch.setattr("fusec.xp.kinds.MAX_KINDS", 50)
     monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 50)
     kept = []
     for _ in range(400):

@@ -19,7 +19,6 @@ import fusec.xp as xp
 from fusec.base.recent import Recent
 from fusec.xp import tape as tapes
 from fusec.xp import tracing
-from fusec.xp.kinds import KINDS
 from fusec.xp.recording import MAX_STEPS
 from fusec.xp.trie import TRIE, TapeState
 
@@ -242,12 +241,17 @@ def test_explained_arrays_of_other_extents_have_their_own_bytes():
 
 
 def test_kinds_are_bounded(monkeypatch):
-    monkeypatch.setattr("fusec.xp.kinds.MAX_KINDS", 20)
-    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 20)
-    for size in range(1, 30):
-        x = xp.asarray(np.ones(size))
-        assert float(xp.sum(x + float(size)) - size % 3) == size + size**2 - size % 3
-        assert KINDS.count <= 20
+    monkeypatch.setattr("fusec.xp.trie.MAX_NODES", 40)
+    for size in range(1, 60):
+        x = xp.asarray(np.ones((size,) * (1 + size % 3)))
+        for _ in range(size % 5):
+            x = x + 1.0
+        assert xp.roll(x, size).tolist() == x.tolist()
+        kinds = [TRIE.root.kind]
+        for each in kinds:
+            kinds += each.leaves.values()
+            kinds += [rule.behind for rules in each.rules.values() for rule in rules]
+        assert len(kinds) <= 41
 
 
 def test_the_trie_is_bounded(monkeypatch):

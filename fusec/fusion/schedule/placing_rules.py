@@ -112,8 +112,9 @@ class _PlacingRules:
         self._check_writes()
         for total, most in given.long:
             self._check_longer(self._stored[total], total.axes, most)
-        if given.conditions or given.extents.agreements:
-            self.template.checks.append(lambda known: hold(known, given.conditions, given.extents.agreements))
+        self.template.checks += [condition.check for condition in given.conditions]
+        if given.extents.agreements:
+            self.template.checks.append(lambda known: hold(known, (), given.extents.agreements))
         if not all(check(self.now) for check in self.template.checks):
             raise OtherShapesError
         for at, step in enumerate(self.steps):
