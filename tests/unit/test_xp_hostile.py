@@ -9,7 +9,8 @@ import pytest
 
 import fusec.xp as xp
 from fusec.fusion.memory.calls import CallStep
-from fusec.xp import sharing, tracing
+from fusec.xp import recording, sharing, tracing
+from fusec.xp.forms import native
 from fusec.xp.recording import MAX_STEPS
 from fusec.xp.tape import Tape
 from fusec.xp.writes import MAX_PLACES
@@ -282,6 +283,16 @@ def test_numpys_arrays_in_another_byte_order_are_converted(begin):
     assert np.asarray(x).tolist() == [8, 1, 4]
     assert x.astype(">f4").dtype == np.dtype("f4")
     assert xp.asarray(other).dtype.isnative
+
+
+def test_an_operand_in_another_byte_order_is_converted_once(monkeypatch):
+    converted = []
+    monkeypatch.setattr(recording, "native", lambda value: converted.append(value) or native(value))
+    mask, other = xp.asarray([True, False]), np.array([4, 5], ">i4")
+    for number in (7, 2.5, True):
+        del converted[:]
+        assert np.where(mask, other, number).tolist() == [4, number]
+        assert len(converted) == 1
 
 
 @pytest.mark.parametrize("dtype", [str, object, "M8[s]", "S3", np.longdouble, "f8,i4"])
