@@ -61,25 +61,29 @@ def _by_key(function: F) -> F:
             try:
                 signature(function).bind(*args, **options)
             except TypeError as reason:
-                raise _misread(function.__name__, str(reason)) from None
+                raise _misread(function, str(reason)) from None
             raise
 
     return cast("F", run)
 
 
-def _misread(name: str, reason: str) -> Exception:
-    return NotByKey(name, reason, f"write {CALLS[name]}, where the key, a whole number, is the seed").at(here())
+def _misread(function: Callable[..., Any], reason: str) -> Exception:
+    cure = f"write {_call_of(function)}, where the key, a whole number, is the seed"
+    return NotByKey(function.__name__, reason, cure).at(here())
 
 
-CALLS = {
-    "uniform": "xp.random.uniform(size, key, low=0, high=1)",
-    "normal": "xp.random.normal(size, key, loc=0, scale=1)",
-    "exponential": "xp.random.exponential(size, key, scale=1)",
-    "integers": "xp.random.integers(size, key, low, high), or high= alone",
-    "permutation": "xp.random.permutation(x, key)",
-    "multivariate_normal": "xp.random.multivariate_normal(size, key, mean, cov)",
-}
-"""How each function is called."""
+SHARED = ("offset", "stream", "dtype", "device")
+"""Options of all functions."""
+
+
+def _call_of(function: Callable[..., Any]) -> str:
+    """How a function is called, without the options that all functions have."""
+    given = []
+    for name, each in signature(function).parameters.items():
+        if name not in SHARED:
+            default = each.default
+            given.append(name if default is each.empty else f"{name}={'...' if default is None else f'{default:g}'}")
+    return f"xp.random.{function.__name__}({', '.join(given)})"
 
 
 @_by_key
@@ -174,7 +178,7 @@ def integers(
     """
     shape, dtype = _shape(size), _dtype(dtype, "bhilqBHILQ", np.int64)
     if high is None:
-        raise _misread("integers", "missing a required argument: 'high'")
+        raise _misread(integers, "missing a required argument: 'high'")
     where = _device(device, key, offset, stream, low, high)
     bounds = [_bound(name, each, shape, where) for name, each in (("low", low), ("high", high))]
     if type(low) is not Array and type(high) is not Array:

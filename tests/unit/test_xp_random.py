@@ -1,5 +1,8 @@
 """Random arrays: laws of division, the bits of kernels, distributions, and what is refused."""
 
+import ast
+import inspect
+
 import hypothesis
 import numpy as np
 import pytest
@@ -162,3 +165,14 @@ def test_wrong_arguments_are_refused_when_they_are_given(code, wrong):
     with pytest.raises(fusec.FusecError) as caught:
         wrong()
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("name", xp.random.__all__)
+def test_the_cure_of_a_wrong_call_is_one_that_the_function_takes(name):
+    function = getattr(xp.random, name)
+    with pytest.raises(fusec.FusecError) as caught:
+        function()
+    call = ast.parse(caught.value.hint.removeprefix("write ").partition(", where")[0], mode="eval").body
+    bound = inspect.signature(function).bind(*call.args, **{each.arg: each.value for each in call.keywords})
+    assert ast.unparse(call.func) == f"xp.random.{name}"
+    assert [each.id for each in call.args] == [*bound.arguments][: len(call.args)]
