@@ -16,7 +16,7 @@ from fusec.environment import debug
 from fusec.xp.forms import form
 from fusec.xp.operators import RECORDERS, Recorder
 from fusec.xp.recording import EAGER_BLOCKS, Recorded, with_form
-from fusec.xp.sharing import WRITTEN, forget_some, known
+from fusec.xp.sharing import TAPES, WRITTEN, forget_some
 from fusec.xp.tape import FROZEN, Tape
 from fusec.xp.trie import TRIE, TapeState, Trie
 
@@ -46,7 +46,7 @@ def install() -> None:
         read[name] = tape
     read |= dict.fromkeys(("count", "depth", "mark"), TapeState(None, None, ()))
     read |= {"limits": array._form, "root": Trie()}
-    lists = (EAGER_BLOCKS, WRITTEN, TRIE, known, forget_some, FROZEN)
+    lists = (EAGER_BLOCKS, WRITTEN, TRIE, TAPES, forget_some, FROZEN)
     try:
         maker = OperatorMaker(OperatorForm(Recorded.kind, Tape, read, *lists), default_cache())
     except LookupError as reason:

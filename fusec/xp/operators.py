@@ -28,7 +28,7 @@ from fusec.xp.recording import (
     record,
     wrapped,
 )
-from fusec.xp.sharing import WRITTEN, forget_some, known
+from fusec.xp.sharing import TAPES, WRITTEN, forget_some
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
@@ -189,7 +189,7 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
     if behind is kind and other is not ALONE:
         slots[start + 1] = other
     tape.node, tape.slots, tape.places, tape.is_closed, tape.is_taking = after, slots, places, False, False
-    known.append(ref(tape))
+    TAPES.append(ref(tape))
     forget_some()
     made._tape, made._at, made._form = tape, start, form
     return made

@@ -13,7 +13,7 @@ import numpy as np
 from fusec.base import locks
 from fusec.xp.loading import on_device
 
-known: list[ref[Any]] = []  # all tapes, and some that are gone
+TAPES: list[ref[Any]] = []  # all tapes, and some that are gone
 MOST = [64]  # of them, before those that are gone are forgotten
 WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
@@ -23,19 +23,19 @@ MAX_WRITTEN = 64  # of them that wait for a look
 
 def pending() -> list[Any]:
     """All tapes that are not evaluated yet."""
-    return [found for each in [*known] if (found := each()) is not None and not found.is_closed]
+    return [found for each in [*TAPES] if (found := each()) is not None and not found.is_closed]
 
 
 def forget() -> None:
     """Forget tapes that are gone."""
     with locks.lock:
-        known[:] = [each for each in [*known] if (found := each()) is not None and not found.is_closed]
-        MOST[0] = 64 + 2 * len(known)
+        TAPES[:] = [each for each in [*TAPES] if (found := each()) is not None and not found.is_closed]
+        MOST[0] = 64 + 2 * len(TAPES)
 
 
 def forget_some() -> None:
     """Forget tapes that are gone if there are many."""
-    if len(known) > MOST[0]:
+    if len(TAPES) > MOST[0]:
         forget()
 
 

@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
-from fusec.xp.sharing import MOST, WRITTEN, drop, forget, known
+from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -66,8 +66,8 @@ class Tape:
         """places: of arrays with values, by identity, in their order."""
         self.node, self.slots, self.places, self.is_closed = node, slots, places, False
         self.is_taking = False  # takes over another tape: meanwhile no thread may have it for itself
-        known.append(ref(self))
-        if len(known) > MOST[0]:
+        TAPES.append(ref(self))
+        if len(TAPES) > MOST[0]:
             forget()
 
     # --- recording -----------------------------------------------------------------------------------------------
