@@ -29,7 +29,8 @@ def pending() -> list[Any]:
 def forget() -> None:
     """Forget tapes that are gone."""
     with locks.lock:
-        TAPES[:] = [each for each in [*TAPES] if (found := each()) is not None and not found.is_closed]
+        count = len(TAPES)  # other threads may add some meanwhile
+        TAPES[:count] = [each for each in TAPES[:count] if (found := each()) is not None and not found.is_closed]
         MOST[0] = 64 + 2 * len(TAPES)
 
 

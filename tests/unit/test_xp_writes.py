@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import contextmanager
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from fusec.xp.tape import Tape
 
 
 @contextmanager
-def slowly_joined(monkeypatch, make):
-    """A block that runs while another thread makes an array of two tapes, before each step of one."""
-    go, begun, made = threading.Event(), threading.Event(), []
+def slowly_joined(monkeypatch, *tapes):
+    """A block that runs while another thread joins two tapes, before each step of one."""
+    go, begun = threading.Event(), threading.Event()
 
     def slowly(take):
         def taken(tape, *given):
@@ -34,13 +35,12 @@ def slowly_joined(monkeypatch, make):
     monkeypatch.setattr(Tape, "leaf", slowly(Tape.leaf))
     monkeypatch.setattr(Tape, "take", slowly(Tape.take))
     monkeypatch.setattr("fusec.xp.joining.has_taken", lambda *_: False)
-    monkeypatch.setattr("fusec.xp.operators.has_taken", lambda *_: False)
-    other = threading.Thread(target=lambda: made.append(make()))
+    other = threading.Thread(target=absorb, args=tapes)
     threads = [other, threading.Thread(target=go_on)]
     other.start()
     assert begun.wait(10)
     threads[1].start()
-    yield made
+    yield
     for each in threads:
         each.join(10)
 
@@ -104,9 +104,9 @@ def test_what_is_written_while_tapes_are_joined_is_seen(monkeypatch):
     x, one = xp.zeros(4), xp.ones(4)
     longer = ((one * 2.0 + 1.0) * 3.0 + 1.0) * 2.0
     x += one
-    with slowly_joined(monkeypatch, lambda: x + longer) as made:
+    with slowly_joined(monkeypatch, longer._tape, sharing.writers(x._value)[0]):
         assert np.asarray(x).tolist() == [1] * 4
-    assert made[0].tolist() == [21] * 4
+    assert (x + longer).tolist() == [21] * 4
     assert x.tolist() == [1] * 4
 
 
@@ -115,11 +115,11 @@ def test_what_was_read_has_the_old_elements_while_tapes_are_joined(write, monkey
     x, one = xp.asarray(np.arange(50.0)[::-1].copy()), xp.ones(50)
     longer = ((one * 2.0 + 1.0) * 3.0 + 1.0) * 2.0
     before = x * 2.0
-    with slowly_joined(monkeypatch, lambda: before + longer) as made:
+    with slowly_joined(monkeypatch, longer._tape, before._tape):
         write(x)
         x.compute()
     assert before.tolist() == [*range(98, -2, -2)]
-    assert made[0].tolist() == [*range(118, 18, -2)]
+    assert longer.tolist() == [20] * 50
 
 
 def test_what_was_read_has_the_old_elements_if_another_thread_looks_at_a_write_at_once(monkeypatch):
@@ -198,3 +198,16 @@ def test_numpys_numbers_that_elements_cannot_be_are_refused_where_they_are_writt
             else:
                 write(ours)
             np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+def test_tapes_that_begin_while_others_are_forgotten_are_known(monkeypatch):
+    x = xp.zeros(3)
+    begun = []
+    monkeypatch.setattr(sharing, "TAPES", [lambda: begun.append(x + 1.0)])
+    monkeypatch.setattr("fusec.xp.tape.TAPES", sharing.TAPES)
+    monkeypatch.setattr("fusec.xp.operators.TAPES", sharing.TAPES)
+    sharing.TAPES.append(lambda: sharing.TAPES.append(ref(begun[0]._tape)))
+    sharing.forget()
+    x += 5.0
+    x.compute()
+    assert begun[0].tolist() == [1] * 3
