@@ -49,9 +49,10 @@ def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> No
     """Compute what some tapes read or write of a value, until no other tape is found than one: while a thread looks,
     what one has recorded may come to be on another.
     """
-    while found := [each for each in tapes(value) if each is not but]:
+    while (found := tapes(value)) and found != [but]:
         for each in found:
-            each.evaluate()
+            if each is not but:
+                each.evaluate()
 
 
 def settle(last: Any) -> None:

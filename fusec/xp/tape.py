@@ -368,7 +368,9 @@ class Tape:
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
             return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
-        is_kept = planned.may_fail or (plan.writes and any(type(each) is int and each not in FLOATS for each in flat))
+        is_kept = planned.may_fail
+        if int in map(type, flat) and plan.writes:
+            is_kept = is_kept or any(type(each) is int and each not in FLOATS for each in flat)
         kept = [(flat[at], flat[at].copy()) for at in plan.writes] if is_kept else []
         try:
             return self._run(planned, node, live, flat)
