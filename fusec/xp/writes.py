@@ -151,7 +151,7 @@ def store(target: Any, key: Any, value: Any) -> None:
 
 
 def check_number(number: Any, form: Form) -> None:
-    """Raise NumPy's error for a number that elements cannot hold, except for Python's integers: the trace checks them."""
+    """Raise NumPy's error for a number that elements cannot hold, but for Python's integers, which the trace checks."""
     kind = type(number)
     if kind is complex and form.dtype.kind in "iuf":
         np.zeros((), form.dtype)[...] = number
