@@ -16,7 +16,7 @@ from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
-from fusec.xp.forms import CPU, Form, form_of, is_held, native
+from fusec.xp.forms import CPU, Form, form, form_of, is_held, native
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
 from fusec.xp.sharing import WRITTEN, finish, readers, settle, writers
@@ -147,10 +147,10 @@ def _settled(found: Any, *operands: Any) -> Any:
 
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     tape = _tape_of(_arrays((args, tuple(options.values()))))
-    if function in BY_VALUE:  # the arguments are asked for more than once
+    numbers = _numbers_among(function, args)
+    if numbers:  # the arguments may be asked for once more
         args = tuple([_formed(each)[0] if isinstance(each, np.ndarray) else each for each in args])
     spec = _spec(tape, args)
-    numbers = _numbers_among(function, args)
     for at, place in enumerate(numbers):
         spec = (*spec[:place], TapeNumber(type(args[place]), at), *spec[place + 1 :])
     try:
@@ -188,8 +188,13 @@ def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[
     if not places:
         return places
     limits = [each._form.limits or INTEGERS for each in args if isinstance(each, Recorded)]
-    limits += [_formed(each)[1].limits or INTEGERS for each in args if isinstance(each, np.ndarray)]
+    limits += [_element(each).limits or INTEGERS for each in args if isinstance(each, np.ndarray)]
     return [at for at in places if type(args[at]) is not int or all(args[at] in each for each in limits)]
+
+
+def _element(given: np.ndarray[Any, Any]) -> Form:
+    """The form of an element of a NumPy array. Raises NotADType."""
+    return form(given.dtype.newbyteorder("="), ())
 
 
 def _new_at(tape: Tape, at: int, form: Form) -> Any:

@@ -49,10 +49,12 @@ def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> No
     """Compute what some tapes read or write of a value, until no other tape is found than one: while a thread looks,
     what one has recorded may come to be on another.
     """
-    while (found := tapes(value)) and found != [but]:
+    while found := tapes(value):
         for each in found:
             if each is not but:
                 each.evaluate()
+            elif len(found) == 1:
+                return
 
 
 def settle(last: Any) -> None:
