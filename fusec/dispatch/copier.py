@@ -11,8 +11,8 @@ from fusec.frontends.c.definition import Definition
 
 
 @cache
-def copier() -> KernelWithPlans:
-    """The kernel, for arrays of one dtype."""
-    source, target = Parameter("x", "T", None), Parameter("y", "T", None)
-    signature = Signature("copy", (source,), (target,))
-    return KernelWithPlans(Definition("T x", "T y", "y = x", "copy"), signature, ELEMENTWISE)
+def copier(converts: bool = False) -> KernelWithPlans:
+    """The kernel, for arrays of one dtype, or of two."""
+    name, kind = ("convert", "U") if converts else ("copy", "T")
+    signature = Signature(name, (Parameter("x", "T", None),), (Parameter("y", kind, None),))
+    return KernelWithPlans(Definition("T x", f"{kind} y", "y = x", name), signature, ELEMENTWISE)

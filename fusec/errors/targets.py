@@ -113,6 +113,27 @@ class NvrtcMissing(UserError, code="F353", exception=FusecRuntimeError):
     reason: str
 
 
+class CudaMathMissing(UserError, code="F368", exception=FusecRuntimeError):
+    """A library of CUDA's for mathematics, such as cuBLAS, is not on this machine."""
+
+    message = "lib{library}, which computes this on CUDA devices, could not be loaded: {reason}"
+    hint = "pip install 'fusec[cuda-math]'"
+    library: str
+    reason: str
+
+
+class ProductFailed(UserError, code="F369", exception=FusecRuntimeError):
+    """A call refused by cuBLAS."""
+
+    message = "cuBLAS refused to {what}: {name}"
+    hint = (
+        "a fault may come from a kernel launched earlier (CUDA_LAUNCH_BLOCKING=1 finds which); CUBLAS_LOGINFO_DBG=1 "
+        "prints calls of cuBLAS; before a CUDA graph captures a product, call the function once"
+    )
+    what: str
+    name: str
+
+
 class CudaCompileFailed(Named, code="F354", exception=FusecRuntimeError):
     """NVRTC refused a generated text."""
 

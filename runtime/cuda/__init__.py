@@ -26,6 +26,11 @@ from fusec.runtime.cuda.arrays import (
     release,
     same_device,
 )
+from fusec.runtime.cuda.cublas import ROWS as PRODUCT_ROWS
+from fusec.runtime.cuda.cublas import Gemm, Matrix, multiply, workspace_bytes
+from fusec.runtime.cuda.cublas import Sizes as ProductSizes
+from fusec.runtime.cuda.cublas import library as cublas
+from fusec.runtime.cuda.cublas import takes as multiplies
 from fusec.runtime.cuda.driver import current_ordinal, device, initialise, is_current
 from fusec.runtime.cuda.foreign import (
     allocate,
@@ -67,6 +72,7 @@ __all__ = [
     "LEGACY",
     "MAX_GRID",
     "MOST_WORDS",
+    "PRODUCT_ROWS",
     "VECTOR_BYTES",
     "ArgumentWords",
     "ArrayLibrary",
@@ -74,8 +80,11 @@ __all__ = [
     "CudaArray",
     "DeviceArray",
     "DeviceLayout",
+    "Gemm",
     "LaunchSequence",
     "Launcher",
+    "Matrix",
+    "ProductSizes",
     "StreamOn",
     "acquire",
     "allocate",
@@ -85,6 +94,7 @@ __all__ = [
     "broadcast",
     "check_writable",
     "compile",
+    "cublas",
     "current_ordinal",
     "deliver",
     "describe",
@@ -104,6 +114,8 @@ __all__ = [
     "lent_to_cupy",
     "library_of",
     "look",
+    "multiplies",
+    "multiply",
     "pooled_bytes",
     "release",
     "same_device",
@@ -113,4 +125,5 @@ __all__ = [
     "synchronise",
     "threads_of_block",
     "usual_block",
+    "workspace_bytes",
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from fusec.errors.targets import CudaExtraMissing, NvrtcMissing
+from fusec.errors.targets import CudaExtraMissing, CudaMathMissing, NvrtcMissing
 
 
 def _imported(module: str, package: str) -> ModuleType:
@@ -47,3 +48,17 @@ def nvrtc_api() -> ModuleType:
     except RuntimeError as reason:
         raise NvrtcMissing(str(reason)).at() from reason
     return nvrtc
+
+
+@cache
+def math_library(name: str) -> ctypes.CDLL:
+    """A library of CUDA's for mathematics, such as "cublas": the one that this process has loaded already, else that of
+    NVIDIA's wheels, of conda, of the system, or of CUDA_PATH, as `cuda.pathfinder` finds it.
+
+    Raises CudaMathMissing, CudaExtraMissing.
+    """
+    pathfinder = _imported("cuda.pathfinder", "cuda-pathfinder")
+    try:
+        return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib(name).abs_path)
+    except (RuntimeError, OSError) as reason:
+        raise CudaMathMissing(name, str(reason).strip().split("\n")[0]).at() from reason

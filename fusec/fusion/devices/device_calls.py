@@ -1,4 +1,5 @@
-"""Calls of NumPy's functions between kernels on a device: CuPy, to which NumPy hands its arrays, computes there.
+"""Calls of NumPy's functions between kernels on a device: cuBLAS computes products of floats and complex numbers, CuPy,
+to which NumPy hands its arrays, all others.
 
 memory: that of the call, a `DeviceMemory`.
 """
@@ -6,10 +7,8 @@ memory: that of the call, a `DeviceMemory`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
@@ -18,7 +17,7 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.functions.libraries import calls_plainly
+from fusec.fusion.devices import device_products
 from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
@@ -30,8 +29,14 @@ NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install c
 
 
 def check(call: LibraryCall) -> None:
-    """Raise CallOnDevice if a call needs CuPy, and there is none."""
+    """Raise CudaMathMissing or CallOnDevice if a call needs cuBLAS or CuPy, and there is none."""
     if call.kernels or not call.buffers:
+        return
+    if device_products.is_product(call):
+        try:
+            cuda.cublas()
+        except FusecError as problem:
+            raise problem.error.at(call.place) from problem.__cause__
         return
     try:
         importlib.import_module("cupy")
@@ -41,6 +46,10 @@ def check(call: LibraryCall) -> None:
 
 def run(call: LibraryCall, operands: Sequence[Any], slots: Sequence[int], memory: Any) -> list[Any]:
     """The arrays that a call makes, for these slots. Raises CallOnDevice, and what the function raises."""
+    if device_products.is_product(call):
+        made = memory.new(fresh(slots[0], call.buffers[0]))
+        device_products.run(call, operands, made, memory.stream)
+        return [made]
     taken = (_by_kernels if call.kernels else _by_cupy)(call, operands, memory)
     wanted = [(each.phantom.shape, each.phantom.dtype) for each in call.buffers]
     if [(each.shape, each.dtype.numpy) for each in taken] != wanted:
@@ -83,27 +92,15 @@ class CallTarget(NamedTuple):
         return bool(found.shape == self.shape and found.dtype == self.dtype)
 
 
-class PreparedCall(NamedTuple):
-    """A library call in repeated calls. function: called with CuPy's arrays; an operator of theirs for products."""
-
-    targets: tuple[CallTarget, ...]
-    function: Callable[..., Sequence[Any]]
-
-
-def prepared(step: Any) -> PreparedCall:
-    """What repeated calls need to know about the library call of a step."""
+def targets_of(step: Any) -> tuple[CallTarget, ...]:
+    """What repeated calls need to know about the results of a step."""
     found = []
     for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
         wanted, row = fresh(slot, buffer), buffer.dtype
         order = range(len(wanted.shape)) if wanted.order is None else wanted.order
         strides = strides_in_order(wanted.shape, order, row.nbytes)
         found.append(CallTarget(slot, wanted.shape, row, order, strides, row.numpy))
-    is_product = calls_plainly(step.call.function, np.matmul)
-    return PreparedCall(tuple(found), _multiplied if is_product else step.call.function)
-
-
-def _multiplied(a: Any, b: Any) -> tuple[Any]:
-    return (a @ b,)
+    return tuple(found)
 
 
 class RepeatedCalls:
@@ -163,27 +160,26 @@ class RepeatedCalls:
         """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
         if not step.call.buffers:  # a look at values, for which devices do not wait
             return
-        known = self.repeat.calls[step]
         if step.call.kernels:
-            self._call(step, step.call.function, list(map(self._operand, step.inputs)), self.repeat.source.library)
+            self._call(step, list(map(self._operand, step.inputs)), self.repeat.source.library)
         elif self.repeat.source.library == "cupy":
-            self._call(step, known.function, list(map(self._in_cupy, step.inputs)), "cupy")
+            self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
         else:
             with cuda.in_cupy(cuda.StreamOn(self.stream, self.repeat.device)):
-                self._call(step, known.function, list(map(self._in_cupy, step.inputs)), "cupy")
+                self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
         for slot in step.releases:
             self.frame[slot] = None
 
-    def _call(self, step: Any, function: Callable[..., Any], operands: Sequence[Any], library: str) -> None:
+    def _call(self, step: Any, operands: Sequence[Any], library: str) -> None:
         """Call the function on arrays of a library."""
         call = step.call
         try:
-            found = function(*operands)
+            found = call.function(*operands)
         except TypeError as problem:  # NumPy's, for a function that CuPy does not have
             if call.kernels:
                 raise
             raise _refused(call, "CuPy does not have it for these arrays") from problem
-        for target, each in zip(self.repeat.calls[step].targets, found, strict=True):
+        for target, each in zip(self.repeat.calls[step], found, strict=True):
             source = cuda.source_of(each)
             if source is None or source.library != library or not target.fits(each):
                 raise _refused(call, "CuPy's result has another shape or dtype than NumPy's")

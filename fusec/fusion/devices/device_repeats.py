@@ -18,7 +18,7 @@ from fusec.base.records import dataclass
 from fusec.dispatch.device_plans import library_of
 from fusec.dispatch.interception import present
 from fusec.fusion.devices import device_calls
-from fusec.fusion.devices.device_sequences import PreparedPlan
+from fusec.fusion.devices.device_sequences import PreparedPlan, returned
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import MISSED, Returned, ServedCall
 from fusec.fusion.memory.slots import SlotView
@@ -114,8 +114,8 @@ class RepeatedCall:
         self.zeros = (0,) * self.prepared.own
         self._parts: dict[int, cuda.DeviceArray] = {}  # by identity of a view, which the plan keeps alive
         self.in_cupy: dict[tuple[int, int], Any] = {}  # CuPy's arrays, by slot and address
-        self.calls = {part: device_calls.prepared(part) for part in self.prepared.parts if isinstance(part, CallStep)}
-        self.shown = {each.slot for each in _returned(self.plan)}  # slots of arrays that are of the call's library
+        self.calls = {part: device_calls.targets_of(part) for part in self.prepared.parts if isinstance(part, CallStep)}
+        self.shown = {each.slot for each in returned(self.plan)}  # slots of arrays that are of the call's library
         for part in self.calls:
             if part.call.kernels:
                 views = map(self.prepared.views.get, part.inputs)
@@ -340,24 +340,13 @@ def _constants(plan: Any) -> list[int]:
     return [at - len(own) for at, each in enumerate(own) if isinstance(each, np.ndarray)]
 
 
-def _returned(plan: Any) -> list[Returned]:
-    """The arrays and numbers that a call gives to the user."""
-    found, pending = [], [plan.result, *(each.value for each in plan.stores)]
-    while pending:
-        each = pending.pop()
-        pending += getattr(each, "parts", ())
-        if isinstance(each, Returned):
-            found.append(each)
-    return found
-
-
 def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -> bool:
     """Whether arrays of a library may be what the user gets, and what kernels called by name take."""
     library, constants = source.library, _constants(plan)
     calls = [part for part in prepared.parts if isinstance(part, CallStep)]
-    new: list[Any] = [*prepared.fresh, *(each for part in calls for each in device_calls.prepared(part).targets)]
+    new: list[Any] = [*prepared.fresh, *(each for part in calls for each in device_calls.targets_of(part))]
     orders = {each.slot: each.order for each in new}
-    for each in _returned(plan):
+    for each in returned(plan):
         strides = () if each.view is None else each.view.strides
         if each.slot in constants or (library == "torch" and any(stride < 0 for stride in strides)):
             return False

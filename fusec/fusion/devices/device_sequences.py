@@ -26,9 +26,11 @@ from fusec.dispatch.plan import ALIGNED, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.environment import debug
+from fusec.fusion.devices import device_products
 from fusec.fusion.devices.device_launches import ended, joined
 from fusec.fusion.memory.calls import CallStep
-from fusec.fusion.memory.slots import Fresh, SlotView, fresh
+from fusec.fusion.memory.results import Returned
+from fusec.fusion.memory.slots import Arena, Fresh, SlotView, fresh
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.kinds.reduction import has_end
 from fusec.runtime import cuda
@@ -67,6 +69,35 @@ class PreparedKernels:
         self.launches.enqueue(held, stream)
 
 
+class PreparedProduct(NamedTuple):
+    """A product by cuBLAS between launches. calls: each with the places of its arrays, and bytes from their first
+    elements. work: bytes in the memory between kernels where cuBLAS works. cleared: the place of a result without
+    products, which is zeros, and its bytes.
+    """
+
+    calls: tuple[tuple[cuda.Gemm, tuple[tuple[int, int], ...]], ...]
+    work: int
+    cleared: tuple[int, int, int] | None
+    arena: int
+    device: int
+
+    def begun(self, frame: Sequence[Any]) -> None:
+        """Nothing: it takes no numbers."""
+
+    def run(self, held: None, addresses: Sequence[int], stream: int) -> None:
+        """Enqueue it. Raises ProductFailed."""
+        del held
+        if self.cleared is not None:
+            place, offset, nbytes = self.cleared
+            cuda.fill_with_zeros(addresses[place] + offset, nbytes, self.device, stream)
+            return
+        calls = [
+            (gemm, addresses[a] + i, addresses[b] + j, addresses[c] + k)
+            for gemm, ((a, i), (b, j), (c, k)) in self.calls
+        ]
+        cuda.multiply(calls, self.device, stream, addresses[self.arena] + self.work)
+
+
 @dataclass(eq=False)
 class PreparedPlan:
     """The kernels of a plan, and the calls of libraries between them. The places of arrays are their slots; the memory
@@ -75,14 +106,14 @@ class PreparedPlan:
     own: how many these are. fresh: what calls make first. views: of slots that hold part of another's memory.
     """
 
-    parts: tuple[PreparedKernels | CallStep, ...]
+    parts: tuple[PreparedKernels | PreparedProduct | CallStep, ...]
     nbytes: int
     own: int
     fresh: tuple[Fresh, ...]
     views: dict[int, SlotView]
 
     def __post_init__(self) -> None:
-        self.kernels = [part for part in self.parts if isinstance(part, PreparedKernels)]
+        self.kernels = [part for part in self.parts if not isinstance(part, CallStep)]
         self.new = tuple(each.slot for each in self.fresh)
 
 
@@ -92,7 +123,7 @@ def prepared_plan(plan: Any, frame: Sequence[Any], device: int) -> PreparedPlan 
     frame: that of a call before its first kernel, whose arrays have the forms and alignment that all calls have.
     """
     try:
-        return _LaunchBuilder(plan.memory, frame, device).made(plan.steps)
+        return _LaunchBuilder(plan, frame, device).made(plan.steps)
     except NotPrepared as reason:
         debug.show(2, f"{plan.kernels[0].kernel.name} calls its kernels one by one: {reason}")
         return None
@@ -112,17 +143,23 @@ class _PlannedKernel(NamedTuple):
 
 
 class _LaunchBuilder:
-    """Collects the launches of the steps. host: the memory of the plan."""
+    """Collects the launches of the steps. room: the memory between kernels, of which that of the plan comes first.
 
-    def __init__(self, host: Any, frame: Sequence[Any], device: int) -> None:
-        self.host, self.frame, self.device = host, [*frame], device
-        self.views: dict[int, SlotView] = dict(host.lasting)
-        self.arena = len(frame) - len(host.own)  # its place
-        self.nbytes = _rounded(host.arena_bytes)
-        if host.arena_slot is not None:
-            self.frame[host.arena_slot] = self._apart(self.arena, (host.arena_bytes,), (1,), dtypes.UINT8)
-        self.most = 0  # bytes between the launches of one kernel
-        self.parts: list[PreparedKernels | CallStep] = []
+    inside: where in it lie the arrays of slots that nobody else sees.
+    """
+
+    def __init__(self, plan: Any, frame: Sequence[Any], device: int) -> None:
+        self.host, self.frame, self.device = plan.memory, [*frame], device
+        self.views: dict[int, SlotView] = dict(self.host.lasting)
+        self.arena = len(frame) - len(self.host.own)  # its place
+        self.room, self.inside = Arena(), dict[int, int]()
+        self.room.nbytes = _rounded(self.host.arena_bytes)
+        if self.host.arena_slot is not None:
+            whole = self._apart(self.arena, (self.host.arena_bytes,), (1,), dtypes.UINT8)
+            self.frame[self.host.arena_slot], self.inside[self.host.arena_slot] = whole, 0
+        self.seen = {each.slot for each in returned(plan)}  # slots of arrays that others than kernels see
+        self.most = 0  # bytes between the launches of one kernel, or that cuBLAS works in
+        self.parts: list[PreparedKernels | PreparedProduct | CallStep] = []
         self._start()
 
     def _start(self) -> None:
@@ -135,12 +172,15 @@ class _LaunchBuilder:
 
     def made(self, steps: Sequence[Any]) -> PreparedPlan:
         """The whole. Raises NotPrepared."""
-        new: list[Fresh] = []
+        self._look(steps)
+        self.new: list[Fresh] = []
         waiting: list[_PlannedKernel] = []  # of one launch
+        done: list[int] = []  # slots that nobody needs once that is enqueued
         for step, after in itertools.zip_longest(steps, steps[1:]):
             self.views.update(step.views)
+            done += step.releases
             if isinstance(step, KernelStep):
-                new += step.fresh
+                self.new += step.fresh
                 waiting.append(self._kernel(step))
                 if step.follows:
                     self._add_pair(*waiting)
@@ -149,19 +189,34 @@ class _LaunchBuilder:
                 else:
                     self._add(waiting)
                 waiting = []
-                continue
-            self._close()
-            for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
-                self._new(fresh(slot, buffer))
-            self.parts.append(step)
+            elif device_products.is_product(step.call):
+                self._multiply(step)
+            else:
+                self._close()
+                for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+                    self._new(fresh(slot, buffer))
+                self.parts.append(step)
+            for slot in [each for each in done if each in self.inside]:
+                self.room.give_back(self.inside.pop(slot), _nbytes_of(self.frame[slot]))
+            done = []
         self._close()
-        nbytes, own = self.nbytes + self.most, len(self.host.own)
-        return PreparedPlan(tuple(self.parts), nbytes, own, tuple(new), self.views)
+        nbytes, own = self.room.nbytes + self.most, len(self.host.own)
+        return PreparedPlan(tuple(self.parts), nbytes, own, tuple(self.new), self.views)
+
+    def _look(self, steps: Sequence[Any]) -> None:
+        """Find the slots of arrays that libraries other than cuBLAS are given."""
+        views = {**self.views, **{slot: view for step in steps for slot, view in step.views}}
+        for step in steps:
+            if not isinstance(step, KernelStep) and not device_products.is_product(step.call):
+                self.seen.update(views[slot].slot if slot in views else slot for slot in step.inputs)
 
     def _close(self) -> None:
         """End a row of launches; what is between those of a kernel lies behind all else."""
         if self.launches:
-            pointers = (*self.pointers, *((word, self.arena, self.nbytes + offset) for word, offset in self.between))
+            pointers = (
+                *self.pointers,
+                *((word, self.arena, self.room.nbytes + offset) for word, offset in self.between),
+            )
             sequence = cuda.LaunchSequence(self.launches, self.device, self.counters)
             self.parts.append(PreparedKernels(sequence, pointers, tuple(self.numbers)))
             self._start()
@@ -183,12 +238,72 @@ class _LaunchBuilder:
     def _operand(self, slot: int) -> _Operand:
         """What a slot holds."""
         view = self.views.get(slot)
+        whole = slot if view is None else view.slot
+        base, (place, start) = self.frame[whole], self._place(whole)
         if view is None:
-            return self.frame[slot], slot, 0
-        base, row = self.frame[view.slot], dtypes.from_numpy(view.dtype)
+            return base, place, start
+        row = dtypes.from_numpy(view.dtype)
         assert row is not None, "kernels take known dtypes"
         part = replace(base, pointer=base.pointer + view.offset, shape=view.shape, strides=view.strides, dtype=row)
-        return part, self.arena if view.slot == self.host.arena_slot else view.slot, view.offset
+        return part, place, start + view.offset
+
+    def _place(self, slot: int) -> tuple[int, int]:
+        """Where the array of a slot is, and bytes from there."""
+        return (self.arena, self.inside[slot]) if slot in self.inside else (slot, 0)
+
+    # --- products ------------------------------------------------------------------------------------------------
+
+    def _multiply(self, step: CallStep) -> None:
+        """A product, between copies of what cuBLAS cannot read or write."""
+        made = fresh(step.outputs[0], step.call.buffers[0])
+        self._new(made)
+        if made.slot in self.seen:
+            self.new.append(made)
+        else:
+            target = self.frame[made.slot]
+            start = self.inside[made.slot] = self.room.take(_nbytes_of(target))
+            self.frame[made.slot] = self._within(target, start)
+        arrays = [self._operand(slot) for slot in (*step.inputs, made.slot)]
+        terms = device_products.terms_of(step.call, *(len(each.shape) for each, _, _ in arrays[:2]))
+        product = device_products.planned(terms, *(device_products.form_of(each) for each, _, _ in arrays))
+        taken = []
+        for at, copied in product.copies.items():
+            given, _, _ = arrays[at]
+            copy, start = self._dense(given, copied.order, copied.row)
+            if at < len(step.inputs):
+                self._copy(arrays[at], copy)
+            taken.append((start, _nbytes_of(copy[0])))
+            arrays[at] = copy
+        self._close()
+        work, calls = self.room.nbytes, []
+        self.most = max(self.most, cuda.workspace_bytes(self.device))
+        for gemm, operands in product.calls:
+            calls.append((gemm, tuple((arrays[at][1], arrays[at][2] + start) for at, start in operands)))
+        _, place, start = result = self._operand(made.slot)
+        cleared = (place, start, prod(made.shape) * made.dtype.itemsize) if product.is_empty else None
+        if calls or cleared:
+            self.parts.append(PreparedProduct(tuple(calls), work, cleared, self.arena, self.device))
+        if 2 in product.copies:
+            self._copy(arrays[2], result)
+        for start, nbytes in taken:
+            self.room.give_back(start, nbytes)
+
+    def _within(self, array: DeviceArray, start: int) -> DeviceArray:
+        """An array in the memory between kernels."""
+        whole = self._apart(self.arena, array.shape, array.strides, array.dtype)
+        return replace(whole, pointer=whole.pointer + start)
+
+    def _dense(self, array: DeviceArray, order: Sequence[int], row: dtypes.DType) -> tuple[_Operand, int]:
+        """Memory for a copy of an array in that between kernels, and where it starts there."""
+        strides = strides_in_order(array.shape, order, row.nbytes)
+        made = self._apart(self.arena, array.shape, strides, row)
+        start = self.room.take(_nbytes_of(made))
+        return (self._within(made, start), self.arena, start), start
+
+    def _copy(self, source: _Operand, target: _Operand) -> None:
+        """A kernel that copies an array to another."""
+        kernel = device_products.copier_of(source[0].dtype, target[0].dtype)
+        self._add([self._planned(kernel, (source, target), (0, 0), CallOptions(stream=cuda.LEGACY))])
 
     # --- kernels -------------------------------------------------------------------------------------------------
 
@@ -205,7 +320,7 @@ class _LaunchBuilder:
         if kernel.checks or engine.needs_staging(CUDA, call):
             raise NotPrepared("a kernel's results lie where its operands do")
         for at in disturbed(kernel, call.arguments(CUDA)):
-            found[at] = self._copied(*found[at])
+            found[at] = self._copied(found[at])
         return self._planned(kernel, found, slots, options)
 
     def _planned(
@@ -221,16 +336,13 @@ class _LaunchBuilder:
         _, call = engine.read_call(kernel, tuple([each for each, _, _ in found]), None, options)
         return call
 
-    def _copied(self, array: DeviceArray, place: int, offset: int) -> _Operand:
+    def _copied(self, operand: _Operand) -> _Operand:
         """An operand that is copied first, to a place in the arena."""
+        array, _, _ = operand
         order = memory_order(array.shape, [broadcast_strides(CUDA.view(array, "", ""), array.shape)])
-        strides, start = strides_in_order(array.shape, order, array.dtype.nbytes), self.nbytes
-        made = self._apart(self.arena, array.shape, strides, array.dtype)
-        made = replace(made, pointer=made.pointer + start)
-        self.nbytes += _rounded(prod(array.shape) * array.dtype.nbytes)
-        pair = [(array, place, offset), (made, self.arena, start)]
-        self._add([self._planned(Planned.copier(), pair, (0, 0), CallOptions(stream=cuda.LEGACY))])
-        return pair[1]
+        copy, _ = self._dense(array, order, array.dtype)
+        self._copy(operand, copy)
+        return copy
 
     def _add(self, kernels: Sequence[_PlannedKernel]) -> None:
         """The launches of kernels that share one, if they can."""
@@ -294,6 +406,22 @@ class _LaunchBuilder:
         self.numbers += [(self.words + word, slot, encoder) for word, slot, encoder in numbers]
         self.launches.append(launch)
         self.words += len(launch[2])
+
+
+def returned(plan: Any) -> list[Returned]:
+    """The arrays and numbers that a call gives to the user."""
+    found, pending = [], [plan.result, *(each.value for each in plan.stores)]
+    while pending:
+        each = pending.pop()
+        pending += getattr(each, "parts", ())
+        if isinstance(each, Returned):
+            found.append(each)
+    return found
+
+
+def _nbytes_of(array: DeviceArray) -> int:
+    """The bytes of a dense array, as the memory between kernels counts them."""
+    return _rounded(max(1, prod(array.shape) * array.dtype.nbytes))
 
 
 def _rounded(nbytes: int) -> int:

@@ -230,6 +230,11 @@ def called_plainly(function: Any) -> Callable[..., Any] | None:
     return function.args[0] if is_plain else None
 
 
+def called_by(function: Any) -> Any:
+    """The library's function that a call is one of; None for a call of kernels."""
+    return function.args[0] if isinstance(function, partial) else None
+
+
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
     """Whether a function calls another one with its operands and nothing else."""
     return called_plainly(function) is called

@@ -170,19 +170,19 @@ class Arena:
         for at, written in enumerate(writers):
             for buffer in written:
                 if buffer not in self.places:
-                    self.places[buffer] = self._taken(_room(nbytes_of(buffer)))
+                    self.places[buffer] = self.take(_room(nbytes_of(buffer)))
                     ends.setdefault(last[buffer], []).append(buffer)
             for buffer in ends.get(at, ()):
-                self._give_back(self.places[buffer], _room(nbytes_of(buffer)))
+                self.give_back(self.places[buffer], _room(nbytes_of(buffer)))
 
-    def _taken(self, nbytes: int) -> int:
+    def take(self, nbytes: int) -> int:
         """The start of the smallest free piece that is large enough; the arena grows if there is none."""
         fits = [(stop - start, start, stop) for start, stop in self._free if stop - start >= nbytes]
         if fits:
             _, start, stop = min(fits)
             self._free.remove((start, stop))
             if stop - start > nbytes:
-                self._give_back(start + nbytes, stop - start - nbytes)
+                self.give_back(start + nbytes, stop - start - nbytes)
             return start
         start = self.nbytes
         if self._free and self._free[-1][1] == self.nbytes:  # what is free at the end grows
@@ -190,7 +190,8 @@ class Arena:
         self.nbytes = start + nbytes
         return start
 
-    def _give_back(self, start: int, nbytes: int) -> None:
+    def give_back(self, start: int, nbytes: int) -> None:
+        """Free a piece."""
         stop, kept = start + nbytes, []
         for low, high in self._free:
             if high == start:
