@@ -26,11 +26,11 @@ from fusec.runtime.cuda.arrays import (
     release,
     same_device,
 )
-from fusec.runtime.cuda.cublas import ROWS as PRODUCT_ROWS
-from fusec.runtime.cuda.cublas import Gemm, Matrix, multiply, workspace_bytes
-from fusec.runtime.cuda.cublas import Sizes as ProductSizes
-from fusec.runtime.cuda.cublas import library as cublas
-from fusec.runtime.cuda.cublas import takes as multiplies
+from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
+from fusec.runtime.cuda.products import Gemm, Matrix, multiply, workspace_bytes
+from fusec.runtime.cuda.products import Sizes as ProductSizes
+from fusec.runtime.cuda.products import library as cublas
+from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.driver import current_ordinal, device, initialise, is_current
 from fusec.runtime.cuda.foreign import (
     allocate,

@@ -50,22 +50,23 @@ class Form(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """An array that is copied to dense memory, or the result from there. order: its axes from outermost to innermost."""
+    """A dense copy of an array. order: its axes from outermost to innermost."""
 
     order: tuple[int, ...]
     row: DType
 
 
 class PlannedCall(NamedTuple):
-    """A call of cuBLAS. operands: which array comes first, second, and as the result, and bytes from its first element."""
+    """A call of cuBLAS. operands: the places of the arrays that it takes in order, and bytes from their starts."""
 
     gemm: cuda.Gemm
     operands: tuple[tuple[int, int], ...]
 
 
 class Product(NamedTuple):
-    """What cuBLAS is called with. copies: of the operands and the result, by place. is_empty: the result is zeros, since
-    nothing is added up.
+    """What cuBLAS is called with. copies: of arrays, by place, before calls, and of the result after them.
+
+    is_empty: the result is zeros, since nothing is added up.
     """
 
     copies: Mapping[int, Copied]
@@ -99,7 +100,7 @@ def _labelled(call: LibraryCall) -> Callable[[int, int], Terms] | None:
         if isinstance(function, Contraction):
             given = Terms(tuple(function.left), tuple(function.right), tuple(function.result))
             is_whole = set(given.left) ^ set(given.right) <= set(given.result)
-            return (lambda left, right: given) if is_whole else None
+            return (lambda *_: given) if is_whole else None
         if function in _CONJUGATING and row in dtypes.COMPLEX:
             return None
         return _PLAIN.get(function)

@@ -1,5 +1,6 @@
 """Builds the stand-in driver, and shared objects that it runs in place of cubins."""
 
+import ctypes
 import os
 import subprocess
 from collections.abc import Iterator
@@ -21,12 +22,24 @@ extern "C" const int {name}__threads = {bound};
 """
 
 
+MATHEMATICS = ("libcublasLt.so.13", "libcublas.so.13")  # the stand-in has all of both
+_GCC = ("gcc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror")
+
+
 def build_driver(folder: Path) -> Path:
-    """Compile libcuda.so.1 into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
+    """Compile libcuda.so.1 and cuBLAS into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
     out = folder / "libcuda.so.1"
-    command = ["gcc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", str(HERE / "stub_driver.c")]
-    subprocess.run([*command, "-o", str(out), "-ldl", "-lpthread"], check=True)
+    named = ["-Wl,-soname,libcuda.so.1", "-ldl", "-lpthread"]
+    subprocess.run([*_GCC, str(HERE / "stub_driver.c"), "-o", str(out), *named], check=True)
+    for name in MATHEMATICS:
+        named = [f"-Wl,-soname,{name}", f"-L{folder}", "-l:libcuda.so.1"]
+        subprocess.run([*_GCC, str(HERE / "stub_cublas.c"), "-o", str(folder / name), *named], check=True)
     return out
+
+
+def load_mathematics(folder: Path) -> ctypes.CDLL:
+    """The stand-in for cuBLAS, which this process then finds before a real one."""
+    return [ctypes.CDLL(str(folder / name)) for name in MATHEMATICS][-1]
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
@@ -78,6 +91,7 @@ def host_twins() -> Iterator[None]:
         image = real(source, name, goal)
         return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
 
+    load_mathematics(Path(os.environ["FUSEC_STUB_KERNELS"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nvrtc, "compile_text", compile_both)
         yield

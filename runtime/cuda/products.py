@@ -4,9 +4,9 @@ Two of its functions do all: products of one pair of matrices and of several pai
 They run on a vector as cuBLAS's own products with vectors do. Sizes are 64 bits wide. A `Gemm` keeps all arguments but
 the pointers as C values, so that a call converts three numbers.
 
-Note [Bits of products]: float32 is multiplied as float32, never as TF32; totals of float16 and bfloat16 are float32. The
-order of additions is cuBLAS's own: it may differ between its versions and between devices. Each call has the workspace
-it is given, so that it does not depend on what other streams do meanwhile.
+Note [Bits of products]: float32 is multiplied as float32, never as TF32; totals of float16 and bfloat16 are float32.
+The order of additions is cuBLAS's own: it may differ between its versions and between devices. Each call works in
+memory that it is given, so that it does not depend on what other streams do meanwhile.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Gemm:
         a, b, c = matrices
         assert not c.is_transposed, "results are as cuBLAS lays them out"
         self.sizes = sizes
-        one, zero, compute = _factors(result)
+        one, zero, compute = _factors(dtypes.compute_type(result))
         self._head = (
             *(_TRANSPOSED if each.is_transposed else _PLAIN for each in (a, b)),
             c_int64(sizes.rows), c_int64(sizes.columns), c_int64(sizes.inner), one,
@@ -108,9 +108,8 @@ class Gemm:
 
 
 @cache
-def _factors(result: DType) -> tuple[c_void_p, c_void_p, c_int]:
-    """Addresses of 1 and 0 as cuBLAS takes them for a result, and the type in which it computes."""
-    row = dtypes.compute_type(result)
+def _factors(row: DType) -> tuple[c_void_p, c_void_p, c_int]:
+    """Addresses of 1 and 0 of a dtype, and what cuBLAS calls computing in it."""
     pair = _kept[row] = np.array([1, 0], row.numpy)
     start, is_wide = pair.ctypes.data, row in (dtypes.FLOAT64, dtypes.COMPLEX128)
     return c_void_p(start), c_void_p(start + row.nbytes), c_int(_COMPUTE_64F if is_wide else _COMPUTE_32F)
