@@ -11,8 +11,10 @@ from fusec.frontends.c.definition import Definition
 
 
 @cache
-def copier(converts: bool = False) -> KernelWithPlans:
-    """The kernel, for arrays of one dtype, or of two."""
-    name, kind = ("convert", "U") if converts else ("copy", "T")
+def copier(converts: bool = False, conjugates: bool = False) -> KernelWithPlans:
+    """The kernel, for arrays of one dtype, or of two; it may store the conjugates instead."""
+    name, kind = "_".join(["convert"] * converts + ["conjugate"] * conjugates) or "copy", "U" if converts else "T"
     signature = Signature(name, (Parameter("x", "T", None),), (Parameter("y", kind, None),))
-    return KernelWithPlans(Definition("T x", f"{kind} y", "y = x", name), signature, ELEMENTWISE)
+    return KernelWithPlans(
+        Definition("T x", f"{kind} y", "y = conj(x)" if conjugates else "y = x", name), signature, ELEMENTWISE
+    )

@@ -26,11 +26,6 @@ from fusec.runtime.cuda.arrays import (
     release,
     same_device,
 )
-from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
-from fusec.runtime.cuda.products import Gemm, Matrix, multiply, workspace_bytes
-from fusec.runtime.cuda.products import Sizes as ProductSizes
-from fusec.runtime.cuda.products import library as cublas
-from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.driver import current_ordinal, device, initialise, is_current
 from fusec.runtime.cuda.foreign import (
     allocate,
@@ -64,6 +59,11 @@ from fusec.runtime.cuda.memory import (
     pooled_bytes,
 )
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
+from fusec.runtime.cuda.products import Gemm, Matrix, multiply
+from fusec.runtime.cuda.products import Sizes as ProductSizes
+from fusec.runtime.cuda.products import library as cublas
+from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
@@ -125,5 +125,4 @@ __all__ = [
     "synchronise",
     "threads_of_block",
     "usual_block",
-    "workspace_bytes",
 ]

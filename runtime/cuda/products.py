@@ -1,12 +1,12 @@
-"""Products of matrices by cuBLAS, called by pointer, stream and workspace.
+"""Products of matrices by cuBLAS, called by pointer, on a stream, in memory that it is given.
 
 Two of its functions do all: products of one pair of matrices and of several pairs, for all floats and complex numbers.
 They run on a vector as cuBLAS's own products with vectors do. Sizes are 64 bits wide. A `Gemm` keeps all arguments but
 the pointers as C values, so that a call converts three numbers.
 
 Note [Bits of products]: float32 is multiplied as float32, never as TF32; totals of float16 and bfloat16 are float32.
-The order of additions is cuBLAS's own: it may differ between its versions and between devices. Each call works in
-memory that it is given, so that it does not depend on what other streams do meanwhile.
+The order of additions is cuBLAS's own: it may differ between its versions and between devices. Each stream
+has memory of its own to work in, so that a product does not depend on what other streams do meanwhile.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusec.base import dtypes
+from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.errors.targets import ProductFailed
 from fusec.runtime.cuda import driver
 from fusec.runtime.cuda.libraries import math_library
+from fusec.runtime.cuda.memory import CudaArray, empty
+from fusec.runtime.cuda.streams import PER_THREAD, is_captured
 
 # cuBLAS API reference, sections "cuBLAS Datatypes Reference" and "CUDA Datatypes Reference".
 _REAL = {dtypes.FLOAT16: 2, dtypes.BFLOAT16: 14, dtypes.FLOAT32: 0, dtypes.FLOAT64: 1}  # CUDA_R_16F, ...
@@ -34,6 +36,7 @@ _DEFAULT_ALGORITHM = -1
 _PLAIN, _TRANSPOSED = c_int(0), c_int(1)
 
 WORKSPACE_BYTES = {True: 32 << 20, False: 4 << 20}  # as cuBLAS's guide recommends: from sm_90 on, and before
+MOST_WORKSPACES = 16  # streams that keep memory for cuBLAS
 ROWS = frozenset(_KINDS)
 """The dtypes of products."""
 
@@ -128,7 +131,7 @@ def _check(status: int, what: str) -> None:
 
 
 class Handle:
-    """cuBLAS's state for one device: one thread at a time uses it."""
+    """CuBLAS's state for one device: one thread at a time uses it."""
 
     def __init__(self, device: int) -> None:
         self.pointer = c_void_p()
@@ -136,56 +139,69 @@ class Handle:
             _check(library().cublasCreate_v2(byref(self.pointer)), f"start on device {device}")
             _check(library().cublasSetMathMode(self.pointer, c_int(_DEFAULT_MATH | _WHOLE_TOTALS)), "keep to float32")
         self._nbytes = c_size_t(workspace_bytes(device))
-        self._set: tuple[int, int] | None = None  # stream and workspace
-        self._stream: int | None = None
+        self._set: tuple[int, int] | None = None  # stream, and address of the memory to work in
 
-    def on(self, stream: int, workspace: int) -> c_void_p:
-        """The handle, whose next calls go to a stream and work in memory at an address. Raises ProductFailed."""
-        if self._set != (stream, workspace):
-            self._set = None
-            if self._stream != stream:
-                _check(library().cublasSetStream_v2(self.pointer, c_void_p(stream)), "use a stream")
-                self._stream = stream
-            _check(library().cublasSetWorkspace_v2(self.pointer, c_void_p(workspace), self._nbytes), "use memory")
-            self._set = stream, workspace
-        return self.pointer
+    def use(self, stream: int, workspace: int) -> None:
+        """Have the next calls go to a stream, and work in memory at an address. Raises ProductFailed."""
+        if self._set == (stream, workspace):
+            return
+        entries, known, self._set = library(), self._set, None
+        if known is None or known[0] != stream:
+            _check(entries.cublasSetStream_v2(self.pointer, c_void_p(stream)), "use a stream")
+        _check(entries.cublasSetWorkspace_v2(self.pointer, c_void_p(workspace), self._nbytes), "use memory")
+        self._set = stream, workspace
 
 
 class _Lease:
     """A handle while one thread has it; others take it when that thread has ended."""
 
     def __init__(self, device: int) -> None:
-        self.device = device
+        self._spare = _spare.setdefault(device, [])
         try:
-            self.handle = _spare.setdefault(device, []).pop()
+            self.handle = self._spare.pop()
         except IndexError:
             self.handle = Handle(device)
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
-            _spare[self.device].append(self.handle)
+            self._spare.append(self.handle)
 
 
 _spare: dict[int, list[Handle]] = {}
 _leases = threading.local()
 
 
-def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: int, workspace: int) -> None:
-    """Enqueue products on a stream of a device. calls: each with its addresses. workspace: address of memory, of
-    `workspace_bytes`. Raises ProductFailed.
+def workspace(stream: int, device: int) -> CudaArray:
+    """Memory in which cuBLAS works on a stream, whose kernels run one after the other. What is captured into a graph,
+    which may run on any stream, has new memory. Raises DeviceMemoryExhausted.
     """
+    if not is_captured(stream):
+        key = (device, stream, threading.get_ident() if stream == PER_THREAD else 0)
+        found = _workspaces.get(key)
+        if found is not None:
+            return found
+        with locks.lock:
+            if len(_workspaces) < MOST_WORKSPACES:
+                return _workspaces.setdefault(
+                    key, empty((workspace_bytes(device),), dtypes.UINT8, None, device, stream)
+                )
+    return empty((workspace_bytes(device),), dtypes.UINT8, None, device, stream)
+
+
+_workspaces: dict[tuple[int, int, int], CudaArray] = {}  # by device, stream and thread; they are never freed
+
+
+def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: int) -> None:
+    """Enqueue products on a stream of a device. calls: each with its addresses. Raises ProductFailed."""
     if not driver.is_current(device):
         with driver.on_device(device):
-            _multiply(calls, device, stream, workspace)
-    else:
-        _multiply(calls, device, stream, workspace)
-
-
-def _multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: int, workspace: int) -> None:
+            return multiply(calls, device, stream)
     known = _leases.__dict__
     lease = known.get(device)
     if lease is None:
         lease = known[device] = _Lease(device)
-    handle = lease.handle.on(stream, workspace)
+    held, handle = workspace(stream, device), lease.handle
+    handle.use(stream, held.pointer)
     for gemm, a, b, c in calls:
-        gemm(handle, a, b, c)
+        gemm(handle.pointer, a, b, c)
+    return None

@@ -75,7 +75,7 @@ def multiplied(handle, call, a, b, order=None, shape=None):
         made = np.empty([arrays[at].shape[axis] for axis in copied.order], copied.row.numpy)
         made = made.transpose(np.argsort(copied.order))
         if at < 2:
-            made[...] = arrays[at]
+            made[...] = np.conj(arrays[at]) if copied.is_conjugate else arrays[at]
         arrays[at] = made
     if product.is_empty:
         out[...] = 0
@@ -190,6 +190,17 @@ def test_contracted_axes_may_be_any(blas, axes, shape):
         np.testing.assert_array_equal(multiplied(blas, call, a, b, None, wanted.shape)[0], wanted)
 
 
+@pytest.mark.parametrize("axis", [-1, -2, 0])
+def test_vectors_may_lie_along_any_axis_and_are_conjugated(blas, axis):
+    a, b = (np.arange(24).reshape(shape) * (1 + 2j) - 4j for shape in ((2, 3, 4), (2, 3, 4)))
+    wanted = np.vecdot(a, b, axis=axis)
+    found, _, _ = multiplied(blas, called(np.vecdot, "D", axis=axis), a, b, None, wanted.shape)
+    np.testing.assert_array_equal(found, wanted)
+    wanted = np.vecmat(a[..., :3], b[:, None])
+    found, _, _ = multiplied(blas, called(np.vecmat, "D"), a[..., :3], b[:, None], None, wanted.shape)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_narrow_operands_may_have_wide_results(blas):
     a, b = (np.arange(12).reshape(shape).astype(ml_dtypes.bfloat16) for shape in ((3, 4), (4, 3)))
     for dtype in (np.float32, ml_dtypes.bfloat16):
@@ -232,13 +243,8 @@ def test_what_has_no_unit_stride_is_copied(blas):
     assert copies == 2
 
 
-def test_integers_and_conjugates_are_not_cublas():
-    for call in (
-        called(np.matmul, "i4"),
-        called(np.vecdot, "F"),
-        called(np.matmul, "d", axes=[(0, 1)] * 3),
-        called(np.kron, "d"),
-    ):
+def test_integers_and_other_functions_are_not_cublas():
+    for call in (called(np.matmul, "i4"), called(np.matmul, "d", axes=[(0, 1)] * 3), called(np.kron, "d")):
         assert not device_products.is_product(call)
 
 

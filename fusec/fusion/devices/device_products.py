@@ -34,11 +34,19 @@ Label = object
 
 
 class Terms(NamedTuple):
-    """The labels of the axes of two operands and of their product."""
+    """The labels of the axes of two operands and of their product. Of complex numbers, some functions conjugate the
+    first operand.
+    """
 
     left: tuple[Label, ...]
     right: tuple[Label, ...]
     result: tuple[Label, ...]
+    conjugates: bool = False
+
+    @property
+    def labels(self) -> tuple[tuple[Label, ...], ...]:
+        """Those of the operands and the result."""
+        return self[:3]
 
 
 class Form(NamedTuple):
@@ -50,10 +58,11 @@ class Form(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A dense copy of an array. order: its axes from outermost to innermost."""
+    """A dense copy of an array. order: its axes from outermost to innermost. is_conjugate: not what the array holds."""
 
     order: tuple[int, ...]
     row: DType
+    is_conjugate: bool = False
 
 
 class PlannedCall(NamedTuple):
@@ -101,21 +110,19 @@ def _labelled(call: LibraryCall) -> Callable[[int, int], Terms] | None:
             given = Terms(tuple(function.left), tuple(function.right), tuple(function.result))
             is_whole = set(given.left) ^ set(given.right) <= set(given.result)
             return (lambda *_: given) if is_whole else None
-        if function in _CONJUGATING and row in dtypes.COMPLEX:
-            return None
         return _PLAIN.get(function)
-    if function is np.tensordot and not calls_plainly(call.function, function):
-        asked = _asked_axes(call.function)
-        return None if asked is None else partial(_of_tensordot, asked[0])
+    if function is np.tensordot or function is np.vecdot:
+        asked = _asked_axes(call.function, "axes" if function is np.tensordot else "axis")
+        return None if asked is None else partial(_of_tensordot if function is np.tensordot else _of_vecdot, asked[0])
     return None
 
 
-def _asked_axes(function: Any) -> tuple[Any] | None:
-    """The axes= of np.tensordot, if it is the only other argument."""
+def _asked_axes(function: Any, name: str) -> tuple[Any] | None:
+    """The axes that a call asks for by an option, if there is no other argument."""
     args, options = function.args[1][2:], function.args[2]
-    if len(args) == 1 and not options:
+    if len(args) == 1 and not options and name == "axes":
         return (args[0],)
-    return (options["axes"],) if not args and options.keys() == {"axes"} else None
+    return (options[name],) if not args and options.keys() == {name} else None
 
 
 def _stacked(left: int, right: int, inner: tuple[int, int], own: tuple[int, int]) -> Terms:
@@ -164,16 +171,24 @@ def _of_tensordot(axes: Any, left: int, right: int) -> Terms:
     return _contracted(left, right, [at % left for at in one], [at % right for at in other])
 
 
+def _of_vecdot(axis: int, left: int, right: int) -> Terms:
+    terms, labels = _stacked(left, right, (1, 1), (0, 0)), []
+    for own in terms.labels[:2]:
+        rest = [each for each in own if each != "inner"]
+        rest.insert(axis % len(own), "inner")
+        labels.append(tuple(rest))
+    return Terms(*labels, terms.result, True)
+
+
 _PLAIN: dict[Any, Callable[[int, int], Terms]] = {
     np.matmul: _of_matmul,
     np.dot: _of_dot,
     np.inner: _of_inner,
     np.tensordot: partial(_of_tensordot, 2),
-    np.vecdot: lambda left, right: _stacked(left, right, (1, 1), (0, 0)),
+    np.vecdot: partial(_of_vecdot, -1),
     np.matvec: lambda left, right: _stacked(left, right, (1, 1), (1, 0)),
-    np.vecmat: lambda left, right: _stacked(left, right, (1, 2), (0, 1)),
+    np.vecmat: lambda left, right: _stacked(left, right, (1, 2), (0, 1))._replace(conjugates=True),
 }
-_CONJUGATING = (np.vecdot, np.vecmat)
 
 
 # --- from strides to arguments ---------------------------------------------------------------------------------------
@@ -205,7 +220,7 @@ def planned(terms: Terms, left: Form, right: Form, result: Form) -> Product:
     """How cuBLAS computes a product of arrays that lie like this. Raises CudaMathMissing."""
     forms = left, right, result
     extents: dict[Label, int] = {}
-    for labels, form in zip(terms, forms, strict=True):
+    for labels, form in zip(terms.labels, forms, strict=True):
         for label, extent in zip(labels, form.shape, strict=True):
             extents[label] = extent if extents.get(label, 1) == 1 else extents[label]
     if not prod(result.shape):
@@ -215,13 +230,15 @@ def planned(terms: Terms, left: Form, right: Form, result: Form) -> Product:
     row = _multiplied_as(left.row, right.row, result.row)
     must = {at for at, form in enumerate(forms) if any(step % form.row.nbytes for step in form.strides)}
     must |= {at for at, form in enumerate(forms[:2]) if form.row != row}
-    best = min(_tries(terms, forms, extents, must), key=lambda each: each[0])
+    conjugated = {0} if terms.conjugates and left.row in dtypes.COMPLEX else set()
+    best = min(_tries(terms.labels, forms, extents, must | conjugated), key=lambda each: each[0])
     _, copied, order, tried = best
     gemm = cuda.Gemm(tried.sizes, tried.matrices, row, result.row)
     nbytes = row.nbytes, row.nbytes, result.row.nbytes
     places = (1, 0, 2) if tried.is_swapped else (0, 1, 2)
     calls = [PlannedCall(gemm, tuple((at, each[at] * nbytes[at]) for at in places)) for each in tried.starts]
-    copies = {at: Copied(_axes(terms[at], order), (row, row, result.row)[at]) for at in sorted(copied)}
+    rows = row, row, result.row
+    copies = {at: Copied(_axes(terms[at], order), rows[at], at in conjugated) for at in sorted(copied)}
     return Product(copies, tuple(calls))
 
 
@@ -231,7 +248,7 @@ def _multiplied_as(left: DType, right: DType, result: DType) -> DType:
 
 
 def _tries(
-    terms: Terms, forms: Sequence[Form], extents: Mapping[Label, int], must: set[int]
+    terms: Sequence[Sequence[Label]], forms: Sequence[Form], extents: Mapping[Label, int], must: set[int]
 ) -> Iterator[tuple[tuple[int, ...], set[int], Sequence[Label], _Try]]:
     """Ways to compute a product: what each costs, which arrays are copied, the order of labels in copies, its calls."""
     nbytes = [prod(form.shape) * form.row.nbytes for form in forms]
@@ -253,7 +270,7 @@ def _tries(
             return
 
 
-def _orders(terms: Terms, forms: Sequence[Form], extents: Mapping[Label, int]) -> list[list[Label]]:
+def _orders(terms: Sequence[Sequence[Label]], forms: Sequence[Form], extents: Mapping[Label, int]) -> list[list[Label]]:
     """All labels in the orders of dense copies: pairs, rows and columns as the result has them, and then what is summed
     as either operand has it.
     """
@@ -371,15 +388,15 @@ def dense(array: cuda.DeviceArray, copied: Copied) -> Form:
 
 
 @cache
-def converter() -> Planned:
-    """A kernel that copies an array to one of another dtype."""
-    spec = copier(converts=True)
+def copies(converts: bool, conjugates: bool) -> Planned:
+    """A kernel that copies an array, perhaps to another dtype, or its conjugates."""
+    spec = copier(converts, conjugates)
     return Planned(spec.definition, spec.signature)
 
 
-def copier_of(source: DType, target: DType) -> Planned:
-    """A kernel that copies an array."""
-    return Planned.copier() if source == target else converter()
+def copier_of(source: DType, copied: Copied) -> Planned:
+    """The kernel that makes a copy."""
+    return copies(source != copied.row, copied.is_conjugate)
 
 
 def run(call: LibraryCall, operands: Sequence[cuda.DeviceArray], made: cuda.DeviceArray, stream: int) -> None:
@@ -391,13 +408,12 @@ def run(call: LibraryCall, operands: Sequence[cuda.DeviceArray], made: cuda.Devi
     for at, copied in product.copies.items():
         copy = cuda.describe(cuda.empty(arrays[at].shape, copied.row, copied.order, device, stream), stream)
         if at < len(operands):
-            copier_of(arrays[at].dtype, copied.row).run((arrays[at], copy), None, options)
+            copier_of(arrays[at].dtype, copied).run((arrays[at], copy), None, options)
         arrays[at] = copy
     if product.is_empty:
         cuda.fill_with_zeros(made.pointer, prod(made.shape) * made.dtype.nbytes, device, stream)
     if product.calls:
-        work = cuda.empty((cuda.workspace_bytes(device),), dtypes.UINT8, None, device, stream)
         calls = [(each.gemm, *(arrays[at].pointer + start for at, start in each.operands)) for each in product.calls]
-        cuda.multiply(calls, device, stream, work.pointer)
+        cuda.multiply(calls, device, stream)
     if arrays[-1] is not made:
         Planned.copier().run((arrays[-1], made), None, options)

@@ -71,14 +71,11 @@ class PreparedKernels:
 
 class PreparedProduct(NamedTuple):
     """A product by cuBLAS between launches. calls: each with the places of its arrays, and bytes from their first
-    elements. work: bytes in the memory between kernels where cuBLAS works. cleared: the place of a result without
-    products, which is zeros, and its bytes.
+    elements. cleared: the place of a result to which nothing is added up, bytes from its first element, and its bytes.
     """
 
     calls: tuple[tuple[cuda.Gemm, tuple[tuple[int, int], ...]], ...]
-    work: int
     cleared: tuple[int, int, int] | None
-    arena: int
     device: int
 
     def begun(self, frame: Sequence[Any]) -> None:
@@ -95,7 +92,7 @@ class PreparedProduct(NamedTuple):
             (gemm, addresses[a] + i, addresses[b] + j, addresses[c] + k)
             for gemm, ((a, i), (b, j), (c, k)) in self.calls
         ]
-        cuda.multiply(calls, self.device, stream, addresses[self.arena] + self.work)
+        cuda.multiply(calls, self.device, stream)
 
 
 @dataclass(eq=False)
@@ -158,7 +155,7 @@ class _LaunchBuilder:
             whole = self._apart(self.arena, (self.host.arena_bytes,), (1,), dtypes.UINT8)
             self.frame[self.host.arena_slot], self.inside[self.host.arena_slot] = whole, 0
         self.seen = {each.slot for each in returned(plan)}  # slots of arrays that others than kernels see
-        self.most = 0  # bytes between the launches of one kernel, or that cuBLAS works in
+        self.most = 0  # bytes between the launches of one kernel
         self.parts: list[PreparedKernels | PreparedProduct | CallStep] = []
         self._start()
 
@@ -271,20 +268,19 @@ class _LaunchBuilder:
             given, _, _ = arrays[at]
             copy, start = self._dense(given, copied.order, copied.row)
             if at < len(step.inputs):
-                self._copy(arrays[at], copy)
+                self._copy(arrays[at], copy, device_products.copier_of(given.dtype, copied))
             taken.append((start, _nbytes_of(copy[0])))
             arrays[at] = copy
         self._close()
-        work, calls = self.room.nbytes, []
-        self.most = max(self.most, cuda.workspace_bytes(self.device))
+        calls = []
         for gemm, operands in product.calls:
             calls.append((gemm, tuple((arrays[at][1], arrays[at][2] + start) for at, start in operands)))
         _, place, start = result = self._operand(made.slot)
         cleared = (place, start, prod(made.shape) * made.dtype.itemsize) if product.is_empty else None
         if calls or cleared:
-            self.parts.append(PreparedProduct(tuple(calls), work, cleared, self.arena, self.device))
+            self.parts.append(PreparedProduct(tuple(calls), cleared, self.device))
         if 2 in product.copies:
-            self._copy(arrays[2], result)
+            self._copy(arrays[2], result, Planned.copier())
         for start, nbytes in taken:
             self.room.give_back(start, nbytes)
 
@@ -300,9 +296,8 @@ class _LaunchBuilder:
         start = self.room.take(_nbytes_of(made))
         return (self._within(made, start), self.arena, start), start
 
-    def _copy(self, source: _Operand, target: _Operand) -> None:
+    def _copy(self, source: _Operand, target: _Operand, kernel: Planned) -> None:
         """A kernel that copies an array to another."""
-        kernel = device_products.copier_of(source[0].dtype, target[0].dtype)
         self._add([self._planned(kernel, (source, target), (0, 0), CallOptions(stream=cuda.LEGACY))])
 
     # --- kernels -------------------------------------------------------------------------------------------------
@@ -341,7 +336,7 @@ class _LaunchBuilder:
         array, _, _ = operand
         order = memory_order(array.shape, [broadcast_strides(CUDA.view(array, "", ""), array.shape)])
         copy, _ = self._dense(array, order, array.dtype)
-        self._copy(operand, copy)
+        self._copy(operand, copy, Planned.copier())
         return copy
 
     def _add(self, kernels: Sequence[_PlannedKernel]) -> None:
