@@ -41,6 +41,7 @@ def examine() -> list[Finding]:
         *_asked("cache", _cache, fault=True),
         *_asked("CPU", _trial, fault=True),
         *_asked("CUDA compiler", _nvrtc),
+        *_asked("CUDA products", _products),
         *_asked("CUDA device", _device),
         Finding("Metal", "kernels compile to text; there is no runtime yet"),
     ]
@@ -123,6 +124,12 @@ def _timed(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def _products() -> str:
+    from fusec.runtime.cuda.libraries import math_library
+
+    return f"cuBLAS, {math_library('cublas')._name}"
 
 
 def _nvrtc() -> str:

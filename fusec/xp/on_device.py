@@ -1,7 +1,7 @@
 """Lazy arrays on CUDA devices. Their values are arrays of `fusec.runtime.cuda`, whatever library made the memory.
 
-Recorded programs run as fused functions of such arrays do. What is not traced is CuPy's to compute; nothing is copied
-to the host unless the user looks at it.
+Recorded programs run as fused functions of such arrays do. What is not traced is CuPy's to compute, and so are calls
+of libraries but products; nothing is copied to the host unless the user looks at it.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def without_memory(arguments: CallArguments, value: CudaArray) -> Any:
 
 
 def check(statements: Sequence[Any]) -> None:
-    """Raise CallOnDevice if statements of a trace need CuPy, and there is none."""
+    """Raise CudaMathMissing or CallOnDevice if statements of a trace need cuBLAS or CuPy, and there is none."""
     for each in statements:
         if isinstance(each, LibraryCall):
             device_calls.check(each)
