@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
     rows: int
     columns: int
     inner: int
-    count: int
+    pairs: int
 
 
 @cache
@@ -91,13 +91,13 @@ class Gemm:
             *(_TRANSPOSED if each.is_transposed else _PLAIN for each in (a, b)),
             c_int64(sizes.rows), c_int64(sizes.columns), c_int64(sizes.inner), one,
         )  # fmt: skip
-        several = sizes.count > 1
+        several = sizes.pairs > 1
         first, second, third = (
             (c_int(_KINDS[row]), c_int64(each.leading), *((c_int64(each.step),) if several else ()))
             for each, row in ((a, operand), (b, operand), (c, result))
         )
         self._a, self._b = first, (*second, zero)
-        self._c = (*third, *((c_int64(sizes.count),) if several else ()), compute, c_int(_DEFAULT_ALGORITHM))
+        self._c = (*third, *((c_int64(sizes.pairs),) if several else ()), compute, c_int(_DEFAULT_ALGORITHM))
         entries = library()
         self._call = entries.cublasGemmStridedBatchedEx_64 if several else entries.cublasGemmEx_64
 
@@ -196,7 +196,7 @@ def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: i
     if not driver.is_current(device):
         with driver.on_device(device):
             return multiply(calls, device, stream)
-    known = _leases.__dict__
+    known: dict[Any, _Lease] = _leases.__dict__
     lease = known.get(device)
     if lease is None:
         lease = known[device] = _Lease(device)

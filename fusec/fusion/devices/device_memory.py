@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +171,7 @@ class DeviceMemory:
         if prepared is None:
             return False
         try:
-            begun = iter([part.begun(frame) for part in prepared.kernels])
+            begun: Iterator[Any] = iter([part.begun(frame) for part in prepared.kernels])
         except FusecError:  # a number that does not fit: the kernel that takes it says so
             return False
         for each in prepared.fresh:

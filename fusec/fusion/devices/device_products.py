@@ -46,7 +46,7 @@ class Terms(NamedTuple):
     @property
     def labels(self) -> tuple[tuple[Label, ...], ...]:
         """Those of the operands and the result."""
-        return self[:3]
+        return self.left, self.right, self.result
 
 
 class Form(NamedTuple):
@@ -172,12 +172,14 @@ def _of_tensordot(axes: Any, left: int, right: int) -> Terms:
 
 
 def _of_vecdot(axis: int, left: int, right: int) -> Terms:
-    terms, labels = _stacked(left, right, (1, 1), (0, 0)), []
-    for own in terms.labels[:2]:
+    terms = _stacked(left, right, (1, 1), (0, 0))
+
+    def along(own: tuple[Label, ...]) -> tuple[Label, ...]:
         rest = [each for each in own if each != "inner"]
         rest.insert(axis % len(own), "inner")
-        labels.append(tuple(rest))
-    return Terms(*labels, terms.result, True)
+        return tuple(rest)
+
+    return Terms(along(terms.left), along(terms.right), terms.result, True)
 
 
 _PLAIN: dict[Any, Callable[[int, int], Terms]] = {
@@ -238,7 +240,7 @@ def planned(terms: Terms, left: Form, right: Form, result: Form) -> Product:
     places = (1, 0, 2) if tried.is_swapped else (0, 1, 2)
     calls = [PlannedCall(gemm, tuple((at, each[at] * nbytes[at]) for at in places)) for each in tried.starts]
     rows = row, row, result.row
-    copies = {at: Copied(_axes(terms[at], order), rows[at], at in conjugated) for at in sorted(copied)}
+    copies = {at: Copied(_axes(terms.labels[at], order), rows[at], at in conjugated) for at in sorted(copied)}
     return Product(copies, tuple(calls))
 
 
@@ -308,7 +310,8 @@ def _tried(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence
     for label in order:
         has = tuple([label in each for each in steps])
         if any(has):
-            axis = _Axis(extents[label], tuple([each.get(label, 0) for each in steps]))
+            first, second, third = (each.get(label, 0) for each in steps)
+            axis = _Axis(extents[label], (first, second, third))
             kinds.setdefault(has, []).append(axis)
     pairs, rows, columns, inner = (
         _joined(kinds.get(has, []))
@@ -413,7 +416,10 @@ def run(call: LibraryCall, operands: Sequence[cuda.DeviceArray], made: cuda.Devi
     if product.is_empty:
         cuda.fill_with_zeros(made.pointer, prod(made.shape) * made.dtype.nbytes, device, stream)
     if product.calls:
-        calls = [(each.gemm, *(arrays[at].pointer + start for at, start in each.operands)) for each in product.calls]
+        calls = []
+        for each in product.calls:
+            a, b, c = (arrays[at].pointer + start for at, start in each.operands)
+            calls.append((each.gemm, a, b, c))
         cuda.multiply(calls, device, stream)
     if arrays[-1] is not made:
         Planned.copier().run((arrays[-1], made), None, options)
