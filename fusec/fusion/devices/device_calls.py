@@ -22,7 +22,7 @@ from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 
-MAX_LENT = 64  # CuPy arrays over other libraries' memory that one kind of call keeps
+MAX_LENT = 64  # arrays over other libraries' memory that one kind of call keeps
 
 NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install cupy-cuda13x installs it"
 """Why a library's function is refused: it is never computed on the host instead."""
@@ -106,8 +106,9 @@ def targets_of(step: Any) -> tuple[CallTarget, ...]:
 class RepeatedCalls:
     """The library calls in one repeated call, on its stream, which is current in the library of its arrays.
 
-    CuPy computes on arrays of all libraries, in their own memory. The CuPy arrays over such memory are kept for later
-    calls, which find them by address. They own no memory; a function's result that lies in it is copied.
+    CuPy, and kernels of fusec that are called by name, compute on arrays of all libraries, in their own memory. Arrays
+    over such memory are kept for later calls, which find them by address. They own no memory; a function's result that
+    lies in it is copied.
     repeat: a `RepeatedCall`. held: the memory between kernels.
     """
 
@@ -115,26 +116,8 @@ class RepeatedCalls:
         self.repeat, self.frame, self.addresses, self.held, self.stream = repeat, frame, addresses, held, stream
         self._constants = dict(repeat.constants)
 
-    def _operand(self, slot: int) -> Any:
-        """What is in a slot, as an array of the call's own library."""
-        view = self.repeat.prepared.views.get(slot)
-        if view is None:
-            return self._whole(slot)
-        return self.repeat.seen(self._whole(view.slot), view)
-
-    def _whole(self, slot: int) -> Any:
-        memory = self.repeat.plan.memory
-        if slot == memory.arena_slot:
-            layout = cuda.DeviceLayout((memory.arena_bytes,), (1,), dtypes.UINT8)
-            return self._lent(cuda.CudaArray(self.held, layout, self.repeat.device, self.stream))
-        return self._lent(self._constants[slot]) if slot in self._constants else self.frame[slot]
-
-    def _lent(self, array: cuda.CudaArray) -> Any:
-        """An array of fusec's own as one of the library's."""
-        return array if self.repeat.source.library == "fusec" else cuda.lent_to_cupy(cuda.describe(array))
-
-    def _in_cupy(self, slot: int) -> Any:
-        """What is in a slot: a number, or an array of CuPy in the memory of another library's."""
+    def _lent(self, slot: int, library: str) -> Any:
+        """What is in a slot: a number, or an array of a library in the memory of any other's."""
         repeat = self.repeat
         view = repeat.prepared.views.get(slot)
         base = slot if view is None else view.slot
@@ -146,33 +129,40 @@ class RepeatedCalls:
             address += view.offset
         else:
             source = cuda.source_of(held)
-            if source is None or source.library == "cupy":
+            if source is None or source.library == library:
                 return held
-        known = repeat.in_cupy.get((slot, address))
+        key = (slot, address, library, self.stream)
+        known = repeat.borrowing.get(key)
         if known is None:
-            if len(repeat.in_cupy) >= MAX_LENT:
-                repeat.in_cupy.clear()
-            form = _form(held, view, repeat.device)
-            known = repeat.in_cupy[slot, address] = cuda.lent_to_cupy(replace(form, pointer=address))
+            if len(repeat.borrowing) >= MAX_LENT:
+                repeat.borrowing.clear()
+            form = replace(_form(held, view, repeat.device), pointer=address)
+            known = repeat.borrowing[key] = cuda.lent_to_cupy(form) if library == "cupy" else self._in_fusec(form)
         return known
+
+    def _in_fusec(self, form: cuda.DeviceArray) -> cuda.CudaArray:
+        layout = cuda.DeviceLayout(form.shape, form.strides, form.dtype)
+        made = cuda.borrowed(form.pointer, layout, self.repeat.device, form)
+        made.stream = self.stream
+        return made
 
     def run(self, step: Any) -> None:
         """Call the function on the slots of a call. Raises CallOnDevice, and what the function raises."""
         if not step.call.buffers:  # a look at values, for which devices do not wait
             return
         if step.call.kernels:
-            self._call(step, list(map(self._operand, step.inputs)), self.repeat.source.library)
+            self._call(step, "fusec")
         elif self.repeat.source.library == "cupy":
-            self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
+            self._call(step, "cupy")
         else:
             with cuda.in_cupy(cuda.StreamOn(self.stream, self.repeat.device)):
-                self._call(step, list(map(self._in_cupy, step.inputs)), "cupy")
+                self._call(step, "cupy")
         for slot in step.releases:
             self.frame[slot] = None
 
-    def _call(self, step: Any, operands: Sequence[Any], library: str) -> None:
+    def _call(self, step: Any, library: str) -> None:
         """Call the function on arrays of a library."""
-        call = step.call
+        call, operands = step.call, [self._lent(slot, library) for slot in step.inputs]
         try:
             found = call.function(*operands)
         except TypeError as problem:  # NumPy's, for a function that CuPy does not have
@@ -197,6 +187,8 @@ class RepeatedCalls:
         is_own = source.library == self.repeat.source.library
         if is_apart and is_laid_out and (is_own or wanted.slot not in self.repeat.shown):
             return found, address
+        if is_apart and is_laid_out and source.library == "fusec" and self.repeat.source.library == "cupy":
+            return cuda.lent_to_cupy(cuda.describe(found)), address
         made, address = self.repeat.source.maker(wanted.shape, wanted.order, wanted.row, self.repeat.device)()
         Planned.copier().run((found, made), None, CallOptions(stream=self.stream))
         return made, address

@@ -113,13 +113,9 @@ class RepeatedCall:
     def __post_init__(self) -> None:
         self.zeros = (0,) * self.prepared.own
         self._parts: dict[int, cuda.DeviceArray] = {}  # by identity of a view, which the plan keeps alive
-        self.in_cupy: dict[tuple[int, int], Any] = {}  # CuPy's arrays, by slot and address
+        self.borrowing: dict[tuple[int, int, str, int], Any] = {}  # arrays over others' memory; see `RepeatedCalls`
         self.calls = {part: device_calls.targets_of(part) for part in self.prepared.parts if isinstance(part, CallStep)}
         self.shown = {each.slot for each in returned(self.plan)}  # slots of arrays that are of the call's library
-        for part in self.calls:
-            if part.call.kernels:
-                views = map(self.prepared.views.get, part.inputs)
-                self.shown.update(part.inputs, (each.slot for each in views if each is not None))
 
     def picks(self, read: ArgumentReader) -> bool:
         """Add what the function reads from outside; False if something has changed."""
@@ -341,7 +337,7 @@ def _constants(plan: Any) -> list[int]:
 
 
 def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -> bool:
-    """Whether arrays of a library may be what the user gets, and what kernels called by name take."""
+    """Whether arrays of a library may be what the user gets."""
     library, constants = source.library, _constants(plan)
     calls = [part for part in prepared.parts if isinstance(part, CallStep)]
     new: list[Any] = [*prepared.fresh, *(each for part in calls for each in device_calls.targets_of(part))]
@@ -353,4 +349,4 @@ def _can_be_lent(plan: Any, prepared: PreparedPlan, source: cuda.ArrayLibrary) -
         order = orders.get(each.slot) or ()
         if library == "jax" and (each.view is not None or [*order] != [*range(len(order))]):  # JAX has no such arrays
             return False
-    return library in ("cupy", "fusec") or not any(part.call.kernels for part in calls)
+    return True
