@@ -116,6 +116,12 @@ class RepeatedCalls:
         self.repeat, self.frame, self.addresses, self.held, self.stream = repeat, frame, addresses, held, stream
         self._constants = dict(repeat.constants)
 
+    def _has_own(self, step: Any) -> bool:
+        """Whether a step is given arrays of CuPy as they are."""
+        is_view = any(slot in self.repeat.prepared.views or slot in self._constants for slot in step.inputs)
+        arrays = [] if is_view else [self.frame[slot] for slot in step.inputs]
+        return bool(arrays) and all(getattr(cuda.source_of(each), "library", "") == "cupy" for each in arrays)
+
     def _lent(self, slot: int, library: str) -> Any:
         """What is in a slot: a number, or an array of a library in the memory of any other's."""
         repeat = self.repeat
@@ -151,7 +157,7 @@ class RepeatedCalls:
         if not step.call.buffers:  # a look at values, for which devices do not wait
             return
         if step.call.kernels:
-            self._call(step, "fusec")
+            self._call(step, "cupy" if self._has_own(step) else "fusec")
         elif self.repeat.source.library == "cupy":
             self._call(step, "cupy")
         else:
