@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.arguments.layouts import gaps_of
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form, form, form_of
 
@@ -65,6 +64,8 @@ class Kinds:
         """The kind behind a leaf; None if the leaf belongs to none. extents: those of the leaves so far, numbered."""
         if leaf.device != CPU:
             return None
+        from fusec.arguments.layouts import gaps_of  # which the namespace itself does not need
+
         gaps = () if leaf.strides is None else gaps_of(leaf.shape, leaf.strides, leaf.dtype.itemsize)
         if gaps is None:
             return None

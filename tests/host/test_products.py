@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fusec.base import dtypes
 from fusec.fusion.devices import device_products
-from fusec.fusion.devices.device_products import Form, planned
+from fusec.fusion.devices.device_products import Arrangement, planned
 from fusec.fusion.functions.contractions import Contraction
 from fusec.fusion.functions.libraries import _called_plainly, _called_with
 from fusec.fusion.trace.trace_values import Buffer, LibraryCall, phantom
@@ -61,7 +61,7 @@ def called(function, dtype, *args, **options):
 
 
 def form(array):
-    return Form(array.shape, array.strides, dtypes.from_numpy(array.dtype))
+    return Arrangement(array.shape, array.strides, dtypes.from_numpy(array.dtype))
 
 
 def multiplied(handle, call, a, b, order=None, shape=None):

@@ -49,7 +49,7 @@ class Terms(NamedTuple):
         return self.left, self.right, self.result
 
 
-class Form(NamedTuple):
+class Arrangement(NamedTuple):
     """How an array lies in memory: strides in bytes."""
 
     shape: tuple[int, ...]
@@ -218,7 +218,7 @@ class _Try(NamedTuple):
 
 
 @lru_cache(MAX_KNOWN)
-def planned(terms: Terms, left: Form, right: Form, result: Form) -> Product:
+def planned(terms: Terms, left: Arrangement, right: Arrangement, result: Arrangement) -> Product:
     """How cuBLAS computes a product of arrays that lie like this. Raises CudaMathMissing."""
     forms = left, right, result
     extents: dict[Label, int] = {}
@@ -250,7 +250,7 @@ def _multiplied_as(left: DType, right: DType, result: DType) -> DType:
 
 
 def _tries(
-    terms: Sequence[Sequence[Label]], forms: Sequence[Form], extents: Mapping[Label, int], must: set[int]
+    terms: Sequence[Sequence[Label]], forms: Sequence[Arrangement], extents: Mapping[Label, int], must: set[int]
 ) -> Iterator[tuple[tuple[int, ...], set[int], Sequence[Label], _Try]]:
     """Ways to compute a product: what each costs, which arrays are copied, the order of labels in copies, its calls."""
     nbytes = [prod(form.shape) * form.row.nbytes for form in forms]
@@ -272,7 +272,9 @@ def _tries(
             return
 
 
-def _orders(terms: Sequence[Sequence[Label]], forms: Sequence[Form], extents: Mapping[Label, int]) -> list[list[Label]]:
+def _orders(
+    terms: Sequence[Sequence[Label]], forms: Sequence[Arrangement], extents: Mapping[Label, int]
+) -> list[list[Label]]:
     """All labels in the orders of dense copies: pairs, rows and columns as the result has them, and then what is summed
     as either operand has it.
     """
@@ -292,7 +294,7 @@ def _axes(labels: Sequence[Label], order: Sequence[Label]) -> tuple[int, ...]:
     return tuple(sorted(range(len(labels)), key=lambda axis: order.index(labels[axis])))
 
 
-def _steps(labels: Sequence[Label], form: Form, order: Sequence[Label] | None) -> Steps:
+def _steps(labels: Sequence[Label], form: Arrangement, order: Sequence[Label] | None) -> Steps:
     """Elements from one position along a label to the next, of labels that have several. order: of a dense copy."""
     strides = [step // form.row.nbytes for step in form.strides]
     if order is not None:
@@ -380,14 +382,14 @@ def _read(rows: int, down: int, columns: int, along: int) -> tuple[bool, int] | 
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 
-def form_of(array: cuda.DeviceArray) -> Form:
+def form_of(array: cuda.DeviceArray) -> Arrangement:
     """How an array lies."""
-    return Form(array.shape, array.strides, array.dtype)
+    return Arrangement(array.shape, array.strides, array.dtype)
 
 
-def dense(array: cuda.DeviceArray, copied: Copied) -> Form:
+def dense(array: cuda.DeviceArray, copied: Copied) -> Arrangement:
     """How a copy of an array lies."""
-    return Form(array.shape, strides_in_order(array.shape, copied.order, copied.row.nbytes), copied.row)
+    return Arrangement(array.shape, strides_in_order(array.shape, copied.order, copied.row.nbytes), copied.row)
 
 
 @cache
