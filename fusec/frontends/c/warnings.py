@@ -50,7 +50,7 @@ def is_power(node: s.Binary) -> bool:
 def power(node: s.Binary) -> Exception:
     """The error for ``x ** y``."""
     span = Span(node.span.file, node.place.start, node.place.end + 1)
-    return NotSupported("a power operator '**' is", "write x * x, or pow(x, y)").at(span)
+    return NotSupported("the power operator '**' is", "write x * x, or pow(x, y)").at(span)
 
 
 # --- effects --------------------------------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ from fusec.library.reductions import minmax
 
 Shape = tuple[int, ...]
 ZERO = const(0, INT64)
+CHECK_OF_INDICES = "a check of indices"
+"""What reports and errors call it."""
 MANY = 1 << 17  # indices that a kernel looks at faster than NumPy
 UNSIGNED = {each.itemsize: each for each in map(np.dtype, "BHIQ")}
 
@@ -236,9 +238,7 @@ def _check(trace: Trace, given: Any, extent: int, axis: int, derived: Derived | 
     for memory in [each for each in trace.written if each.value is not None]:  # what was written before stays
         trace.settle(memory)
     operands = [leaf.input, *leaves_of(trace.number(("known", extent), PY_INT, derived).expr)]
-    statement = LibraryCall(
-        "a look at the bounds", partial(check, axis), operands, (), True, here(), again=lambda _: ()
-    )
+    statement = LibraryCall(CHECK_OF_INDICES, partial(check, axis), operands, (), True, here(), again=lambda _: ())
     trace.statements.append(statement)
 
 

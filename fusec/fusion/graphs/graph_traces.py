@@ -25,6 +25,7 @@ from fusec.errors.graphs import GraphBroken, GraphShapes
 from fusec.frontends.python.types import PYTHON_TYPES, storage
 from fusec.fusion.arguments import pattern_of
 from fusec.fusion.functions.composing import _run, _run_plainly
+from fusec.fusion.functions.gathering import CHECK_OF_INDICES
 from fusec.fusion.functions.libraries import _called_plainly
 from fusec.fusion.functions.scans import SCANS
 from fusec.fusion.graphs.graph_libraries import NumpyCalls, is_product, open_shapes, text_of
@@ -53,7 +54,6 @@ EXACT: dict[Callable[..., Any], str] = {
 }  # fmt: skip
 """Arithmetic of Python's floats that float64 has with the same bits."""
 
-LOOKS = "a look at the bounds"
 Frame = tuple[int, ...]
 """The shape in which an expression is computed."""
 
@@ -291,7 +291,7 @@ class TracedGraph:
         """The results of a function that the graph does not look into; a check of indices is a node of its own."""
         operands = [self.trace.leaves[each] for each in call.operands]
         args = [self._leaf(each) for each in operands]
-        if call.name == LOOKS:
+        if call.name == CHECK_OF_INDICES:
             (leaf, count), (arg, _), (axis,) = operands, args, call.function.args  # type: ignore[attr-defined]
             _, extent = count.number  # type: ignore[misc]
             checked = self.leaves[leaf.input] = rules.bounded(arg, extent, axis)
