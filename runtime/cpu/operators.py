@@ -36,6 +36,8 @@ FUNCTIONS = {
     OperatorWord.NEXT: "PyDict_Next",
     OperatorWord.APPEND: "PyList_Append",
     OperatorWord.REFERENT: "PyWeakref_GetObject",
+    OperatorWord.PAUSE: "PyGC_Disable",
+    OperatorWord.RESUME: "PyGC_Enable",
     OperatorWord.INCREF: "Py_IncRef",
     OperatorWord.DECREF: "Py_DecRef",
 }

@@ -173,6 +173,11 @@ root:
   %root.node = call ptr @held(ptr %description, ptr %trie, i64 {W.ROOT})
   %value = call ptr @held(ptr %description, ptr %array, i64 {W.VALUE})
   %form = call ptr @held(ptr %description, ptr %array, i64 {W.FORM})
+  %has.form = icmp ne ptr %form, null
+  %has.own.value = icmp ne ptr %value, null
+  %is.whole = and i1 %has.form, %has.own.value
+  br i1 %is.whole, label %first, label %no
+first:
   %first.step = call ptr %get.item(ptr %root.node, ptr %form)
   %is.new = icmp eq ptr %first.step, null
   br i1 %is.new, label %no, label %second
@@ -198,6 +203,11 @@ beside:
   br i1 %is.same, label %key, label %leaf
 leaf:
   %other.form = call ptr @held(ptr %description, ptr %other, i64 {W.FORM})
+  %has.other.value = icmp ne ptr %other.value, null
+  %has.other.form = icmp ne ptr %other.form, null
+  %is.other.whole = and i1 %has.other.value, %has.other.form
+  br i1 %is.other.whole, label %other.first, label %no
+other.first:
   %second.step = call ptr %get.item(ptr %first.node, ptr %other.form)
   %is.new.too = icmp eq ptr %second.step, null
   br i1 %is.new.too, label %no, label %leaf.node

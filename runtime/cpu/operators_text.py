@@ -73,11 +73,40 @@ class OperatorWord(IntEnum):
     NEXT = 53
     APPEND = 54
     REFERENT = 55
-    WORDS = 56
+    PAUSE = 56
+    RESUME = 57
+    WORDS = 58
 
 
 TEXT = """
+; No collection of garbage runs meanwhile: a finalizer could free what is only borrowed here. Nothing else that is
+; called runs code of Python's before the last use of such objects.
 define ptr @operate(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
+entry:
+  %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
+  %pause = call ptr @address(ptr %description, i64 {W.PAUSE})
+  %was.on = call i32 %pause()
+  %found = call ptr @recorded(ptr %self, ptr %args, i64 %nargs, ptr %keywords)
+  %is.off = icmp eq i32 %was.on, 0
+  br i1 %is.off, label %answer, label %resume
+resume:
+  %start.again = call ptr @address(ptr %description, i64 {W.RESUME})
+  %was.off = call i32 %start.again()
+  br label %answer
+answer:
+  %is.left = icmp eq ptr %found, inttoptr (i64 1 to ptr)
+  br i1 %is.left, label %fallback, label %out
+out:
+  ret ptr %found
+fallback:
+  %vectorcall = call ptr @address(ptr %description, i64 {W.VECTORCALL})
+  %callable = call ptr @address(ptr %description, i64 {W.FALLBACK})
+  %result = call ptr %vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %result
+}
+
+; the result; null after an error, and 1 for what the fallback does
+define internal ptr @recorded(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
 entry:
   %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
   %incref = call ptr @address(ptr %description, i64 {W.INCREF})
@@ -120,6 +149,12 @@ out:
   ret ptr %begun
 count:
   %place = call ptr @held(ptr %description, ptr %array, i64 {W.AT})
+  %own.form = call ptr @held(ptr %description, ptr %array, i64 {W.FORM})
+  %is.placed = icmp ne ptr %place, null
+  %is.formed = icmp ne ptr %own.form, null
+  %is.whole = and i1 %is.placed, %is.formed
+  br i1 %is.whole, label %how.many, label %fallback
+how.many:
   %is.alone = icmp eq i64 %operands, 1
   br i1 %is.alone, label %key, label %second
 
@@ -134,7 +169,8 @@ both:
   br i1 %is.here, label %beside, label %apart
 beside:
   %beside.place = call ptr @held(ptr %description, ptr %other, i64 {W.AT})
-  br label %key
+  %is.beside = icmp ne ptr %beside.place, null
+  br i1 %is.beside, label %key, label %fallback
 apart:
   %has.value = icmp eq ptr %there, %none
   br i1 %has.value, label %leaf, label %meet
@@ -155,11 +191,12 @@ measure:
   %is.joined = call i1 @join(ptr %description, ptr %longer, ptr %shorter)
   br i1 %is.joined, label %again, label %fallback
 again:
-  %repeated = call ptr @operate(ptr %self, ptr %args, i64 %nargs, ptr %keywords)
+  %repeated = call ptr @recorded(ptr %self, ptr %args, i64 %nargs, ptr %keywords)
   ret ptr %repeated
 leaf:
   %leaf.value = call ptr @held(ptr %description, ptr %other, i64 {W.VALUE})
-  br label %known
+  %has.leaf = icmp ne ptr %leaf.value, null
+  br i1 %has.leaf, label %known, label %fallback
 no.array:
   %numpy = call ptr @address(ptr %description, i64 {W.NDARRAY})
   %is.numpy = icmp eq ptr %other.type, %numpy
@@ -186,9 +223,9 @@ no.numpy:
   br i1 %no.number, label %unknown, label %key
 
 key:
-  %behind = phi ptr [ null, %count ], [ %beside.place, %beside ], [ %leaf.place, %found ],
+  %behind = phi ptr [ null, %how.many ], [ %beside.place, %beside ], [ %leaf.place, %found ],
                     [ %number.type, %no.numpy ]
-  %is.number = phi i1 [ false, %count ], [ false, %beside ], [ false, %found ], [ true, %no.numpy ]
+  %is.number = phi i1 [ false, %how.many ], [ false, %beside ], [ false, %found ], [ true, %no.numpy ]
   %items = call i64 @word(ptr %description, i64 {W.ITEMS})
   %tuple = call ptr @key_of(ptr %description, ptr %place, ptr %behind)
   %no.tuple = icmp eq ptr %tuple, null
@@ -257,10 +294,7 @@ unknown:
   call void %clear()
   br label %fallback
 fallback:
-  %vectorcall = call ptr @address(ptr %description, i64 {W.VECTORCALL})
-  %callable = call ptr @address(ptr %description, i64 {W.FALLBACK})
-  %answer = call ptr %vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
-  ret ptr %answer
+  ret ptr inttoptr (i64 1 to ptr)
 }
 """
 

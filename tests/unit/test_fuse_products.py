@@ -189,3 +189,12 @@ def test_products_of_several_matrices_of_short_rows_add_in_order(one, other, dty
         np.testing.assert_allclose(found, wanted, 1e-4, 1e-4)
         is_turned = y.strides[-1] > y.itemsize and y.shape[-1] > 16
         assert ("library call" in str(fused.explain(x, y))) == (x.shape[-1] in (0, 5) or is_turned)
+
+
+@pytest.mark.parametrize("first", [(2, 5), (3, 4), (2, 1500), (40, 3)], ids=str)
+def test_products_by_labels_have_the_same_bits_whatever_was_called_before(first):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(2, 1000))
+    used, fresh = (fusec.fuse(lambda y: np.einsum("ij,kj->ik", y, y)) for _ in range(2))
+    used(rng.normal(size=first))
+    assert np.array_equal(used(y), fresh(y))

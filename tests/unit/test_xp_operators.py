@@ -1,5 +1,6 @@
 """Operators as builtins: they take the steps that Python's functions take, and leave the same behind."""
 
+import gc
 import inspect
 import sys
 import threading
@@ -202,3 +203,43 @@ def test_an_interpreter_of_another_layout_keeps_pythons_functions(monkeypatch):
     before = vars(xp.Array)["__add__"]
     native.install()
     assert vars(xp.Array)["__add__"] is before
+
+
+class Evaluates:
+    """Garbage whose finalizer looks at an array."""
+
+    def __init__(self, array, write):
+        self.array, self.write, self.itself = array, write, self
+
+    def __del__(self):
+        if self.write:
+            self.array[0] = 9.0
+        self.array.compute()
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_collections_of_garbage_that_evaluate_operands_do_no_harm(write):
+    values = np.arange(5.0)
+    x, before = xp.asarray(values), gc.get_threshold()
+    wanted = values * 2 + 1 + 1
+    gc.set_threshold(3, 1, 1)
+    try:
+        for _ in range(150):
+            y = x * 2
+            Evaluates(y, write)
+            z = y + 1
+            found = np.asarray(z + 1)
+            assert np.array_equal(found[1:], wanted[1:])
+            assert found[0] in (wanted[0], 11)
+    finally:
+        gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize("name", ["_tape", "_at"])
+def test_arrays_that_lack_an_attribute_raise(name):
+    x = xp.asarray(np.arange(5.0))
+    for operate in (lambda y: y + 1.0, lambda y: y + x, lambda y: -y):
+        y = x * 2
+        delattr(y, name)
+        with pytest.raises(AttributeError):
+            operate(y)

@@ -188,9 +188,10 @@ _PLAIN: dict[Any, Callable[[int, int], Terms]] = {
     np.inner: _of_inner,
     np.tensordot: partial(_of_tensordot, 2),
     np.vecdot: partial(_of_vecdot, -1),
-    np.matvec: lambda left, right: _stacked(left, right, (1, 1), (1, 0)),
-    np.vecmat: lambda left, right: _stacked(left, right, (1, 2), (0, 1))._replace(conjugates=True),
 }
+if hasattr(np, "matvec"):  # NumPy 2.2 and later
+    _PLAIN[np.matvec] = lambda left, right: _stacked(left, right, (1, 1), (1, 0))
+    _PLAIN[np.vecmat] = lambda left, right: _stacked(left, right, (1, 2), (0, 1))._replace(conjugates=True)
 
 
 # --- from strides to arguments ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from fusec.base.records import dataclass, replace
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Place
 from fusec.fusion.functions.operands import plain_leaf
-from fusec.fusion.functions.products import SUMMED, summed
+from fusec.fusion.functions.products import SUMMED, is_summed, summed
 from fusec.fusion.functions.reducing import REDUCTIONS
 from fusec.fusion.functions.routines import trace_of, traced
 from fusec.fusion.trace import tracer
@@ -115,6 +115,7 @@ def _of_two(arrays: list[Any], labels: list[str], wanted: Any, asked: Asked) -> 
             found = summed(a, b)
             if found is not None:
                 return _shaped(found if result[0] in left else found.T, wanted)
+            require([a, b], lambda *seen: not is_summed(*seen))
         found = _spelled_out(arrays, labels, shared)
         if found is not None:
             return _shaped(found, wanted)

@@ -431,6 +431,16 @@ def _conjugate(x: Any) -> Any:
     return x._number("the conjugate of a Python number").conjugate() if x._read().is_weak else np.conjugate(x)
 
 
+def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes float64 of integers and bools, however narrow these are."""
+
+    def call(x: Any) -> Any:
+        kind = getattr(getattr(x, "dtype", None), "kind", "")
+        return function(x.astype(np.float64) if kind and kind in "biu" else x)
+
+    return call
+
+
 ANGLE = scalar_function("angle")
 
 
@@ -443,8 +453,8 @@ FUNCTIONS.update(
     {
         **{name: _view(getattr(np, name)) for name in _VIEWS},
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
-        "sinc": scalar_function("sinc"), "angle": _angle,
-        "i0": scalar_function("i0", is_scalar=False),
+        "sinc": _of_floats(scalar_function("sinc")), "angle": _angle,
+        "i0": _of_floats(scalar_function("i0", is_scalar=False)),
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
         "where": where, "clip": clip, "round": round_, "around": round_,
