@@ -15,7 +15,7 @@ from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.loading import on_device
 from fusec.xp.native import ask_for_builtins, find_names
-from fusec.xp.operators import binary, unary
+from fusec.xp.operators import binary, power, unary
 from fusec.xp.recording import NUMBERS, Recorded, beside, eager, lazy, record, valued, wrapped
 from fusec.xp.signatures import repeated, sliced
 from fusec.xp.tape import AT_FIRST
@@ -300,7 +300,7 @@ class Array(Recorded):
     __truediv__, __rtruediv__ = binary(np.divide), binary(np.divide, True)
     __floordiv__, __rfloordiv__ = binary(np.floor_divide), binary(np.floor_divide, True)
     __mod__, __rmod__ = binary(np.remainder), binary(np.remainder, True)
-    __pow__, __rpow__ = binary(operator.pow), binary(operator.pow, True)
+    __pow__, __rpow__ = power(), binary(operator.pow, True)
     __matmul__, __rmatmul__ = binary(np.matmul), binary(np.matmul, True)
     __lshift__, __rlshift__ = binary(np.left_shift), binary(np.left_shift, True)
     __rshift__, __rrshift__ = binary(np.right_shift), binary(np.right_shift, True)

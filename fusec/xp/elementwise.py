@@ -12,7 +12,7 @@ import numpy as np
 from fusec.xp.array import Array
 from fusec.xp.calls import Operand, array_of, call, operand_of
 from fusec.xp.documentation import composed, documented
-from fusec.xp.operators import binary, tell, unary
+from fusec.xp.operators import binary, power, tell, unary
 from fusec.xp.promotion import check
 from fusec.xp.signatures import CHECKED
 from fusec.xp.ufuncs import give_methods, with_options
@@ -124,7 +124,8 @@ def _two(name: str, sentence: str, example: str, result: str, function: Any = No
     """NumPy's ufunc of that name, for two operands, of which one may be a number."""
     ufunc = getattr(np, name)
     function = function or ufunc
-    run, swapped = binary(function), binary(function, True)
+    run = power() if function is operator.pow else binary(function)
+    swapped = binary(function, True)
 
     def use(builtin: Any) -> None:
         nonlocal run

@@ -6,15 +6,19 @@ These are functions of Python. Builtins stand for them once native entries evalu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from fusec.base import locks
+from fusec.xp import powers
 from fusec.xp.forms import is_held
 from fusec.xp.joining import absorb, has_taken
+from fusec.xp.powers import is_by_products
 from fusec.xp.recording import (
     EAGER_BLOCKS,
     NUMBERS,
@@ -112,6 +116,44 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
         return made
 
     return recorder(Recorder(operate, function, 2, swapped))
+
+
+def power() -> Callable[[Any, Any], Any]:
+    """``x ** y``. Exponents that NumPy computes without pow are operations of their own, so that kernels multiply."""
+    alone: dict[tuple[type, Any], Callable[[Any], Any]] = {}
+    plain = binary(operator.pow)
+
+    def use(builtin: Any) -> None:
+        nonlocal plain
+        plain = builtin
+
+    def use_for(key: tuple[type, Any]) -> Callable[[Any], None]:
+        return partial(alone.__setitem__, key)
+
+    tell(plain, use)
+    for kind, exponents in powers.ALONE.items():
+        for exponent in exponents:
+            alone[kind, exponent] = run = unary(_to_the(exponent))
+            tell(run, use_for((kind, exponent)))
+
+    def operate(self: Any, other: Any) -> Any:
+        kind = other.__class__
+        if kind is int or kind is float:
+            run = alone.get((kind, other))
+            if run is not None:
+                return run(self)
+            if is_by_products(other, self._form.dtype):
+                return record(operator.pow, self, other)
+        return plain(self, other)
+
+    return operate
+
+
+def _to_the(exponent: float) -> Callable[[Any], Any]:
+    def power(x: Any) -> Any:
+        return x**exponent
+
+    return power
 
 
 def _beside_others(tape: Tape, array: Any) -> int | None:

@@ -18,6 +18,7 @@ import numpy as np
 from fusec.base import locks
 from fusec.xp.forms import CPU, Form
 from fusec.xp.operators import ALONE
+from fusec.xp.powers import is_by_products
 from fusec.xp.recording import (
     BY_VALUE,
     EAGER_BLOCKS,
@@ -75,6 +76,9 @@ def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """An operator that writes its first operand."""
 
     def operate(self: Any, other: Any) -> Any:
+        if function is operator.ipow and is_by_products(other, self._form.dtype):
+            write(_raise, self, other)
+            return self
         again = _Again(function, self, other)
         if not again.is_taken():
             write(function, self, other)
@@ -82,6 +86,10 @@ def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         return self
 
     return operate
+
+
+def _raise(x: Any, exponent: float) -> None:
+    x **= exponent
 
 
 class _Again:

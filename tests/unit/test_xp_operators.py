@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
+from fusec import fuse
 from fusec.runtime.cpu import fastcall
 from fusec.xp import native, operators
 from fusec.xp.operators import RECORDERS
@@ -243,3 +244,29 @@ def test_arrays_that_lack_an_attribute_raise(name):
         delattr(y, name)
         with pytest.raises(AttributeError):
             operate(y)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4", "u2"])
+@pytest.mark.parametrize("exponent", [2, 3, 2.0, 3.0, 0.5, -1, -1.0, 7, -3])
+def test_constant_exponents_cost_and_give_what_they_do_in_fused_functions(dtype: str, exponent: float) -> None:
+    given = (np.arange(1, 40) / 4 + (0.25j if dtype[0] == "c" else 0)).astype(dtype)
+    if dtype[0] in "iu" and str(exponent) in ("-1", "-3"):
+        with pytest.raises((ValueError, OverflowError), match=r"negative|out of bounds"):
+            xp.asarray(given) ** exponent
+        return
+    wanted = np.asarray(fuse(lambda x: x**exponent)(given))
+    x = xp.asarray(given)
+    for found in (x**exponent, xp.pow(x, exponent)):
+        assert found.dtype == (given**exponent).dtype
+        assert np.array_equal(np.asarray(found), wanted)
+    if found.dtype == given.dtype:
+        again = xp.asarray(given.copy())
+        again **= exponent
+        assert np.array_equal(np.asarray(again), wanted)
+
+
+def test_squares_are_products() -> None:
+    x = xp.asarray(np.array([0 - 103.3j, 45j]))
+    assert np.array_equal(np.asarray(xp.imag(x**2)), [0, 0])
+    y = xp.asarray(np.linspace(0, 1))
+    assert "pow" not in str(xp.explain(y**2 + y**0.5 - y**-1))
