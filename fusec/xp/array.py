@@ -436,11 +436,18 @@ def _restored(values: Any, device: str) -> Any:
 
 
 def _plain(key: Any, array: Array) -> Any:
-    """A key of an array without lists, and with numbers instead of integer arrays without axes."""
+    """A key of an array without lists, and with numbers instead of integer arrays without axes, in slices too."""
     if isinstance(key, tuple):
         return tuple(_plain(each, array) for each in key)
     if isinstance(key, Array) and not key.ndim and key.dtype.kind in "iu":
         return int(key)
+    if isinstance(key, slice):
+        parts = key.start, key.stop, key.step
+        return (
+            slice(*(each if each is None else operator.index(each) for each in parts))
+            if _any(_is_array, parts)
+            else key
+        )
     if not isinstance(key, list):
         return key
     found = np.asarray(key) if key else np.zeros(0, np.intp)

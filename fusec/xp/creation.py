@@ -68,6 +68,9 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
         return call(np.copy, obj) if copy else obj
     if where not in (None, CPU) and copy is False:
         raise NeedsCopy(f"an array in host memory for {where!r}").at()
+    if type(obj) in (list, tuple) and _device_in(obj):
+        found = _stacked(obj, where)
+        return found if dtype is None else found.astype(dtype, copy=False)
     found = np.array(_values(obj), dtype=dtype, copy=copy, subok=True)  # a masked one is refused
     return wrapped(found).to_device(where or CPU)  # type: ignore[no-any-return]
 
@@ -90,6 +93,21 @@ def is_elsewhere(given: Any) -> bool:
     if isinstance(given, (Array, np.ndarray)):
         return False
     return any(hasattr(type(given), name) for name in LENDING) and bool(on_device().is_there(given))
+
+
+def _stacked(given: Any, device: Any) -> Array:
+    """Nested lists as one array on a device: None for where the arrays in them are, to which numbers are copied."""
+    if type(given) not in (list, tuple):
+        return asarray(given, device=device)
+    device = device or _device_in(given)
+    return record(np.stack, [_stacked(each, device) for each in given])  # type: ignore[no-any-return]
+
+
+def _device_in(given: Any) -> Any:
+    """The device of the first array in nested lists that is on one."""
+    if type(given) in (list, tuple):
+        return next(filter(None, map(_device_in, given)), None)
+    return given.device if isinstance(given, Array) and given.device != CPU else None
 
 
 def _values(given: Any) -> Any:

@@ -297,3 +297,30 @@ def test_vectors_and_orders_are_drawn_there():
     found, wanted = (xp.random.multivariate_normal(100, 7, mean, cov, device=each) for each in (THERE, "cpu"))
     assert found.device == THERE
     np.testing.assert_allclose(np.asarray(found.to_device("cpu")), np.asarray(wanted), rtol=1e-12, atol=1e-12)
+
+
+def test_nested_lists_of_arrays_stay_on_the_device():
+    values = normal(3, 2, dtype="float32")
+    both(lambda x: xp.asarray([[x[i, j] for i in range(3)] for j in range(2)], device=x.device), values)
+    both(lambda x: xp.asarray([x[0], (1, 2)], dtype="float64", device=x.device), values)
+    assert xp.asarray([xp.asarray(values, device=THERE)]).device == THERE
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("shape", [(0,), (5,), (4, 0), (3, 7)])
+def test_vecdot_of_all_dtypes(shape, dtype):
+    x, y = normal(*shape, dtype=dtype), normal(*shape, dtype=dtype, seed=1)
+    if dtype != "float32":  # cuBLAS has an order of its own
+        both(lambda x, y: xp.vecdot(x, y), x, y)
+        both(lambda x, y: xp.vecdot(x, y, axis=0), x, y)
+    given = [xp.asarray(each, device=THERE) for each in (x, y)]
+    found = np.asarray(xp.vecdot(*given).to_device("cpu"))
+    np.testing.assert_allclose(found, np.vecdot(x, y), rtol=1e-5, atol=1e-5)
+
+
+def test_slices_between_arrays_without_axes():
+    x = xp.asarray(np.arange(10), device=THERE)
+    first, last = xp.asarray(2, device=THERE), xp.asarray(7, device=THERE)
+    same(x[first:last], xp.arange(2, 7))
+    x[:first] = last
+    same(x[:3], xp.asarray([7, 7, 2]))

@@ -198,3 +198,15 @@ def test_products_by_labels_have_the_same_bits_whatever_was_called_before(first)
     used, fresh = (fusec.fuse(lambda y: np.einsum("ij,kj->ik", y, y)) for _ in range(2))
     used(rng.normal(size=first))
     assert np.array_equal(used(y), fresh(y))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64"])
+def test_vecdot_of_integers_is_summed_by_a_kernel(dtype):
+    rng = np.random.default_rng(5)
+    x, y = (rng.integers(0, 255, (4, 5, 3)).astype(dtype) for _ in range(2))
+    for axis in (-1, 0, 1):
+        fused = fusec.fuse(lambda x, y, axis=axis: np.vecdot(x, y, axis=axis))
+        found, wanted = fused(x, y), np.vecdot(x, y, axis=axis)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+        assert fused.explain(x, y).kernels == 1

@@ -39,7 +39,7 @@ def _of_ufunc(ufunc: np.ufunc, args: Sequence[Any], options: Mapping[str, Any]) 
         args, options = args[: ufunc.nin], {**options, "out": args[ufunc.nin]}
     if ufunc is np.matmul:
         return _matmul(*args, **options)
-    by_kernels = _conjugated if ufunc is np.vecdot else None
+    by_kernels = _along if ufunc is np.vecdot else None
     function = LibraryFunction(ufunc, f"np.{ufunc.__name__}", tuple(range(ufunc.nin)), by_kernels=by_kernels)
     return function(*args, **options)
 
@@ -126,8 +126,21 @@ def _of_vectors(a: Any, b: Any, **options: Any) -> Any:
 
 
 def _conjugated(a: Any, b: Any, **options: Any) -> Any:
-    """np.vdot and np.vecdot of vectors; None for matrices."""
+    """np.vdot of vectors; None for matrices."""
     return _of_vectors(np.conj(a), b, **options)
+
+
+def _along(a: Any, b: Any, axis: int = -1, **options: Any) -> Any:
+    """np.vecdot of integers and bools, and of vectors; None for any other."""
+    kind = np.result_type(a, b)
+    if options or kind.kind not in "iub" or not np.ndim(a) or not np.ndim(b):
+        return _conjugated(a, b, **options) if axis == -1 else None
+    a, b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    if a.shape[-1] != b.shape[-1]:
+        return None
+    if kind.kind == "b":
+        return np.any(np.logical_and(a, b), axis=-1)
+    return np.sum(np.multiply(a, b), axis=-1, dtype=kind)
 
 
 def _of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
