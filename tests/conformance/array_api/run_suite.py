@@ -37,7 +37,7 @@ def main(*args: str) -> int:
     with tempfile.TemporaryDirectory() as folder:  # examples of one run are not tried first in another
         settings |= {"HYPOTHESIS_STORAGE_DIRECTORY": folder, "PYTHONPATH": path_with(ROOT)}
         expected = Path(folder) / "expected_failures.txt"
-        expected.write_text(expected_failures(given.version))
+        expected.write_text(expected_failures(given.version, given.device))
         command.append(f"--xfails-file={expected}")
         run = _twice if given.compiles else subprocess.call
         return run(command, cwd=given.path, env={**os.environ, **settings})
@@ -57,9 +57,10 @@ def _twice(command: list[str], cwd: str, env: dict[str, str]) -> int:
     return status
 
 
-def expected_failures(version: str) -> str:
-    """The tests that may fail, for any version and for this one."""
+def expected_failures(version: str, device: str | None = None) -> str:
+    """The tests that may fail, for any version and for this one, and on devices."""
     files = [HERE / "expected_failures.txt", HERE / f"expected_failures_{version}.txt"]
+    files += [HERE / "expected_failures_on_devices.txt"] if device else []
     return "".join(each.read_text() for each in files if each.exists())
 
 
