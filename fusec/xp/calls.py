@@ -7,7 +7,7 @@ from typing import Any
 
 from fusec.xp.array import Array, called
 from fusec.xp.promotion import check
-from fusec.xp.recording import NUMBERS, eager, record, wrapped
+from fusec.xp.recording import NUMBERS, beside, eager, record, wrapped
 from fusec.xp.signatures import CHECKED
 from fusec.xp.writes import write
 
@@ -31,7 +31,7 @@ def operand_of(given: Operand) -> Any:
 
 def call(function: Callable[..., Any], x: Operand, /, *args: Any, **options: Any) -> Array:
     """What a function of NumPy's makes of an array, later."""
-    x = x if type(x) is Array else array_of(x)
+    x = x if type(x) is Array else _first_of(x, args)
     if "out" in options:
         found: Array = into(function, options.pop("out"), (x, *args), options)
         return found
@@ -47,7 +47,16 @@ def joint(function: Callable[..., Any], *operands: Operand, **options: Any) -> A
     """What a function of NumPy's makes of several operands that have a dtype in common, later."""
     if CHECKED:
         check(function.__name__, operands)
-    return call(function, array_of(operands[0]), *map(operand_of, operands[1:]), **options)
+    return call(function, operands[0], *map(operand_of, operands[1:]), **options)
+
+
+def _first_of(given: Operand, others: Iterable[Any]) -> Array:
+    """The first operand as an array; a number, which may be anywhere, is where the first other array is."""
+    if type(given) in NUMBERS:
+        for each in others:
+            if type(each) is Array:
+                return beside(given, each)  # type: ignore[no-any-return]
+    return array_of(given)
 
 
 def sequence_of(arrays: Iterable[Operand], name: str) -> list[Array]:

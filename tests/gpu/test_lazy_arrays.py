@@ -324,3 +324,15 @@ def test_slices_between_arrays_without_axes():
     same(x[first:last], xp.arange(2, 7))
     x[:first] = last
     same(x[:3], xp.asarray([7, 7, 2]))
+
+
+def test_a_number_as_the_first_operand_is_where_the_array_is():
+    values = np.arange(5)
+    both(lambda x: xp.isin(3, x), values)
+    both(lambda x: xp.where(x > 2, 1, x), values)
+
+
+@pytest.mark.parametrize("flipped", [xp.flip, lambda x: xp.flip(x, axis=()), lambda x: xp.roll(x, 1)])
+def test_views_of_arrays_without_axes_read_nothing_on_the_host(flipped):
+    both(lambda x: flipped(x) + 1, np.float64(3))
+    both(lambda x: fusec.fuse(lambda x: np.flip(x) * 2)(x), np.float64(3))
