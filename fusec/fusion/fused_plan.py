@@ -144,7 +144,9 @@ class FusedPlan:
 
     def _is_due(self) -> bool:
         """Whether kernels become one sequence at this call."""
-        return self.quick is None and (self.calls == HASTEN_AT) == (len(self.steps) > 1) and len(self.kernels) > 0
+        if self.quick is not None or (self.calls == HASTEN_AT) != (len(self.steps) > 1):
+            return False
+        return bool(self.kernels) or any(isinstance(step, CallStep) and step.product for step in self.steps)
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""

@@ -12,11 +12,13 @@ from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.fusion.functions.libraries import called_plainly
+from fusec.fusion.memory.host_products import HostProduct, host_product
 from fusec.fusion.memory.slots import Fresh, SlotView, fresh
 from fusec.fusion.trace.numbers import picking
 from fusec.fusion.trace.trace_values import Array, Buffer, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
 from fusec.runtime.cpu.memory import LARGE
+from fusec.runtime.cpu.products import Product
 
 
 @dataclass(eq=False)
@@ -81,20 +83,41 @@ class CallStep:
     @cached_property
     def plain(self) -> tuple[Any, Any, int, Laid, Buffer] | None:
         """A function that only takes the operands, what picks these from a frame, and where its one result goes."""
-        function = called_plainly(self.call.function)
+        function = self.product or called_plainly(self.call.function)
         if function is None or self._recycled is not None:
             return None
         return function, picking(self.inputs), *self._planned[0][::2], self._planned[0][1]
 
     @cached_property
+    def product(self) -> HostProduct | None:
+        """What multiplies two arrays, if that is all that the call does."""
+        if len(self.leaves) != 2 or len(self.outputs) != 1:
+            return None
+        return host_product(self.call, self.leaves, lambda *pair: self.call.function(*pair)[0], self.fresh[0])
+
+    def native_product(self, frame: Sequence[Any]) -> Product | None:
+        """How native code computes the call for the arrays of a frame, if it is a product."""
+        return None if self.product is None else self.product.native(*(frame[slot] for slot in self.inputs))
+
+    @property
+    def name(self) -> str:
+        """What it calls."""
+        return self.call.name
+
+    @property
+    def fresh(self) -> tuple[Fresh, ...]:
+        """The arrays that it makes."""
+        return tuple([fresh(*each) for each in zip(self.outputs, self.call.buffers, strict=True)])
+
+    @cached_property
     def _recycled(self) -> Fresh | None:
         """Memory that the function is given for its only result, if that is large: new pages take time."""
-        is_large = self.call.takes_memory and self.call.buffers[0].phantom.nbytes >= LARGE
+        is_large = self.product is None and self.call.takes_memory and self.call.buffers[0].phantom.nbytes >= LARGE
         return fresh(self.outputs[0], self.call.buffers[0]) if is_large else None
 
     def _results(self, operands: list[Any]) -> tuple[Any, ...]:
         try:
-            return self.call.function(*operands)
+            return self.call.function(*operands) if self.product is None else (self.product(*operands),)
         except Exception as problem:
             self.note(problem)
             raise

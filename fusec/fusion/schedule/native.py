@@ -1,12 +1,12 @@
 """All kernels of a plan as one native sequence, which repeated calls with host arrays run: no Python is between them.
 
-What each kernel does with its memory is as its own plan has it. In a plan with calls of libraries, the kernels between
-two of these are a sequence. Where there are none, and no numbers to compute, a native entry is all that a call runs.
+What each kernel does with its memory is as its own plan has it. Products by BLAS are steps of a sequence as kernels
+are. In a plan with other calls of libraries, the kernels between two of these are a sequence. Where there are none, and
+no numbers to compute, a native entry is all that a call runs.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from fusec.fusion.schedule.native_sequence import (
     EntrySequence,
     NativeSequence,
     SequenceBuilder,
+    is_native_product,
     refuse,
 )
 from fusec.fusion.schedule.plan import KernelStep
@@ -77,13 +78,13 @@ class NativeStretch:
 def native_steps(
     steps: Sequence[Any], memory: HostMemory, frame: list[Any], parameters: tuple[str, ...]
 ) -> tuple[Any, ...] | None:
-    """The steps of a plan, with one for all kernels between two calls of libraries; None if no kernels run together.
+    """The steps of a plan, with one for all kernels and products between two other calls of libraries; None if none run
+    together.
 
     frame: that of a call, whose arrays have the extents, strides and alignment that all calls have. parameters: what
     errors call its arrays and numbers.
     """
-    parts = [tuple(each) for _, each in itertools.groupby(steps, lambda each: isinstance(each, KernelStep))]
-    sequences = _sequences(parts, memory, frame)
+    parts, sequences = _sequences(steps, memory, frame)
     if not any(sequences):
         return None
     alone = [step for part, sequence in zip(parts, sequences, strict=True) if sequence is None for step in part]
@@ -204,23 +205,37 @@ def _prepared(step: Any) -> tuple[Any, Any, tuple[int, ...], Any, Any]:
     return sequence.entry, sequence.takes, tuple([each.slot for each in sequence.fresh]), step, None
 
 
-def _sequences(parts: Sequence[Sequence[Any]], memory: HostMemory, frame: list[Any]) -> list[NativeSequence | None]:
-    """The kernels of each part as one; None if they must be called one by one."""
-    steps = [step for part in parts for step in part]
+def _sequences(
+    steps: Sequence[Any], memory: HostMemory, frame: list[Any]
+) -> tuple[list[tuple[Any, ...]], list[NativeSequence | None]]:
+    """Steps in parts, and what runs each part without Python between its steps; None if they are called one by one."""
     views = dict(memory.lasting) | {slot: view for step in steps for slot, view in step.views}
-    found: list[NativeSequence | None] = []
-    for part in parts:
-        for step in part:
-            _complete(step, frame, memory)
+    parts, found = list[tuple[Any, ...]](), list[NativeSequence | None]()
+
+    def close(part: list[Any], is_native: bool, is_last: bool) -> None:
         sequence = None
-        if isinstance(part[0], KernelStep):
-            sequence = SequenceBuilder(part, views, frame, memory, len(parts) == 1).tried()
-        if sequence is not None and len(parts) > 1:  # else all of it may have an entry
+        is_whole = is_last and not parts
+        if is_native:
+            sequence = SequenceBuilder(part, views, frame, memory, is_whole).tried()
+        if sequence is not None and not is_whole:  # else all of it may have an entry
             sequence = sequence.with_entry(frame)
+        parts.append(tuple(part))
         found.append(sequence)
         for slot in (slot for step in part for slot in step.releases):
             frame[slot] = None
-    return found
+
+    part, was_native = list[Any](), False
+    for step in steps:
+        _complete(step, frame, memory)
+        is_native = isinstance(step, KernelStep) or is_native_product(step, frame)
+        if part and is_native is not was_native:
+            close(part, was_native, is_last=False)
+            part = []
+        part.append(step)
+        was_native = is_native
+    if part:
+        close(part, was_native, is_last=True)
+    return parts, found
 
 
 def _used(steps: Sequence[Any]) -> set[int]:

@@ -28,6 +28,7 @@ from fusec.dispatch.plan import Plan
 from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.environment import debug
 from fusec.errors import FusecError
+from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Fresh, SlotView
 from fusec.fusion.schedule.plan import KernelStep
@@ -35,6 +36,7 @@ from fusec.fusion.trace.numbers import picking
 from fusec.runtime.cpu import composites, fastcall
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
 from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, KnownCall, KnownLayout
+from fusec.runtime.cpu.products import Product, hold_slots, holding
 
 MOST_INSIDE = 256 << 10  # bytes of temporaries that an executable keeps for its next call
 ARENA = "arena"  # the name of these
@@ -174,6 +176,11 @@ def refuse(*args: object) -> object:
 ADDRESS_OF = fastcall.address_reader()
 
 
+def is_native_product(step: Any, frame: Sequence[Any]) -> bool:
+    """Whether a step is a product that native code computes for the arrays of a frame."""
+    return isinstance(step, CallStep) and step.native_product(frame) is not None
+
+
 class SequenceBuilder:
     """Collects the kernels of the steps, whose arguments become slots of the whole.
 
@@ -181,10 +188,10 @@ class SequenceBuilder:
     """
 
     def __init__(
-        self, steps: Sequence[KernelStep], views: Mapping[int, SlotView], frame: Sequence[Any], memory: HostMemory,
-        is_alone: bool,
+        self, steps: Sequence[KernelStep | CallStep], views: Mapping[int, SlotView], frame: Sequence[Any],
+        memory: HostMemory, is_alone: bool,
     ) -> None:  # fmt: skip
-        self.name, self.steps, self.views, self.frame = steps[0].kernel.name, steps, views, frame
+        self.name, self.steps, self.views, self.frame = steps[0].name, steps, views, frame
         self.memory = memory
         self.inside = memory.arena_slot if is_alone and memory.arena_bytes <= MOST_INSIDE else None
         own = enumerate(memory.own, -len(memory.own))
@@ -195,6 +202,7 @@ class SequenceBuilder:
         self.written: set[int] = set()  # slots whose memory is written
         self.areas: dict[str, int] = {}
         self.launches: list[list[CompositePiece]] = []
+        self.is_held = False  # BLAS, to one thread
 
     def tried(self) -> NativeSequence | None:
         """The whole; None if the kernels must be called one by one."""
@@ -207,7 +215,12 @@ class SequenceBuilder:
     def _made(self) -> NativeSequence:
         """The whole. Raises NotNative."""
         for number, step in enumerate(self.steps):
-            self._add(number, step)
+            if isinstance(step, CallStep):
+                self._add_product(step)
+            else:
+                self._let_go()
+                self._add(number, step)
+        self._let_go()
         if sum(self.areas.values()) > MOST_BYTES:
             raise NotNative("much memory lies between the kernels of its reductions")
         arrays = [f"p{slot}" for slot in self.arrays if slot not in self.constants]
@@ -278,6 +291,33 @@ class SequenceBuilder:
                 CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions)
             )
 
+    def _add_product(self, step: CallStep) -> None:
+        """A product by BLAS."""
+        product = step.native_product(self.frame)
+        assert product is not None, "it was asked for before"
+        if product.is_held and not self.is_held:
+            self.is_held = True
+            self.launches.append([_holding(product, 0)])
+        pointers = [self._pointer(slot) for slot in (*step.inputs, *step.outputs)]
+        self.written |= {base for base, _ in pointers[2:]}
+        copies, places = [], []
+        for slot, place in enumerate(product.places):
+            base, start = pointers[place]
+            if base == self.inside:
+                self.areas[ARENA] = self.memory.arena_bytes
+                places.append((slot, ARENA, start))
+            else:
+                copies.append((slot, self._array(base), start))
+        self.held_by = product
+        piece = CompositePiece(product.executable, product.template, copies, places, product.positions)
+        self.launches.append([piece])
+
+    def _let_go(self) -> None:
+        """Have BLAS take all its threads again."""
+        if self.is_held:
+            self.is_held = False
+            self.launches.append([_holding(self.held_by, 1)])
+
     def _pointer(self, slot: int) -> Pointer:
         """Where the array of a slot begins."""
         view = self.views.get(slot)
@@ -297,6 +337,11 @@ class SequenceBuilder:
             self.slots.append(Slot("scalar", f"n{slot} {dtype}", half, dtype))
             self.numbers[key] = len(self.slots)
         return self.numbers[key]
+
+
+def _holding(product: Product, which: int) -> CompositePiece:
+    """What holds BLAS to one thread for a product, and what lets it go."""
+    return CompositePiece(holding(product.executable.store)[which], hold_slots(), (), (), 1)
 
 
 def _nbytes(shape: Sequence[int], dtype: DType) -> int:

@@ -105,6 +105,11 @@ class KernelStep:
     reverse: bool = False  # its arrays are transposed, for it asks for positions, and walks in C order
     follows: bool = False  # at the end of the launch before, if both have one phase
 
+    @property
+    def name(self) -> str:
+        """The kernel's."""
+        return self.kernel.name
+
     def run(self, frame: list[Any], memory: Any) -> None:
         """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
         if not (self.makes and memory.takes_results):

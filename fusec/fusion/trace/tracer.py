@@ -141,7 +141,9 @@ class Tracer:
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
         if not self._seen.ndim and isinstance(step, ViewOf) and step.function is np.flip:
-            return self[()]  # it reads the number of an array without axes, which may be on a device
+            step(np.zeros((), self._seen.dtype))  # it would read the number, which may be on a device
+            number: Tracer = self[()]
+            return number
         seen = step(self._seen)
         scalar = is_scalar or (self._is_scalar and not seen.ndim)
         base = made(self._trace, self._read(), scalar) if self._is_scalar else self  # arrays of a number are new
