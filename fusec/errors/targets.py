@@ -122,14 +122,15 @@ class CudaMathMissing(UserError, code="F368", exception=FusecRuntimeError):
     reason: str
 
 
-class ProductFailed(UserError, code="F369", exception=FusecRuntimeError):
-    """A call refused by cuBLAS."""
+class CudaMathRefused(UserError, code="F369", exception=FusecRuntimeError):
+    """A call refused by one of CUDA's libraries for mathematics, such as cuBLAS."""
 
-    message = "cuBLAS refused to {what}: {name}"
+    message = "{library} refused to {what}: {name}"
     hint = (
-        "a fault may come from a kernel launched earlier (CUDA_LAUNCH_BLOCKING=1 finds which); CUBLAS_LOGINFO_DBG=1 "
-        "prints calls of cuBLAS; before a CUDA graph captures a product, call the function once"
+        "a fault may come from a kernel launched earlier (CUDA_LAUNCH_BLOCKING=1 finds which); before a CUDA graph "
+        "captures a call of a library, call the function once"
     )
+    library: str
     what: str
     name: str
 

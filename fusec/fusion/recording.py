@@ -146,7 +146,8 @@ class Recording:
         return self.known[found.path]
 
     def _seen(self, found: Location, value: Any) -> Any:
-        if value is np or value is constants.NUMPY or value is sys.modules.get("cupy", np):  # which has its functions
+        alike = np, constants.NUMPY, sys.modules.get("cupy") or np  # which has NumPy's functions
+        if any(value is each for each in alike):
             self.note(found, reads.SAME, value)
             return constants.NUMPY
         if is_number(value):

@@ -60,17 +60,21 @@ from fusec.runtime.cuda.memory import (
 )
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
-from fusec.runtime.cuda.products import Gemm, Matrix, multiply
+from fusec.runtime.cuda.products import Gemm, Matrix, Products
 from fusec.runtime.cuda.products import Sizes as ProductSizes
 from fusec.runtime.cuda.products import library as cublas
 from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
+from fusec.runtime.cuda.transforms import MOST_AXES, Placing, Transform, TransformForm, transform_plan
+from fusec.runtime.cuda.transforms import Kind as TransformKind
+from fusec.runtime.cuda.transforms import library as cufft
 
 __all__ = [
     "LEGACY",
     "MAX_GRID",
+    "MOST_AXES",
     "MOST_WORDS",
     "PRODUCT_ROWS",
     "VECTOR_BYTES",
@@ -84,8 +88,13 @@ __all__ = [
     "LaunchSequence",
     "Launcher",
     "Matrix",
+    "Placing",
     "ProductSizes",
+    "Products",
     "StreamOn",
+    "Transform",
+    "TransformForm",
+    "TransformKind",
     "acquire",
     "allocate",
     "allocator",
@@ -95,6 +104,7 @@ __all__ = [
     "check_writable",
     "compile",
     "cublas",
+    "cufft",
     "current_ordinal",
     "deliver",
     "describe",
@@ -115,7 +125,6 @@ __all__ = [
     "library_of",
     "look",
     "multiplies",
-    "multiply",
     "pooled_bytes",
     "release",
     "same_device",
@@ -124,5 +133,6 @@ __all__ = [
     "stream_for",
     "synchronise",
     "threads_of_block",
+    "transform_plan",
     "usual_block",
 ]

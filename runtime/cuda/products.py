@@ -21,7 +21,7 @@ import numpy as np
 
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
-from fusec.errors.targets import ProductFailed
+from fusec.errors.targets import CudaMathRefused
 from fusec.runtime.cuda import driver
 from fusec.runtime.cuda.libraries import math_library
 from fusec.runtime.cuda.memory import CudaArray, empty
@@ -102,7 +102,7 @@ class Gemm:
         self._call = entries.cublasGemmStridedBatchedEx_64 if several else entries.cublasGemmEx_64
 
     def __call__(self, handle: c_void_p, a: int, b: int, c: int) -> None:
-        """Enqueue it. a, b, c: addresses of the first operand, the second, and the result. Raises ProductFailed."""
+        """Enqueue it. a, b, c: addresses of the first operand, the second, and the result. Raises CudaMathRefused."""
         status = self._call(
             handle, *self._head, c_void_p(a), *self._a, c_void_p(b), *self._b, c_void_p(c), *self._c
         )  # fmt: skip
@@ -124,7 +124,7 @@ _kept: dict[DType, Any] = {}  # memory of factors
 def _check(status: int, what: str) -> None:
     if status:
         name = library().cublasGetStatusName(c_int(status)) or b"CUBLAS_STATUS_UNKNOWN"
-        raise ProductFailed(what, name.decode()).at()
+        raise CudaMathRefused("cuBLAS", what, name.decode()).at()
 
 
 # --- handles ---------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Handle:
         self._set: tuple[int, int] | None = None  # stream, and address of the memory to work in
 
     def use(self, stream: int, workspace: int) -> None:
-        """Have the next calls go to a stream, and work in memory at an address. Raises ProductFailed."""
+        """Have the next calls go to a stream, and work in memory at an address. Raises CudaMathRefused."""
         if self._set == (stream, workspace):
             return
         entries, known, self._set = library(), self._set, None
@@ -192,7 +192,7 @@ _workspaces: dict[tuple[int, int, int], CudaArray] = {}  # by device, stream and
 
 
 def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: int) -> None:
-    """Enqueue products on a stream of a device. calls: each with its addresses. Raises ProductFailed."""
+    """Enqueue products on a stream of a device. calls: each with its addresses. Raises CudaMathRefused."""
     if not driver.is_current(device):
         with driver.on_device(device):
             return multiply(calls, device, stream)
@@ -205,3 +205,14 @@ def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: i
     for gemm, a, b, c in calls:
         gemm(handle.pointer, a, b, c)
     return None
+
+
+class Products(NamedTuple):
+    """Several products in a row."""
+
+    gemms: tuple[Gemm, ...]
+
+    def run(self, addresses: Sequence[int], device: int, stream: int) -> None:
+        """Enqueue them. addresses: of each its first operand, the second, and the result. Raises CudaMathRefused."""
+        calls = [*zip(self.gemms, addresses[::3], addresses[1::3], addresses[2::3], strict=True)]
+        multiply(calls, device, stream)

@@ -1,5 +1,5 @@
-"""Calls of NumPy's functions between kernels on a device: cuBLAS computes products of floats and complex numbers, CuPy,
-to which NumPy hands its arrays, all others.
+"""Calls of NumPy's functions between kernels on a device: CUDA's libraries for mathematics compute those for which
+there are recipes, CuPy, to which NumPy hands its arrays, all others.
 
 memory: that of the call, a `DeviceMemory`.
 """
@@ -17,7 +17,7 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.devices import device_products
+from fusec.fusion.devices import device_products, device_transforms, recipes
 from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
@@ -28,13 +28,19 @@ NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install c
 """Why a library's function is refused: it is never computed on the host instead."""
 
 
+def maker_of(call: LibraryCall) -> Any:
+    """The module that has recipes for a call; None if CUDA's libraries do not compute it."""
+    return next((each for each in (device_products, device_transforms) if each.computes(call)), None)
+
+
 def check(call: LibraryCall) -> None:
-    """Raise CudaMathMissing or CallOnDevice if a call needs cuBLAS or CuPy, and there is none."""
+    """Raise CudaMathMissing or CallOnDevice if a call needs a library of CUDA's or CuPy, and there is none."""
     if call.kernels or not call.buffers:
         return
-    if device_products.is_product(call):
+    maker = maker_of(call)
+    if maker is not None:
         try:
-            cuda.cublas()
+            maker.LIBRARY()
         except FusecError as problem:
             raise problem.error.at(call.place) from problem.__cause__
         return
@@ -46,10 +52,14 @@ def check(call: LibraryCall) -> None:
 
 def run(call: LibraryCall, operands: Sequence[Any], slots: Sequence[int], memory: Any) -> list[Any]:
     """The arrays that a call makes, for these slots. Raises CallOnDevice, and what the function raises."""
-    if device_products.is_product(call):
-        made = memory.new(fresh(slots[0], call.buffers[0]))
-        device_products.run(call, operands, made, memory.stream)
-        return [made]
+    maker = maker_of(call)
+    if maker is not None:
+        made = [memory.new(fresh(slot, buffer)) for slot, buffer in zip(slots, call.buffers, strict=True)]
+        given = [*operands, *made]
+        recipes.run(
+            maker.recipe(call, [*map(recipes.form_of, given)], memory.device), given, memory.device, memory.stream
+        )
+        return made
     taken = (_by_kernels if call.kernels else _by_cupy)(call, operands, memory)
     wanted = [(each.phantom.shape, each.phantom.dtype) for each in call.buffers]
     if [(each.shape, each.dtype.numpy) for each in taken] != wanted:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,16 +19,13 @@ import numpy as np
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
-from fusec.dispatch.copier import copier
-from fusec.dispatch.planned import Planned
-from fusec.dispatch.spec import CallOptions
+from fusec.fusion.devices.recipes import FEW_CALLS, MAX_KNOWN, Arrangement, Axis, Recipe, RecipeBuilder, joined
 from fusec.fusion.functions.contractions import Contraction
 from fusec.fusion.functions.libraries import called_by, calls_plainly
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 
-FEW_CALLS = 16  # of cuBLAS, by which a product is done before copies that make them fewer
-MAX_KNOWN = 1024  # products for which arguments are kept
+LIBRARY = cuda.cublas
 
 Label = object
 
@@ -47,14 +44,6 @@ class Terms(NamedTuple):
     def labels(self) -> tuple[tuple[Label, ...], ...]:
         """Those of the operands and the result."""
         return self.left, self.right, self.result
-
-
-class Arrangement(NamedTuple):
-    """How an array lies in memory: strides in bytes."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    row: DType
 
 
 class Copied(NamedTuple):
@@ -86,7 +75,7 @@ class Product(NamedTuple):
 # --- calls that are products -----------------------------------------------------------------------------------------
 
 
-def is_product(call: LibraryCall) -> bool:
+def computes(call: LibraryCall) -> bool:
     """Whether cuBLAS computes a call."""
     return len(call.operands) == 2 and len(call.buffers) == 1 and _labelled(call) is not None
 
@@ -197,14 +186,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2 and later
 # --- from strides to arguments ---------------------------------------------------------------------------------------
 
 
-class _Axis(NamedTuple):
-    """Neighbouring axes as one. steps: of the operands and the result, in elements; 0 in an array without it."""
-
-    extent: int
-    steps: tuple[int, int, int]
-
-
-_NONE = _Axis(1, (0, 0, 0))
+_NONE = Axis(1, (0, 0, 0))
 Steps = dict[Label, int]
 
 
@@ -309,15 +291,15 @@ def _steps(labels: Sequence[Label], form: Arrangement, order: Sequence[Label] | 
 
 def _tried(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence[Label]) -> _Try | None:
     """The fewest calls for arrays with these steps; None if cuBLAS cannot read or write one of them."""
-    kinds: dict[tuple[bool, ...], list[_Axis]] = {}
+    kinds: dict[tuple[bool, ...], list[Axis]] = {}
     for label in order:
         has = tuple([label in each for each in steps])
         if any(has):
             first, second, third = (each.get(label, 0) for each in steps)
-            axis = _Axis(extents[label], (first, second, third))
+            axis = Axis(extents[label], (first, second, third))
             kinds.setdefault(has, []).append(axis)
     pairs, rows, columns, inner = (
-        _joined(kinds.get(has, []))
+        joined(kinds.get(has, []))
         for has in ((True,) * 3, (True, False, True), (False, True, True), (True, True, False))
     )
     if len(inner) > 1:
@@ -331,17 +313,7 @@ def _tried(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence
     return min(found, key=lambda each: each.cost, default=None)
 
 
-def _joined(axes: Sequence[_Axis]) -> list[_Axis]:
-    """Axes from outermost to innermost, neighbours as one where that is possible."""
-    found: list[_Axis] = []
-    for axis in axes:
-        if found and all(a == b * axis.extent for a, b in zip(found[-1].steps, axis.steps, strict=True)):
-            axis = _Axis(found.pop().extent * axis.extent, axis.steps)
-        found.append(axis)
-    return found
-
-
-def _of_matrices(row: _Axis, column: _Axis, inner: _Axis, others: Sequence[_Axis]) -> _Try | None:
+def _of_matrices(row: Axis, column: Axis, inner: Axis, others: Sequence[Axis]) -> _Try | None:
     """Calls for these axes of matrices. others: axes that count pairs of matrices."""
     (left, _, _), (_, right, _) = row.steps, column.steps
     own = _read(row.extent, row.steps[2], column.extent, column.steps[2])
@@ -353,7 +325,7 @@ def _of_matrices(row: _Axis, column: _Axis, inner: _Axis, others: Sequence[_Axis
     pair = [_read(*each[2:], *each[:2]) for each in (other, one)] if is_swapped else [_read(*one), _read(*other)]
     if pair[0] is None or pair[1] is None:
         return None
-    others = _joined(sorted(others, key=lambda each: -each.steps[2]))
+    others = joined(sorted(others, key=lambda each: -each.steps[2]))
     counted = max((each for each in others if min(each.steps) >= 0), key=lambda each: each.extent, default=_NONE)
     rest = [each for each in others if each is not counted]
     starts = [
@@ -380,49 +352,26 @@ def _read(rows: int, down: int, columns: int, along: int) -> tuple[bool, int] | 
     return None
 
 
-# --- calls -----------------------------------------------------------------------------------------------------------
+# --- recipes ---------------------------------------------------------------------------------------------------------
 
 
-def form_of(array: cuda.DeviceArray) -> Arrangement:
-    """How an array lies."""
-    return Arrangement(array.shape, array.strides, array.dtype)
-
-
-def dense(array: cuda.DeviceArray, copied: Copied) -> Arrangement:
-    """How a copy of an array lies."""
-    return Arrangement(array.shape, strides_in_order(array.shape, copied.order, copied.row.nbytes), copied.row)
-
-
-@cache
-def copies(converts: bool, conjugates: bool) -> Planned:
-    """A kernel that copies an array, perhaps to another dtype, or its conjugates."""
-    spec = copier(converts, conjugates)
-    return Planned(spec.definition, spec.signature)
-
-
-def copier_of(source: DType, copied: Copied) -> Planned:
-    """The kernel that makes a copy."""
-    return copies(source != copied.row, copied.is_conjugate)
-
-
-def run(call: LibraryCall, operands: Sequence[cuda.DeviceArray], made: cuda.DeviceArray, stream: int) -> None:
-    """Enqueue the product of arrays on a stream. made: the memory of the result. Raises ProductFailed."""
-    device = made.device or 0
-    arrays = [*operands, made]
-    product = planned(terms_of(call, *(len(each.shape) for each in operands)), *map(form_of, arrays))
-    options = CallOptions(stream=stream)
+def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
+    """How a product of arrays is computed. forms: of the operands and the result. Raises CudaMathMissing."""
+    del device
+    left, right, result = (each._replace(rest=0) for each in forms)
+    product = planned(terms_of(call, len(left.shape), len(right.shape)), left, right, result)
+    made = RecipeBuilder(forms)
+    parts = [made.whole(at) for at in range(len(forms))]
     for at, copied in product.copies.items():
-        copy = cuda.describe(cuda.empty(arrays[at].shape, copied.row, copied.order, device, stream), stream)
-        if at < len(operands):
-            copier_of(arrays[at].dtype, copied).run((arrays[at], copy), None, options)
-        arrays[at] = copy
+        room = made.room(forms[at].shape, copied.row, copied.order)
+        if at < len(forms) - 1:
+            made.copy(parts[at], room, "conj(x)" if copied.is_conjugate else "x")
+        parts[at] = room
     if product.is_empty:
-        cuda.fill_with_zeros(made.pointer, prod(made.shape) * made.dtype.nbytes, device, stream)
+        made.clear(made.whole(2))
     if product.calls:
-        calls = []
-        for each in product.calls:
-            a, b, c = (arrays[at].pointer + start for at, start in each.operands)
-            calls.append((each.gemm, a, b, c))
-        cuda.multiply(calls, device, stream)
-    if arrays[-1] is not made:
-        Planned.copier().run((arrays[-1], made), None, options)
+        operands = [parts[at].of(parts[at].form.shape, start) for each in product.calls for at, start in each.operands]
+        made.call(cuda.Products(tuple(each.gemm for each in product.calls)).run, operands)
+    if 2 in product.copies:
+        made.copy(parts[2], made.whole(2))
+    return made.made()

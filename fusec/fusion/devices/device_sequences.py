@@ -7,7 +7,7 @@ that lies between kernels, and the numbers. What each kernel does with its memor
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ from fusec.dispatch.plan import ALIGNED, Plan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.environment import debug
-from fusec.fusion.devices import device_products
+from fusec.fusion.devices import device_calls
 from fusec.fusion.devices.device_launches import ended, joined
+from fusec.fusion.devices.recipes import LibraryStage, Part, form_of, part_of
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import Returned
 from fusec.fusion.memory.slots import Arena, Fresh, SlotView, fresh
@@ -69,30 +70,22 @@ class PreparedKernels:
         self.launches.enqueue(held, stream)
 
 
-class PreparedProduct(NamedTuple):
-    """A product by cuBLAS between launches. calls: each with the places of its arrays, and bytes from their first
-    elements. cleared: the place of a result to which nothing is added up, bytes from its first element, and its bytes.
+class PreparedCall(NamedTuple):
+    """A call of one of CUDA's libraries between launches. operands: the places of its arrays, and bytes from their
+    first elements.
     """
 
-    calls: tuple[tuple[cuda.Gemm, tuple[tuple[int, int], ...]], ...]
-    cleared: tuple[int, int, int] | None
+    call: Callable[[Sequence[int], int, int], None]
+    operands: tuple[tuple[int, int], ...]
     device: int
 
     def begun(self, frame: Sequence[Any]) -> None:
         """Nothing: it takes no numbers."""
 
     def run(self, held: None, addresses: Sequence[int], stream: int) -> None:
-        """Enqueue it. Raises ProductFailed."""
+        """Enqueue it. Raises CudaMathRefused."""
         del held
-        if self.cleared is not None:
-            place, offset, nbytes = self.cleared
-            cuda.fill_with_zeros(addresses[place] + offset, nbytes, self.device, stream)
-            return
-        calls = [
-            (gemm, addresses[a] + i, addresses[b] + j, addresses[c] + k)
-            for gemm, ((a, i), (b, j), (c, k)) in self.calls
-        ]
-        cuda.multiply(calls, self.device, stream)
+        self.call([addresses[place] + start for place, start in self.operands], self.device, stream)
 
 
 @dataclass(eq=False)
@@ -103,7 +96,7 @@ class PreparedPlan:
     own: how many these are. fresh: what calls make first. views: of slots that hold part of another's memory.
     """
 
-    parts: tuple[PreparedKernels | PreparedProduct | CallStep, ...]
+    parts: tuple[PreparedKernels | PreparedCall | CallStep, ...]
     nbytes: int
     own: int
     fresh: tuple[Fresh, ...]
@@ -131,12 +124,12 @@ _Operand = tuple[Any, int, int]
 
 
 class _PlannedKernel(NamedTuple):
-    """A kernel of a plan with its operands, and their slots."""
+    """A kernel of a plan with its operands, and their slots; a number that is always the same stands for itself."""
 
     kernel: Planned
     plan: Plan[Any]
     found: Sequence[_Operand]
-    slots: Sequence[int]
+    slots: Sequence[Any]
 
 
 class _LaunchBuilder:
@@ -156,7 +149,7 @@ class _LaunchBuilder:
             self.frame[self.host.arena_slot], self.inside[self.host.arena_slot] = whole, 0
         self.seen = {each.slot for each in returned(plan)}  # slots of arrays that others than kernels see
         self.most = 0  # bytes between the launches of one kernel
-        self.parts: list[PreparedKernels | PreparedProduct | CallStep] = []
+        self.parts: list[PreparedKernels | PreparedCall | CallStep] = []
         self._start()
 
     def _start(self) -> None:
@@ -186,8 +179,8 @@ class _LaunchBuilder:
                 else:
                     self._add(waiting)
                 waiting = []
-            elif device_products.is_product(step.call):
-                self._multiply(step)
+            elif (maker := device_calls.maker_of(step.call)) is not None:
+                self._follow(step, maker)
             else:
                 self._close()
                 for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
@@ -201,10 +194,10 @@ class _LaunchBuilder:
         return PreparedPlan(tuple(self.parts), nbytes, own, tuple(self.new), self.views)
 
     def _look(self, steps: Sequence[Any]) -> None:
-        """Find the slots of arrays that libraries other than cuBLAS are given."""
+        """Find the slots of arrays that are given to libraries other than CUDA's own."""
         views = {**self.views, **{slot: view for step in steps for slot, view in step.views}}
         for step in steps:
-            if not isinstance(step, KernelStep) and not device_products.is_product(step.call):
+            if not isinstance(step, KernelStep) and device_calls.maker_of(step.call) is None:
                 self.seen.update(views[slot].slot if slot in views else slot for slot in step.inputs)
 
     def _close(self) -> None:
@@ -248,41 +241,43 @@ class _LaunchBuilder:
         """Where the array of a slot is, and bytes from there."""
         return (self.arena, self.inside[slot]) if slot in self.inside else (slot, 0)
 
-    # --- products ------------------------------------------------------------------------------------------------
+    # --- calls of CUDA's libraries -------------------------------------------------------------------------------
 
-    def _multiply(self, step: CallStep) -> None:
-        """A product, between copies of what cuBLAS cannot read or write."""
-        made = fresh(step.outputs[0], step.call.buffers[0])
-        self._new(made)
-        if made.slot in self.seen:
-            self.new.append(made)
-        else:
-            target = self.frame[made.slot]
-            start = self.inside[made.slot] = self.room.take(_nbytes_of(target))
-            self.frame[made.slot] = self._within(target, start)
-        arrays = [self._operand(slot) for slot in (*step.inputs, made.slot)]
-        terms = device_products.terms_of(step.call, *(len(each.shape) for each, _, _ in arrays[:2]))
-        product = device_products.planned(terms, *(device_products.form_of(each) for each, _, _ in arrays))
+    def _follow(self, step: CallStep, maker: Any) -> None:
+        """The recipe of a call."""
+        results = []
+        for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
+            made = fresh(slot, buffer)
+            self._new(made)
+            if slot in self.seen:
+                self.new.append(made)
+            else:
+                target = self.frame[slot]
+                start = self.inside[slot] = self.room.take(_nbytes_of(target))
+                self.frame[slot] = self._within(target, start)
+            results.append(slot)
+        arrays = [self._operand(slot) for slot in (*step.inputs, *results)]
+        recipe = maker.recipe(step.call, [form_of(each) for each, _, _ in arrays], self.device)
         taken = []
-        for at, copied in product.copies.items():
-            given, _, _ = arrays[at]
-            copy, start = self._dense(given, copied.order, copied.row)
-            if at < len(step.inputs):
-                self._copy(arrays[at], copy, device_products.copier_of(given.dtype, copied))
-            taken.append((start, _nbytes_of(copy[0])))
-            arrays[at] = copy
-        self._close()
-        calls = []
-        for gemm, operands in product.calls:
-            calls.append((gemm, tuple((arrays[at][1], arrays[at][2] + start) for at, start in operands)))
-        _, place, start = result = self._operand(made.slot)
-        cleared = (place, start, prod(made.shape) * made.dtype.itemsize) if product.is_empty else None
-        if calls or cleared:
-            self.parts.append(PreparedProduct(tuple(calls), cleared, self.device))
-        if 2 in product.copies:
-            self._copy(arrays[2], result, Planned.copier())
+        for form in recipe.rooms:
+            room, start = self._room(form.shape, form.strides, form.row)
+            arrays.append(room)
+            taken.append((start, _nbytes_of(room[0])))
+        for stage in recipe.stages:
+            if isinstance(stage, LibraryStage):
+                self._close()
+                operands = tuple((arrays[at][1], arrays[at][2] + start) for at, start in stage.operands)
+                self.parts.append(PreparedCall(stage.call, operands, self.device))
+                continue
+            found = [self._part(arrays, each) if isinstance(each, Part) else (each, 0, 0) for each in stage.operands]
+            self._add([self._planned(stage.kernel, found, stage.operands, CallOptions(stream=cuda.LEGACY))])
         for start, nbytes in taken:
             self.room.give_back(start, nbytes)
+
+    def _part(self, arrays: Sequence[_Operand], part: Part) -> _Operand:
+        """A part of an array of a recipe."""
+        array, place, start = arrays[part.place]
+        return part_of(array, part), place, start + part.start
 
     def _within(self, array: DeviceArray, start: int) -> DeviceArray:
         """An array in the memory between kernels."""
@@ -291,8 +286,11 @@ class _LaunchBuilder:
 
     def _dense(self, array: DeviceArray, order: Sequence[int], row: dtypes.DType) -> tuple[_Operand, int]:
         """Memory for a copy of an array in that between kernels, and where it starts there."""
-        strides = strides_in_order(array.shape, order, row.nbytes)
-        made = self._apart(self.arena, array.shape, strides, row)
+        return self._room(array.shape, strides_in_order(array.shape, order, row.nbytes), row)
+
+    def _room(self, shape: Sequence[int], strides: Sequence[int], row: dtypes.DType) -> tuple[_Operand, int]:
+        """Memory in that between kernels, and where it starts there."""
+        made = self._apart(self.arena, shape, strides, row)
         start = self.room.take(_nbytes_of(made))
         return (self._within(made, start), self.arena, start), start
 
@@ -319,7 +317,7 @@ class _LaunchBuilder:
         return self._planned(kernel, found, slots, options)
 
     def _planned(
-        self, kernel: Planned, found: Sequence[_Operand], slots: Sequence[int], options: CallOptions
+        self, kernel: Planned, found: Sequence[_Operand], slots: Sequence[Any], options: CallOptions
     ) -> _PlannedKernel:
         plan: Plan[Any] = kernel.plan(CUDA, self._read(kernel, found, options))
         if plan.bound.is_empty:
@@ -382,7 +380,7 @@ class _LaunchBuilder:
         self, launch: tuple[Any, int, Sequence[int]], parts: Sequence[tuple[_PlannedKernel, CachedLaunch]]
     ) -> None:
         """A launch. parts: of kernels, whose words follow each other."""
-        operands, numbers, start = list[tuple[int, _Operand, int]](), list[tuple[int, int, Encoder]](), 0
+        operands, numbers, start = list[tuple[int, _Operand, int]](), list[tuple[int, Any, Encoder]](), 0
         for kernel, part in parts:
             self.between += [(self.words + start + word, offset) for word, offset in part.between]
             operands += [(start + word, kernel.found[at], offset) for word, at, offset in part.pointers]
@@ -394,12 +392,18 @@ class _LaunchBuilder:
         self,
         launch: tuple[Any, int, Sequence[int]],
         operands: Sequence[tuple[int, _Operand, int]],
-        numbers: Sequence[tuple[int, int, Encoder]],
+        numbers: Sequence[tuple[int, Any, Encoder]],
     ) -> None:
-        """One more. operands, numbers: of its words."""
+        """One more. operands, numbers: of its words, numbers by slots or as floats."""
         self.pointers += [(self.words + word, place, start + more) for word, (_, place, start), more in operands]
-        self.numbers += [(self.words + word, slot, encoder) for word, slot, encoder in numbers]
-        self.launches.append(launch)
+        code, blocks, template = launch
+        words = [*template]
+        for word, slot, encoder in numbers:
+            if isinstance(slot, float):
+                words[word] = encoder(slot)
+            else:
+                self.numbers.append((self.words + word, slot, encoder))
+        self.launches.append((code, blocks, words))
         self.words += len(launch[2])
 
 

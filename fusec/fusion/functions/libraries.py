@@ -235,6 +235,13 @@ def called_by(function: Any) -> Any:
     return function.args[0] if isinstance(function, partial) else None
 
 
+def asked_of(function: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments and options of a call of a library's function; a Place stands for an operand, and only the call
+    knows operands that are its only arguments.
+    """
+    return (function.args[1], function.args[2]) if len(function.args) > 1 else ((), {})
+
+
 def calls_plainly(function: Any, called: Callable[..., Any]) -> bool:
     """Whether a function calls another one with its operands and nothing else."""
     return called_plainly(function) is called

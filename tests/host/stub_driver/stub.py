@@ -22,23 +22,27 @@ extern "C" const int {name}__threads = {bound};
 """
 
 
-MATHEMATICS = ("libcublasLt.so.13", "libcublas.so.13")  # the stand-in has all of both
+MATHEMATICS = {
+    "libcublasLt.so.13": "stub_cublas.c",  # the stand-in has all of both
+    "libcufft.so.12": "stub_cufft.c",
+    "libcublas.so.13": "stub_cublas.c",
+}
 _GCC = ("gcc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror")
 
 
 def build_driver(folder: Path) -> Path:
-    """Compile libcuda.so.1 and cuBLAS into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
+    """Compile libcuda.so.1, cuBLAS and cuFFT into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
     out = folder / "libcuda.so.1"
     named = ["-Wl,-soname,libcuda.so.1", "-ldl", "-lpthread"]
     subprocess.run([*_GCC, str(HERE / "stub_driver.c"), "-o", str(out), *named], check=True)
-    for name in MATHEMATICS:
-        named = [f"-Wl,-soname,{name}", f"-L{folder}", "-l:libcuda.so.1"]
-        subprocess.run([*_GCC, str(HERE / "stub_cublas.c"), "-o", str(folder / name), *named], check=True)
+    for name, source in MATHEMATICS.items():
+        named = [f"-Wl,-soname,{name}", f"-L{folder}", "-l:libcuda.so.1", "-lm"]
+        subprocess.run([*_GCC, str(HERE / source), "-o", str(folder / name), *named], check=True)
     return out
 
 
 def load_mathematics(folder: Path) -> ctypes.CDLL:
-    """The stand-in for cuBLAS, which this process then finds before a real one."""
+    """The stand-in for cuBLAS, which this process then finds before a real one, as it does those for others."""
     return [ctypes.CDLL(str(folder / name)) for name in MATHEMATICS][-1]
 
 
