@@ -36,7 +36,7 @@ _ZERO = (ctypes.c_double * 2)(0, 0)  # of either kind of complex numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class BlasProduct:
     """Products of pairs of matrices in memory.
 
     template: the slots but for the first three, the addresses of operands and result in the order of `places`.
@@ -65,7 +65,7 @@ class Product:
         finally:
             last.run(shared, 1)
 
-    def swapped(self) -> Product:
+    def swapped(self) -> BlasProduct:
         """The same for operands in the other order."""
         first, second, third = ((1, 0, 2)[place] for place in self.places)
         return replace(self, places=(first, second, third))
@@ -77,7 +77,7 @@ def product(
     starts: Sequence[Sequence[int]],
     dtype: np.dtype[np.generic],
     store: CodeStore | None,
-) -> Product | None:
+) -> BlasProduct | None:
     """Products of an operand a with rows and an operand b with columns; None where BLAS is not known.
 
     starts: of each of several calls, elements before a, b and the result. store: keeps the code.
@@ -107,7 +107,7 @@ def product(
     code = jit.compile_text("product", product_text(letter, is_vector, known.integer), store, "short")
     kernel = Kernel("product", "llvm", (), "", Layout(1, ()))
     executable = Executable(kernel, code.address, b"", _grain(work), store)
-    return Product(executable, template, order, positions, is_held)
+    return BlasProduct(executable, template, order, positions, is_held)
 
 
 def _gemm(

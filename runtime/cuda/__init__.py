@@ -60,8 +60,7 @@ from fusec.runtime.cuda.memory import (
 )
 from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
-from fusec.runtime.cuda.products import Gemm, Matrix, Products
-from fusec.runtime.cuda.products import Sizes as ProductSizes
+from fusec.runtime.cuda.products import Gemm, Products
 from fusec.runtime.cuda.products import library as cublas
 from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
@@ -87,9 +86,7 @@ __all__ = [
     "Gemm",
     "LaunchSequence",
     "Launcher",
-    "Matrix",
     "Placing",
-    "ProductSizes",
     "Products",
     "StreamOn",
     "Transform",

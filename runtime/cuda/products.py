@@ -21,6 +21,7 @@ import numpy as np
 
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
+from fusec.base.matrices import Matrix, ProductSizes
 from fusec.errors.targets import CudaMathRefused
 from fusec.runtime.cuda import driver
 from fusec.runtime.cuda.libraries import math_library
@@ -39,25 +40,6 @@ WORKSPACE_BYTES = {True: 32 << 20, False: 4 << 20}  # as cuBLAS's guide recommen
 MOST_WORKSPACES = 16  # streams that keep memory for cuBLAS
 ROWS = frozenset(_KINDS)
 """The dtypes of products."""
-
-
-class Matrix(NamedTuple):
-    """How cuBLAS, which counts down columns, reads an operand: as it lies or transposed. leading: elements from one
-    column to the next; step: from one matrix of several to the next.
-    """
-
-    is_transposed: bool
-    leading: int
-    step: int
-
-
-class Sizes(NamedTuple):
-    """The rows and columns of a result, how many products each element adds up, and how many pairs of matrices."""
-
-    rows: int
-    columns: int
-    inner: int
-    pairs: int
 
 
 @cache
@@ -82,7 +64,9 @@ def workspace_bytes(device: int) -> int:
 class Gemm:
     """A product of matrices, or of several pairs of them, but for its pointers."""
 
-    def __init__(self, sizes: Sizes, matrices: tuple[Matrix, Matrix, Matrix], operand: DType, result: DType) -> None:
+    def __init__(
+        self, sizes: ProductSizes, matrices: tuple[Matrix, Matrix, Matrix], operand: DType, result: DType
+    ) -> None:
         a, b, c = matrices
         assert not c.is_transposed, "results are as cuBLAS lays them out"
         self.sizes = sizes

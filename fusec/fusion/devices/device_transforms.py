@@ -25,15 +25,13 @@ from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.fusion.devices.recipes import (
     FEW_CALLS,
-    MAX_KNOWN,
     Arrangement,
-    Axis,
     Part,
     Recipe,
     RecipeBuilder,
-    joined,
 )
 from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
+from fusec.fusion.functions.matrix_products import MAX_KNOWN, Axis, joined
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from math import prod
 from typing import Any, NamedTuple
 
 from fusec.base import dtypes
@@ -18,24 +17,10 @@ from fusec.base.records import replace
 from fusec.dispatch.copier import copier
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
+from fusec.fusion.functions.matrix_products import Arrangement
 from fusec.runtime import cuda
 
 FEW_CALLS = 16  # of a library, by which a call is done before copies that make them fewer
-MAX_KNOWN = 1024  # calls of each kind for which recipes are kept
-
-
-class Arrangement(NamedTuple):
-    """How an array lies in memory: strides in bytes. rest: of its address, beyond whole vectors."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    row: DType
-    rest: int = 0
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its elements."""
-        return prod(self.shape) * self.row.nbytes
 
 
 class Part(NamedTuple):
@@ -134,26 +119,6 @@ def copies(converts: bool, change: str = "x", factor: DType | None = None) -> Pl
     """A kernel that copies an array, or what is made of its elements; see `copier`."""
     spec = copier(converts, change, factor)
     return Planned(spec.definition, spec.signature)
-
-
-# --- axes ------------------------------------------------------------------------------------------------------------
-
-
-class Axis(NamedTuple):
-    """Neighbouring axes as one. steps: of several arrays, in elements; 0 in an array without it."""
-
-    extent: int
-    steps: tuple[int, ...]
-
-
-def joined(axes: Iterable[Axis]) -> list[Axis]:
-    """Axes from outermost to innermost, neighbours as one where that is possible."""
-    found: list[Axis] = []
-    for axis in axes:
-        if found and all(a == b * axis.extent for a, b in zip(found[-1].steps, axis.steps, strict=True)):
-            axis = Axis(found.pop().extent * axis.extent, axis.steps)
-        found.append(axis)
-    return found
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------

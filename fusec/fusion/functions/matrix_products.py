@@ -9,8 +9,9 @@ it has a unit stride.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from fusec.fusion.functions.contractions import Contraction
 from fusec.fusion.functions.libraries import called_by, calls_plainly
 from fusec.fusion.trace.trace_values import LibraryCall
 
-MAX_KNOWN = 1024  # products for which arguments are kept
+MAX_KNOWN = 1024  # calls of each kind for which arguments are kept
 ROWS = frozenset((dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.FLOAT32, dtypes.FLOAT64, dtypes.COMPLEX64, dtypes.COMPLEX128))
 """The dtypes of products."""
 
@@ -47,11 +48,17 @@ class Terms(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How an array lies in memory: strides in bytes."""
+    """How an array lies in memory: strides in bytes. rest: of its address, beyond whole vectors."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     row: DType
+    rest: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return prod(self.shape) * self.row.nbytes
 
 
 def is_product(call: LibraryCall) -> bool:
@@ -162,18 +169,18 @@ if hasattr(np, "matvec"):  # NumPy 2.2 and later
     _PLAIN[np.vecmat] = lambda left, right: _stacked(left, right, (1, 2), (0, 1))._replace(conjugates=True)
 
 
-class _Axis(NamedTuple):
-    """Neighbouring axes as one. steps: of the operands and the result, in elements; 0 in an array without it."""
+class Axis(NamedTuple):
+    """Neighbouring axes as one. steps: of several arrays, in elements; 0 in an array without it."""
 
     extent: int
-    steps: tuple[int, int, int]
+    steps: tuple[int, ...]
 
 
-_NONE = _Axis(1, (0, 0, 0))
+_NONE = Axis(1, (0, 0, 0))
 Steps = dict[Label, int]
 
 
-class Try(NamedTuple):
+class MatrixCalls(NamedTuple):
     """Calls of a library for arrays that lie in some way. starts: of each, elements before operands and result."""
 
     sizes: ProductSizes
@@ -183,16 +190,16 @@ class Try(NamedTuple):
     cost: tuple[int, int]
 
 
-def _axes(labels: Sequence[Label], order: Sequence[Label]) -> tuple[int, ...]:
+def axes_in(labels: Sequence[Label], order: Sequence[Label]) -> tuple[int, ...]:
     """The axes of an array in an order of labels."""
     return tuple(sorted(range(len(labels)), key=lambda axis: order.index(labels[axis])))
 
 
-def _steps(labels: Sequence[Label], form: Arrangement, order: Sequence[Label] | None) -> Steps:
+def steps_of(labels: Sequence[Label], form: Arrangement, order: Sequence[Label] | None) -> Steps:
     """Elements from one position along a label to the next, of labels that have several. order: of a dense copy."""
     strides = [step // form.row.nbytes for step in form.strides]
     if order is not None:
-        strides = [*strides_in_order(form.shape, _axes(labels, order), 1)]
+        strides = [*strides_in_order(form.shape, axes_in(labels, order), 1)]
     found: Steps = {}
     for label, extent, step in zip(labels, form.shape, strides, strict=True):
         if extent > 1:
@@ -200,17 +207,17 @@ def _steps(labels: Sequence[Label], form: Arrangement, order: Sequence[Label] | 
     return found
 
 
-def _tried(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence[Label]) -> Try | None:
+def fewest_calls(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence[Label]) -> MatrixCalls | None:
     """The fewest calls for arrays with these steps; None if a library cannot read or write one of them."""
-    kinds: dict[tuple[bool, ...], list[_Axis]] = {}
+    kinds: dict[tuple[bool, ...], list[Axis]] = {}
     for label in order:
         has = tuple([label in each for each in steps])
         if any(has):
             first, second, third = (each.get(label, 0) for each in steps)
-            axis = _Axis(extents[label], (first, second, third))
+            axis = Axis(extents[label], (first, second, third))
             kinds.setdefault(has, []).append(axis)
     pairs, rows, columns, inner = (
-        _joined(kinds.get(has, []))
+        joined(kinds.get(has, []))
         for has in ((True,) * 3, (True, False, True), (False, True, True), (True, True, False))
     )
     if len(inner) > 1:
@@ -224,17 +231,17 @@ def _tried(steps: Sequence[Steps], extents: Mapping[Label, int], order: Sequence
     return min(found, key=lambda each: each.cost, default=None)
 
 
-def _joined(axes: Sequence[_Axis]) -> list[_Axis]:
+def joined(axes: Iterable[Axis]) -> list[Axis]:
     """Axes from outermost to innermost, neighbours as one where that is possible."""
-    found: list[_Axis] = []
+    found: list[Axis] = []
     for axis in axes:
         if found and all(a == b * axis.extent for a, b in zip(found[-1].steps, axis.steps, strict=True)):
-            axis = _Axis(found.pop().extent * axis.extent, axis.steps)
+            axis = Axis(found.pop().extent * axis.extent, axis.steps)
         found.append(axis)
     return found
 
 
-def _of_matrices(row: _Axis, column: _Axis, inner: _Axis, others: Sequence[_Axis]) -> Try | None:
+def _of_matrices(row: Axis, column: Axis, inner: Axis, others: Sequence[Axis]) -> MatrixCalls | None:
     """Calls for these axes of matrices. others: axes that count pairs of matrices."""
     (left, _, _), (_, right, _) = row.steps, column.steps
     own = _read(row.extent, row.steps[2], column.extent, column.steps[2])
@@ -246,7 +253,7 @@ def _of_matrices(row: _Axis, column: _Axis, inner: _Axis, others: Sequence[_Axis
     pair = [_read(*each[2:], *each[:2]) for each in (other, one)] if is_swapped else [_read(*one), _read(*other)]
     if pair[0] is None or pair[1] is None:
         return None
-    others = _joined(sorted(others, key=lambda each: -each.steps[2]))
+    others = joined(sorted(others, key=lambda each: -each.steps[2]))
     counted = max((each for each in others if min(each.steps) >= 0), key=lambda each: each.extent, default=_NONE)
     rest = [each for each in others if each is not counted]
     starts = [
@@ -259,7 +266,7 @@ def _of_matrices(row: _Axis, column: _Axis, inner: _Axis, others: Sequence[_Axis
     )  # fmt: skip
     shape = (column.extent, row.extent) if is_swapped else (row.extent, column.extent)
     cost = len(starts), -row.extent * column.extent
-    return Try(ProductSizes(*shape, inner.extent, counted.extent), matrices, is_swapped, starts, cost)
+    return MatrixCalls(ProductSizes(*shape, inner.extent, counted.extent), matrices, is_swapped, starts, cost)
 
 
 def _read(rows: int, down: int, columns: int, along: int) -> tuple[bool, int] | None:
@@ -274,7 +281,7 @@ def _read(rows: int, down: int, columns: int, along: int) -> tuple[bool, int] | 
 
 
 @lru_cache(MAX_KNOWN)
-def uncopied(terms: Terms, left: Arrangement, right: Arrangement, result: Arrangement) -> Try | None:
+def uncopied(terms: Terms, left: Arrangement, right: Arrangement, result: Arrangement) -> MatrixCalls | None:
     """The fewest calls of a library that copy nothing; None where there are none, or nothing is added up."""
     forms = left, right, result
     extents: dict[Label, int] = {}
@@ -285,5 +292,5 @@ def uncopied(terms: Terms, left: Arrangement, right: Arrangement, result: Arrang
         return None
     if any(step % form.row.nbytes for form in forms for step in form.strides):
         return None
-    steps = [_steps(labels, form, None) for labels, form in zip(terms.labels, forms, strict=True)]
-    return _tried(steps, extents, [*extents])
+    steps = [steps_of(labels, form, None) for labels, form in zip(terms.labels, forms, strict=True)]
+    return fewest_calls(steps, extents, [*extents])

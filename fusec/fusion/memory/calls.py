@@ -18,7 +18,7 @@ from fusec.fusion.trace.numbers import picking
 from fusec.fusion.trace.trace_values import Array, Buffer, Computation, Leaf, LibraryCall, outermost_first
 from fusec.kernels.launches import KeptNotes
 from fusec.runtime.cpu.memory import LARGE
-from fusec.runtime.cpu.products import Product
+from fusec.runtime.cpu.products import BlasProduct
 
 
 @dataclass(eq=False)
@@ -95,7 +95,7 @@ class CallStep:
             return None
         return host_product(self.call, self.leaves, lambda *pair: self.call.function(*pair)[0], self.fresh[0])
 
-    def native_product(self, frame: Sequence[Any]) -> Product | None:
+    def native_product(self, frame: Sequence[Any]) -> BlasProduct | None:
         """How native code computes the call for the arrays of a frame, if it is a product."""
         return None if self.product is None else self.product.native(*(frame[slot] for slot in self.inputs))
 

@@ -23,7 +23,7 @@ class HostProduct:
 
     def __init__(self, call: LibraryCall, function: Callable[..., Any], result: Fresh) -> None:
         self.call, self.function, self.result = call, function, result
-        self._known: dict[Any, products.Product | None] = {}
+        self._known: dict[Any, products.BlasProduct | None] = {}
 
     def __call__(self, a: Array, b: Array) -> Any:
         """The product."""
@@ -34,7 +34,7 @@ class HostProduct:
         found.run((_ADDRESS_OF(a), _ADDRESS_OF(b), _ADDRESS_OF(made)))
         return made
 
-    def native(self, a: Array, b: Array) -> products.Product | None:
+    def native(self, a: Array, b: Array) -> products.BlasProduct | None:
         """How BLAS multiplies arrays that lie like this; None if NumPy does."""
         dtype = self.result.dtype
         if a.dtype is not dtype or b.dtype is not dtype or not (a.flags.aligned and b.flags.aligned):
@@ -49,7 +49,7 @@ class HostProduct:
         found = self._known[key] = self._planned(a, b)
         return found
 
-    def _planned(self, a: Array, b: Array) -> products.Product | None:
+    def _planned(self, a: Array, b: Array) -> products.BlasProduct | None:
         row = dtypes.from_numpy(a.dtype)
         assert row is not None, "BLAS takes it"
         made = memory.empty(self.result.shape, self.result.dtype, self.result.order)

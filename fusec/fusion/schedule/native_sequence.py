@@ -36,7 +36,7 @@ from fusec.fusion.trace.numbers import picking
 from fusec.runtime.cpu import composites, fastcall
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
 from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, KnownCall, KnownLayout
-from fusec.runtime.cpu.products import Product, hold_slots, holding
+from fusec.runtime.cpu.products import BlasProduct, hold_slots, holding
 
 MOST_INSIDE = 256 << 10  # bytes of temporaries that an executable keeps for its next call
 ARENA = "arena"  # the name of these
@@ -339,7 +339,7 @@ class SequenceBuilder:
         return self.numbers[key]
 
 
-def _holding(product: Product, which: int) -> CompositePiece:
+def _holding(product: BlasProduct, which: int) -> CompositePiece:
     """What holds BLAS to one thread for a product, and what lets it go."""
     return CompositePiece(holding(product.executable.store)[which], hold_slots(), (), (), 1)
 
