@@ -23,15 +23,9 @@ import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.fusion.devices.recipes import (
-    FEW_CALLS,
-    Arrangement,
-    Part,
-    Recipe,
-    RecipeBuilder,
-)
+from fusec.fusion.devices.recipes import FEW_CALLS, Part, Recipe, RecipeBuilder
 from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
-from fusec.fusion.functions.matrix_products import MAX_KNOWN, Axis, joined
+from fusec.fusion.functions.matrix_products import MAX_KNOWN, Arrangement, Axis, joined
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 
