@@ -145,7 +145,8 @@ def _view(array: Any) -> View:
 def _uses(listed: Listed) -> tuple[list[View], list[View]]:
     """The arrays that a launch reads, and those that it writes."""
     if isinstance(listed, NotedLibraryCall):
-        return list(map(_view, listed.operands)), list(map(_view, listed.results))
+        read = [each for each in listed.operands if isinstance(each, np.ndarray)]
+        return list(map(_view, read)), list(map(_view, listed.results))
     if isinstance(listed, ListedTogether):
         uses = list(map(_uses, listed.parts))
         return [view for read, _ in uses for view in read], [view for _, made in uses for view in made]
@@ -175,13 +176,12 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
         if isinstance(entry, NotedLibraryCall):
             yield from _lines(f"  {at}. {entry.name}: ", _operands(entry, at, places))
         elif isinstance(entry, ListedTogether):
-            several = f"in {len(entry.parts)} parts of the grid:"
-            several = "whose last block goes on; done = a number, 0 before and after:" if entry.has_end else several
-            yield f"  {at}. {entry.title} over {entry.size:,}, {several}"
+            end = "; the last goes on; done = 0 before and after" if entry.has_end else ""
+            yield f"  {at}. {entry.title} over {entry.count}{end}:"
             for part in entry.parts:
-                yield from _lines(f"     {part.title} over {part.size:,}: ", _arguments(part, at, places))
+                yield from _lines(f"     {part.title} over {part.count}: ", _arguments(part, at, places))
         else:
-            yield from _lines(f"  {at}. {entry.title} over {entry.size:,}: ", _arguments(entry, at, places))
+            yield from _lines(f"  {at}. {entry.title} over {entry.count}: ", _arguments(entry, at, places))
     for each in places.found[places.given :]:
         if each.writers:
             size = counted(each.view.size * each.view.dtype.nbytes, "byte")
@@ -190,8 +190,12 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
 
 def _operands(call: NotedLibraryCall, at: int, places: MemoryUses) -> list[str]:
     """What a library reads and makes."""
-    read, made = ([f"{places.name(_view(each), at)}" for each in some] for some in (call.operands, call.results))
-    return [f"reads {each}" for each in read] + [f"makes {each}" for each in made]
+
+    def used(verb: str, each: Any) -> str:
+        is_array = isinstance(each, np.ndarray)
+        return f"{verb} {places.name(_view(each), at)}" if is_array else f"is given {places.number(each, at)}"
+
+    return [used("reads", each) for each in call.operands] + [used("makes", each) for each in call.results]
 
 
 def _lines(start: str, words: Sequence[str]) -> Iterator[str]:

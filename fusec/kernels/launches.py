@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.arguments.layouts import Shape, View
 from fusec.arguments.operands import view_of
+from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.records import dataclass, field, replace
 from fusec.codegen import target_of
@@ -112,13 +113,25 @@ class ListedLaunch:
     arrays: Mapping[str, View]  # by what they are called among all launches of the call
     numbers: Mapping[str, object]
     outputs: frozenset[str]  # of the call, by parameter
-    size: int  # threads, or on the host positions
+    size: int  # threads, or their blocks if the kernel has blocks of its own; on the host positions
     between: Sequence[object] = ()  # keeps the memory of some of the arrays
 
     @property
     def title(self) -> str:
         """What the kernel is called."""
         return title_of(self.kernel)
+
+    @property
+    def count(self) -> str:
+        """How many positions, threads or blocks the launch has."""
+        kernel = self.kernel
+        if not isinstance(kernel, Kernel) or not target_of(kernel.target).threads:
+            return f"{self.size:,}"
+        if kernel.block:
+            return f"{counted(self.size, 'block')} of {kernel.block} threads"
+        if kernel.lanes > 1:
+            return f"{counted(self.size, 'element')}, {kernel.lanes} a thread"
+        return counted(self.size, "thread")
 
 
 @dataclass(eq=False)
@@ -135,9 +148,9 @@ class ListedTogether:
         return self.kernel.title
 
     @property
-    def size(self) -> int:
-        """Threads."""
-        return self.parts[0].size if self.has_end else sum(each.size for each in self.parts)
+    def count(self) -> str:
+        """How many threads or blocks the launch has; of several parts, how many parts."""
+        return self.parts[0].count if self.has_end else f"{len(self.parts)} parts of the grid"
 
 
 def title_of(kernel: Kernel | Program) -> str:

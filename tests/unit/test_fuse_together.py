@@ -47,7 +47,7 @@ def test_equal_kernels_share_a_launch_whatever_their_sizes() -> None:
     check(steps, given)
     text = fusec.fuse(steps).source("cuda", *given(0))
     assert text.startswith("// steps: 1 launch\n")
-    assert "in 6 parts of the grid" in text
+    assert "over 6 parts of the grid" in text
     assert text.count('extern "C" __global__') == 1
     assert text.count("* 0.5") == 1
 
@@ -148,4 +148,4 @@ def test_totals_of_few_totals_are_one_kernel() -> None:
     assert fusec.fuse(lambda x: x.sum(1).sum()).explain(np.ones((5000, 3))).kernels == 2
     text = fusec.fuse(lambda x: x.sum(1).sum()).source("cuda", np.ones((40, 30)))
     assert text.count('extern "C" __global__') == 1
-    assert "whose last block goes on" in text
+    assert "; the last goes on;" in text

@@ -27,10 +27,10 @@ def test_a_comment_lists_launches_with_sizes_arguments_and_what_lies_between() -
     assert lines_of(text) == [
         "centred: 2 launches in this order",
         "  x: float32 (100000,)",
-        "  1. centred_first_1_to_end over 13, whose last block goes on; done = a number, 0 before and after:",
-        "     centred_first_1 over 13: size = 13, a0 = x, partial0 = t1, axis = 100000",
-        "     centred_last_2 over 32: size = 32, given0 = t1, z0 = t2, axis = 13",
-        "  2. centred_3 over 100,000: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
+        "  1. centred_first_1_to_end over 13 blocks of 512 threads; the last goes on; done = 0 before and after:",
+        "     centred_first_1 over 13 blocks of 512 threads: size = 13, a0 = x, partial0 = t1, axis = 100000",
+        "     centred_last_2 over 32 threads: size = 32, given0 = t1, z0 = t2, axis = 13",
+        "  2. centred_3 over 100,000 elements, 4 a thread: size = 100000, a0 = x, a1 = t2, s0 = 100000, z0 = r1",
         "  t1: float32 (13,), 52 bytes, written by launch 1",
         "  t2: float32 (1,), 4 bytes, written by launch 1, read by launch 2",
         "  r1: float32 (100000,), 400,000 bytes, written by launch 2, returned",
@@ -71,7 +71,7 @@ def test_kernels_that_are_equal_are_there_once() -> None:
         return x[1:] - x[:-1], y[1:] - y[:-1]
 
     text = twice.source("metal", np.ones(7, "f4"), np.ones(9, "f4"))
-    assert [line.split(":")[0] for line in lines_of(text)[3:5]] == ["  1. twice over 6", "  2. twice over 8"]
+    assert [line.split(":")[0] for line in lines_of(text)[3:5]] == ["  1. twice over 6 threads", "  2. twice over 8 threads"]
     assert text.count("kernel void") == 1
 
 
@@ -81,8 +81,8 @@ def test_what_overlaps_an_output_is_stored_apart_first() -> None:
         x[1:] = x[:-1] + 1
 
     found = lines_of(shift.source("cuda", np.ones(5)))
-    assert any(re.fullmatch(r"  1\. shift_1 over 4: size = 4, a0 = x, .*z0 = t1", each) for each in found)
-    assert "  2. shift_2 over 4: size = 4, a0 = t1, z0 = x + 8 bytes" in found
+    assert any(re.fullmatch(r"  1\. shift_1 over 4 (threads|elements, . a thread): size = 4, a0 = x, .*z0 = t1", each) for each in found)
+    assert any(re.fullmatch(r"  2\. shift_2 over .*: size = 4, a0 = t1, z0 = x \+ 8 bytes", each) for each in found)
 
 
 def test_numbers_containers_and_arrays_from_outside_have_names() -> None:
@@ -193,3 +193,12 @@ def test_compiled_graphs_list_their_launches() -> None:
     graph.output(graph.input("x", "float64", ("n",)) * 2)
     for asked in ({"n": 7}, {"shape": (7,)}, {"shape": {"x": (7,)}}):
         assert lines_of(graph.compile().source("cuda", **asked))[:2] == ["double: 1 launch", "  x: float64 (7,)"]
+
+
+@pytest.mark.parametrize("target", ["cuda", "metal", "llvm", "asm", "ir"])
+def test_checks_of_indices_are_listed_with_the_extents_that_they_are_given(target: str) -> None:
+    gather = fusec.fuse(lambda table, ids: np.maximum(table[ids], 0))
+    text = gather.source(target, np.ones((50, 10), np.float32), np.arange(5))
+    assert "1. a check of indices: reads ids, is given 50\n" in text
+    taken = fusec.fuse(lambda x, i: np.take_along_axis(x, i, axis=1) + np.take(x, i[0], axis=0).sum())
+    assert "check of indices" in taken.source(target, np.ones((4, 6), np.float32), np.zeros((4, 2), np.int64))
