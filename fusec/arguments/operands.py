@@ -29,6 +29,7 @@ Form = str
 IN_MEMORY = ("__array_interface__", "__array_struct__")  # what shares memory with NumPy, besides DLPack and buffers
 TEXT = (str, bytes)
 LISTS = (list, tuple, range)  # what NumPy makes an array of, item by item
+_WRITEABLE = 0x400  # among the flags of NumPy's C API
 
 
 def is_number(value: object) -> bool:
@@ -273,6 +274,11 @@ class Outline(np.ndarray):
 def outline_of(memory: object, dtype: np.dtype[Any]) -> Array:
     """An outline with an address, a shape and strides. memory: an object whose `__array_interface__` has them."""
     return np.asarray(memory).view(dtype).view(Outline)
+
+
+def is_writeable(array: Array) -> bool:
+    """Whether an array may be written. NumPy's own answer warns about arrays that np.broadcast_arrays made."""
+    return bool(array.flags.num & _WRITEABLE)
 
 
 def without_memory(array: Array) -> Array:

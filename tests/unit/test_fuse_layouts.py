@@ -134,3 +134,25 @@ def test_scans_lie_in_memory_as_their_arrays_and_places_in_c_order(turn):
         for found, expected in zip(fused(x, axis), along(x, axis), strict=True):
             np.testing.assert_array_equal(found, expected, strict=True)
             assert found.strides == expected.strides
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_in_another_order_than_their_shape_says_have_views_too(order: Any) -> None:
+    def products(a: Any, b: Any) -> Any:
+        v = np.outer(a.T, b)
+        return v, v[1:].flatten("F"), v.T.ravel(), v[::2].reshape(-1, order="F")
+
+    fused = fusec.fuse(products)
+    for shape in ((5, 3), (1, 1), (1, 4), (4, 1), (7, 2), (5, 3)):
+        a = np.asarray(np.random.default_rng(0).normal(size=shape), np.float32, order=order)
+        b = np.ones(shape[::-1])
+        for found, wanted in zip(fused(a, b), products(a, b), strict=True):
+            np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrays_of_broadcast_arrays_are_read_without_numpys_warning_about_writes() -> None:
+    fused = fusec.fuse(lambda a, b: np.sort(a, axis=0) + b[:, :1] + sum(np.broadcast_arrays(a[0], b)))
+    for extent in (3, 3, 4, 5):
+        given = np.meshgrid(np.arange(float(extent)), np.arange(2.0), copy=False)
+        np.testing.assert_array_equal(fused(*given), fused.__wrapped__(*given))

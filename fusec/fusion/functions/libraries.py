@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusec.arguments.operands import strided
+from fusec.arguments.operands import is_writeable, strided
 from fusec.base.recorded import type_of
 from fusec.base.records import dataclass, field
 from fusec.errors.fusing import NotFusable
@@ -348,7 +348,7 @@ class _Sizes:
             return type(example), getattr(example, "dtype", None)
         shape = tuple([self._small(each) for each in example.shape])
         signs = tuple([(step > 0) - (step < 0) for step in example.strides])
-        return example.dtype, shape, signs, outermost_first(example), example.flags.writeable
+        return example.dtype, shape, signs, outermost_first(example), is_writeable(example)
 
     def stand_in(self, example: Any) -> Any:
         """A small array that lies in memory as a large one does, of numbers that suit every function."""
@@ -361,7 +361,7 @@ class _Sizes:
         made = np.empty([own[axis] for axis in axes], example.dtype).transpose(np.argsort(axes))
         made[...] = example.dtype.kind in "fc" if example.ndim == 1 else np.eye(own[-2], own[-1])
         made = made[tuple(slice(None, None, -1 if step < 0 else 1) for step in example.strides)]
-        if example.flags.writeable and any(is_repeated):  # what writes to it says that elements share memory
+        if is_writeable(example) and any(is_repeated):  # what writes to it says that elements share memory
             return strided(made, shape, np.broadcast_to(made, shape).strides)
         return np.broadcast_to(made, shape) if any(is_repeated) else made
 

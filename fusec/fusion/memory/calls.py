@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import is_writeable
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
@@ -175,7 +176,7 @@ def as_planned(found: Any, wanted: Array, operands: Sequence[Any]) -> Array:
     assert array.dtype == wanted.dtype, "a library's function makes what its plan says"
     if isinstance(found, np.generic):
         return array
-    is_own = array.flags.writeable and not any(
+    is_own = is_writeable(array) and not any(
         each is array or (array.base is not None and np.may_share_memory(each, array))
         for each in operands
         if isinstance(each, np.ndarray)

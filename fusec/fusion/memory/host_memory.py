@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import is_writeable
 from fusec.fusion.memory.slots import Fresh, Slots, SlotView
 from fusec.fusion.trace.trace_values import Array
 from fusec.kernels.launches import KeptNotes
@@ -125,7 +126,7 @@ class _Lent:
         low, high = np.lib.array_utils.byte_bounds(array)
         self.array = array
         self.__array_interface__ = {
-            "data": (low, not array.flags.writeable), "shape": (high - low,), "typestr": "|u1", "version": 3,
+            "data": (low, not is_writeable(array)), "shape": (high - low,), "typestr": "|u1", "version": 3,
         }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments import layouts
+from fusec.arguments.operands import is_writeable
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.recorded import NotRecordedError, recorded
 from fusec.base.records import dataclass, field, replace
@@ -215,7 +216,7 @@ class PlacedTemplate:
             strides = strides_in_order(shape, range(len(shape)), each.itemsize)
             if place in self._with_gaps(outlines):
                 strides = tuple([next(rest) for _ in shape])
-            forms.append(ArrayForm(0, shape, strides, each.dtype, bool(each.flags.writeable)))
+            forms.append(ArrayForm(0, shape, strides, each.dtype, is_writeable(each)))
         made = CallExtents(forms, True)
         found = replace(self, checks=[]).worked_out(made)
         for check in checks:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.arguments.operands import is_writeable
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.recorded import NotRecordedError, is_symbol
 from fusec.base.records import dataclass
@@ -314,7 +315,7 @@ def form_of(array: Any) -> Any:
     """An array as numbers alone."""
     if type(array) is ArrayForm:
         return array
-    return ArrayForm(0, array.shape, array.strides, array.dtype, bool(array.flags.writeable))
+    return ArrayForm(0, array.shape, array.strides, array.dtype, is_writeable(array))
 
 
 def form_of_made(found: Any) -> Any:

@@ -178,13 +178,15 @@ class TraceExtents:
         return self.view_of(whole, steps)
 
     def view_of(self, array: Derived, steps: Sequence[Any]) -> Derived:
-        """A view of an array. Raises UnknownExtentsError if a step is not data."""
+        """A view of an array. Raises UnknownExtentsError if a step is not data, or if a view would be a copy."""
         if not all(hasattr(each, "at") for each in steps):
             raise UnknownExtentsError
         for step in steps:
-            array = self._derived(
-                ("view", array, repr(step)), [array], step(array.now), partial(_viewed, array=array, step=step)
-            )
+            try:
+                now = step(array.now)
+            except ValueError as problem:  # the array lies in another order than its shape alone says
+                raise UnknownExtentsError from problem
+            array = self._derived(("view", array, repr(step)), [array], now, partial(_viewed, array=array, step=step))
         return array
 
     def shape_of(self, array: Derived) -> Derived:
@@ -469,7 +471,10 @@ class TraceExtents:
 
 
 def _viewed(call: CallShapes, array: Derived, step: Any) -> Any:
-    return step.at(call)(call.of(array))
+    try:
+        return step.at(call)(call.of(array))
+    except ValueError as problem:
+        raise OtherShapesError from problem
 
 
 def _are_equal(one: Any, other: Any) -> bool:
