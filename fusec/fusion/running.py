@@ -21,7 +21,7 @@ from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.functions.masked import Picked
-from fusec.fusion.functions.parts import Part
+from fusec.fusion.functions.parts import ComplexPart
 from fusec.fusion.fused_plan import Bound, FusedPlan
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
@@ -290,7 +290,7 @@ class TracedRun:
         return value.is_weak
 
     def _array(self, result: Tracer, needed: list[Buffer]) -> Returned:
-        if isinstance(result, Part) and result._memory.buffer is None:  # nobody has seen the complex array
+        if isinstance(result, ComplexPart) and result._memory.buffer is None:  # nobody has seen the complex array
             result = made(self.trace, result._read())
         memory, value = result._memory, result._memory.value
         weak: type | None = None

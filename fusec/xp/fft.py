@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class Transform(Protocol):
+class TransformFunction(Protocol):
     """A transform along one axis."""
 
     def __call__(self, x: Operand, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array: ...
@@ -45,13 +45,13 @@ class TransformOfAxes(Protocol):
     ) -> Array: ...
 
 
-def _along_one(name: str, sentence: str, example: str, result: str) -> Transform:
+def _along_one(name: str, sentence: str, example: str, result: str) -> TransformFunction:
     function = getattr(np.fft, name)
 
     def transform(x: Operand, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
         return call(function, x, n=n, axis=axis, norm=norm)
 
-    return cast("Transform", _public(transform, name, sentence, example, result))
+    return cast("TransformFunction", _public(transform, name, sentence, example, result))
 
 
 def _along_several(name: str, sentence: str, example: str, result: str) -> TransformOfAxes:

@@ -37,6 +37,15 @@ _ALONG_AXES = ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "ir
 _NAMES = frozenset(f"np.fft.{name}" for name in (*_ALONG_AXIS, *_ALONG_AXES))
 
 
+class TransformArguments(NamedTuple):
+    """What a call of NumPy's is given besides an array. kind: the function's name without the number of axes."""
+
+    kind: str
+    norm: str
+    axes: tuple[int, ...]
+    sizes: tuple[int | None, ...]
+
+
 class Wanted(NamedTuple):
     """Transforms as a call asks for them: axes with the sizes of their transforms, the halved one last.
 
@@ -90,13 +99,13 @@ def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
         if axes is None:
             axes = range(rank) if sizes is None else range(-len(sizes), 0)
     sizes = (None,) * len(axes) if sizes is None else sizes
-    return _made(name.rstrip("2n"), norm, tuple(axis % rank for axis in axes), tuple(sizes), tuple(forms), device)
+    asked = TransformArguments(name.rstrip("2n"), norm, tuple(axis % rank for axis in axes), tuple(sizes))
+    return _made(asked, tuple(forms), device)
 
 
 @lru_cache(MAX_KNOWN)
-def _made(
-    kind: str, norm: str, axes: tuple[int, ...], sizes: tuple[int | None, ...], forms: tuple[Any, ...], device: int
-) -> Recipe:
+def _made(asked: TransformArguments, forms: tuple[Any, ...], device: int) -> Recipe:
+    kind, norm, axes, sizes = asked
     places = [at for at, form in enumerate(forms) if isinstance(form, Arrangement)]
     builder = RecipeBuilder(forms)
     source, target = map(builder.whole, places)
@@ -108,22 +117,31 @@ def _made(
     divides = {"backward": not is_forward, "forward": is_forward, "ortho": True}[norm]
     total = prod(wanted)
     factor = (1 / sqrt(total) if norm == "ortho" else 1 / total) if divides and total else 1.0
-    asked = Wanted(
+    transform = Wanted(
         "R2C" if is_half else "C2R" if is_whole else "C2C", is_forward, axes, tuple(wanted), factor, "hfft" in kind
     )
     if 0 not in target.form.shape:
-        _TransformBuilder(builder, asked, device).add(source, target)
+        _TransformBuilder(builder, transform, device).add(source, target)
     return builder.made()
 
 
 # --- stages ----------------------------------------------------------------------------------------------------------
 
 
-class _Pass(NamedTuple):
+class TransformCall(NamedTuple):
     """Calls of one plan. starts: of each, bytes from the first elements of source and target."""
 
     form: cuda.TransformForm
     starts: tuple[tuple[int, int], ...]
+    is_forward: bool
+
+
+class TransformSeries(NamedTuple):
+    """Transforms one after another. groups: the axes of each; half: the axis that the first halves, or doubles."""
+
+    groups: Sequence[tuple[int, ...]]
+    half: int | None
+    kind: cuda.TransformKind
     is_forward: bool
 
 
@@ -138,26 +156,23 @@ class _TransformBuilder:
     def add(self, source: Part, target: Part) -> None:
         """Transform an array."""
         wanted = self.wanted
-        row = target.form.row if target.form.row.is_complex else dtypes.complex_type(target.form.row)
         if wanted.kind == "C2R":
-            self._to_real(source, target, row)
+            self._to_real(source, target)
             return
         half = wanted.axes[-1] if wanted.kind == "R2C" and wanted.sizes[-1] > 1 else None
-        shape = self._shape(source)
-        read = row if half is None else dtypes.real_type(row)
-        groups = self._groups(half)
-        self._from_to(source, target, shape, read, groups, half, wanted.factor, wanted.conjugates)
+        series = TransformSeries(self._groups(half), half, "C2C" if half is None else "R2C", self.is_forward)
+        self._from_to(source, target, self._shape(source), series, (wanted.conjugates, wanted.factor))
 
-    def _to_real(self, source: Part, target: Part, row: DType) -> None:
+    def _to_real(self, source: Part, target: Part) -> None:
         """Half of a Hermitian array to real numbers."""
         wanted, recipe = self.wanted, self.recipe
         *others, last = wanted.axes
         shape, size = self._shape(source), wanted.sizes[-1]
-        room = recipe.room(shape, row, self._order(target, last))
+        room = recipe.room(shape, dtypes.complex_type(target.form.row), self._order(target, last))
         change = "conj(x)" if wanted.conjugates else "x"
         groups = [tuple(each) for each in _chunks([axis for axis in others if shape[axis] > 1])]
         if groups and not wanted.conjugates:
-            self._from_to(source, room, shape, row, groups, None, 1.0, False)
+            self._from_to(source, room, shape, TransformSeries(groups, None, "C2C", self.is_forward), (False, 1.0))
         else:
             self._moved(source, room, shape, change)
         if size == 1:
@@ -167,10 +182,11 @@ class _TransformBuilder:
         steps[last], extents[last] = steps[last] * (size // 2), 2 - size % 2
         mirrors = room._replace(form=room.form._replace(shape=tuple(extents), strides=tuple(steps)))
         recipe.copy(mirrors, mirrors, "real(x)")  # see Note [Halves]
-        passes = self._passes(room, target, [(last,)], last, "C2R", False)
+        series = TransformSeries([(last,)], last, "C2R", False)
+        passes = _passes(room, target, series)
         if passes is None or _calls(passes) > FEW_CALLS:
             written = recipe.room(target.form.shape, target.form.row, self._order(target, last))
-            passes = self._passes(room, written, [(last,)], last, "C2R", False)
+            passes = _passes(room, written, series)
             assert passes is not None, "cuFFT takes dense arrays"
             self._call(passes, room, written)
             recipe.copy(written, target, "x", wanted.factor)
@@ -179,23 +195,25 @@ class _TransformBuilder:
         self._scaled(target, "x", wanted.factor)
 
     def _from_to(
-        self, source: Part, target: Part, shape: Sequence[int], read: DType, groups: Sequence[tuple[int, ...]],
-        half: int | None, factor: float, conjugates: bool,
-    ) -> None:  # fmt: skip
-        """Complex transforms, the first of real numbers if there is a halved axis. read: the dtype that they take."""
-        change = "conj(x)" if conjugates else "x"
-        if not groups:
+        self, source: Part, target: Part, shape: Sequence[int], series: TransformSeries, after: tuple[bool, float]
+    ) -> None:
+        """Complex transforms, the first of real numbers if there is a halved axis.
+
+        after: whether results are conjugated, and their factor.
+        """
+        change, factor = "conj(x)" if after[0] else "x", after[1]
+        if not series.groups:
             if source.form.row.is_complex or change == "x":
                 self._moved(source, target, shape, change, factor)
             else:
                 self._moved(source, target, shape, "x", factor)
                 self._scaled(target, change, 1.0)
             return
-        kind: cuda.TransformKind = "C2C" if half is None else "R2C"
+        read = target.form.row if series.half is None else dtypes.real_type(target.form.row)
         must = source.form.row != read or any(
             size > extent for size, extent in zip(shape, source.form.shape, strict=True)
         )
-        order = self._order(target, groups[0][-1] if half is None else half)
+        order = self._order(target, series.groups[0][-1] if series.half is None else series.half)
         best: tuple[Any, ...] | None = None
         for copied in itertools.product((False, True), repeat=2):
             if must and not copied[0]:
@@ -204,7 +222,7 @@ class _TransformBuilder:
                 _dense(shape, read, order) if copied[0] else source.of(shape).form,
                 _dense(target.form.shape, target.form.row, order) if copied[1] else target.form,
             )
-            passes = self._passes(Part(0, 0, first), Part(1, 0, last), groups, half, kind, self.is_forward)
+            passes = _passes(Part(0, 0, first), Part(1, 0, last), series)
             if passes is not None:
                 cost = max(_calls(passes), FEW_CALLS), sum(copied), _calls(passes)
                 best = min(best or (cost, copied, passes), (cost, copied, passes), key=lambda each: each[0])
@@ -235,7 +253,7 @@ class _TransformBuilder:
         if change != "x" or factor != 1:
             self.recipe.copy(array, array, change, factor)
 
-    def _call(self, passes: Sequence[_Pass], source: Part, target: Part) -> None:
+    def _call(self, passes: Sequence[TransformCall], source: Part, target: Part) -> None:
         """Transform from one array to another, and in that."""
         for each in passes:
             plan = cuda.transform_plan(each.form, self.device)
@@ -245,20 +263,6 @@ class _TransformBuilder:
                 parts += [source.of((), start), target.of((), other)]
             self.recipe.call(cuda.Transform(plan, each.is_forward).run, parts)
             source = target
-
-    def _passes(
-        self, source: Part, target: Part, groups: Sequence[tuple[int, ...]], half: int | None,
-        kind: cuda.TransformKind, is_forward: bool,
-    ) -> list[_Pass] | None:  # fmt: skip
-        """The first group of axes from one array to another, the rest in that; None if cuFFT cannot."""
-        found: list[_Pass] = []
-        for axes in groups:
-            made = _pass_of(source.form, target.form, axes, half, kind)
-            if made is None:
-                return None
-            found.append(_Pass(*made, is_forward))
-            source, half, kind = target, None, "C2C"
-        return found
 
     def _shape(self, source: Part) -> tuple[int, ...]:
         """The extents of what is transformed."""
@@ -293,7 +297,20 @@ def _chunks(axes: Sequence[int]) -> list[Sequence[int]]:
     return [axes[max(0, stop - cuda.MOST_AXES) : stop] for stop in range(len(axes), 0, -cuda.MOST_AXES)]
 
 
-def _calls(passes: Sequence[_Pass]) -> int:
+def _passes(source: Part, target: Part, series: TransformSeries) -> list[TransformCall] | None:
+    """The first group of axes from one array to another, the rest in that; None if cuFFT cannot."""
+    found: list[TransformCall] = []
+    half, kind = series.half, series.kind
+    for axes in series.groups:
+        made = _pass_of(source.form, target.form, axes, half, kind)
+        if made is None:
+            return None
+        found.append(TransformCall(*made, series.is_forward))
+        source, half, kind = target, None, "C2C"
+    return found
+
+
+def _calls(passes: Sequence[TransformCall]) -> int:
     return sum(len(each.starts) for each in passes)
 
 

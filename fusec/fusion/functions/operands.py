@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusec.fusion.functions.parts import Part
+from fusec.fusion.functions.parts import ComplexPart
 from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.trace_values import ArrayValue, Leaf, leaves_of
 from fusec.ir.expr import Apply, Expr
@@ -14,7 +14,7 @@ from fusec.ir.graph import Input
 def operand_of(given: Any) -> Any:
     """The leaf that a call reads for an array or a number that is passed; Python's number for one that is known."""
     trace, memory = given._trace, given._memory
-    if isinstance(given, Part):
+    if isinstance(given, ComplexPart):
         return _stored(trace, given._read())
     if memory.value is not None and memory.value.is_weak and not given._steps:
         return _number(trace, given, memory.value)

@@ -20,7 +20,7 @@ from fusec.fusion.trace.tracer import Tracer, made
 from fusec.ir.expr import Expr, apply, scalar_type
 
 
-class Part(Tracer):
+class ComplexPart(Tracer):
     """A part of a complex array. whole: the array; name: real or imag."""
 
     def __init__(self, whole: Tracer, name: str) -> None:
@@ -45,7 +45,7 @@ class Part(Tracer):
         return FUNCTIONS[self._name](self._whole._view(step, is_scalar))  # type: ignore[no-any-return]
 
 
-class Bits(Part):
+class Bits(ComplexPart):
     """An array whose bits are read as numbers of another dtype of the same size."""
 
     def __init__(self, whole: Tracer, dtype: np.dtype[Any]) -> None:
@@ -87,7 +87,8 @@ def _viewed(x: Tracer, dtype: Any = None, type: Any = None) -> Tracer:  # noqa: 
     return Bits(x, wanted.numpy)
 
 
-Bits.__name__ = Bits.__qualname__ = Part.__name__ = Part.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
+for _each in (Bits, ComplexPart):
+    _each.__name__ = _each.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
 
 
 def _part(name: str) -> Callable[..., Any]:
@@ -96,7 +97,7 @@ def _part(name: str) -> Callable[..., Any]:
         if value.is_weak:
             return made(x._trace, x._trace.computed(attrgetter(name), [value]), True)
         if x.dtype.kind == "c":
-            return scalar_function(name)(x) if x._is_scalar else Part(x, name)
+            return scalar_function(name)(x) if x._is_scalar else ComplexPart(x, name)
         if name == "real":
             return x
         found = made(x._trace, constant(0, value.dtype), True) if x._is_scalar else full_like(x, 0, order="A")
