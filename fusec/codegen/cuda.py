@@ -241,7 +241,10 @@ def _helpers() -> dict[str, str]:
 # Note [Loads ahead]: to keep the memory of an H200 busy, 30 KB must be under way to each multiprocessor. Threads that
 # walk an axis are few, so each has to wait for many loads at once (`facts.rounds_at_once`). Left alone, ptxas gives a
 # thread the 32 registers with which 2048 threads fit, and so a dozen loads; told that two blocks will do, it takes 56
-# for 32.
+# for 32. Threads that hold their elements between walks (`While.unrolled`) need registers for all of them, and some
+# more: 768 threads of a multiprocessor of an H200 have 85 registers each, 512 have 128.
+
+HELD, MOST_HELD = 160, 320  # bytes that a thread holds, up to which 768 threads are to have room, or 512
 
 
 # --- the kernel --------------------------------------------------------------------------------------------------
@@ -250,9 +253,7 @@ def _helpers() -> dict[str, str]:
 def _frame(frame: Frame) -> list[Part]:
     lines = loop(frame)
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
-    bounds = f"{USUAL_BLOCK}, 2" if facts.walks(frame.program.body) else f"{USUAL_BLOCK}"  # Note [Loads ahead]
-    bounds = f"{frame.program.threads}" if frame.program.block else bounds
-    head = f'extern "C" __global__ void __launch_bounds__({bounds}) {frame.name}(\n    {params})\n{{'
+    head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame.program)}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = list(GROUP_HELPERS.items()) if frame.groups else []
     if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):
@@ -264,6 +265,17 @@ def _frame(frame: Frame) -> list[Part]:
         *frame.above,
         (frame.name, kernel),
     ]
+
+
+def _bounds(program: Program) -> str:
+    """The most threads of a block, and how many blocks a multiprocessor should have room for."""
+    threads = program.threads if program.block else USUAL_BLOCK
+    held, is_wide = facts.held_bytes(program.body)
+    if held:
+        return f"{threads}, {max(1, (256 if held > MOST_HELD else 512 if is_wide or held > HELD else 768) // threads)}"
+    if program.block or not facts.walks(program.body):
+        return f"{threads}"
+    return f"{threads}, 2"
 
 
 _LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv

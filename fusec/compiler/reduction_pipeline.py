@@ -54,6 +54,14 @@ def is_costly(definition: Source, request: Request) -> bool:
     return any(TABLE[op].math.partition(".")[0] not in ("", "basic") for op in ops)
 
 
+@lru_cache(maxsize=256)
+def held_bytes(definition: Source, request: Request) -> int:
+    """The bytes of registers that an element of a reduction needs if it is kept there between walks."""
+    from fusec.passes import held_elements
+
+    return held_elements.held_bytes(lower(definition, request)[0])
+
+
 def _masked(reduction: ReductionIR, empty: Program) -> ReductionIR:
     """The reduction that takes the identity where the mask says no."""
     from fusec.passes.mask import mask
@@ -92,9 +100,11 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
-    if phase.segments > 1:
-        return reduce_in_blocks(named, phase.axis, phase.segments)
-    return reduce_in_groups(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
+    segments, rounds, is_full = phase.sharing
+    if segments:
+        return reduce_in_blocks(named, phase.axis, segments, rounds, is_full)
+    write = reduce_in_groups if phase.is_last else serialise
+    return write(named, phase.axis, rounds, is_full)
 
 
 @fork_safe

@@ -109,9 +109,9 @@ class DenseRows:
                 found.append(step if stride else 0)
                 step *= extent if stride else 1
             operands.append((name, tuple(found[::-1]), 0))
-        segments = self.row.segments("whole", extents[-1], prod(extents[:-1]))
+        sharing = self.row.sharing("whole", extents[-1], prod(extents[:-1]))
         stored = (*extents[:-1], 1)
-        return replace(before, extents=extents, operands=tuple(operands), stored=stored, segments=segments)
+        return replace(before, extents=extents, operands=tuple(operands), stored=stored, sharing=sharing)
 
 
 def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, ...], row: RowKind) -> DenseRows | None:

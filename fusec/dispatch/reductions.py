@@ -77,7 +77,8 @@ def _bound(
         len(shape) if uses else 1, axes if uses else (0,), ndims, masked,
     )  # fmt: skip
     reduction, empty = pipeline.lower(kernel.definition, request)
-    row = RowKind(reduction.lanes, pipeline.is_costly(kernel.definition, request))
+    costly, held = pipeline.is_costly(kernel.definition, request), pipeline.held_bytes(kernel.definition, request)
+    row = RowKind(reduction.lanes, costly, held)
     parts = () if reduction.total is None else reduction.total.parts
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)

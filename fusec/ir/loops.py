@@ -244,6 +244,9 @@ class While(Stmt):
     body: tuple[Stmt, ...]
     step: tuple[Stmt, ...] = ()
     test_first: bool = True  # False for do-while, which runs the body once before the first test
+    # Whether rounds stand one after the other on targets with many threads: their number is known, and local arrays
+    # that they index are in registers then
+    unrolled: bool = False
 
 
 class Break(Stmt):

@@ -146,8 +146,8 @@ def _statement(stmt: ir.Stmt, depth: int, names: NameTable, printer: _Expression
     match stmt:
         case ir.If(condition, first, second):
             word, other = "if", "else"
-        case ir.While(condition, first, second, test_first):
-            word, other = "while" if test_first else "do_while", "step"
+        case ir.While(condition, first, second, test_first, unrolled):
+            word, other = "unrolled" if unrolled else "while" if test_first else "do_while", "step"
         case _:
             text = printer.formed(stmt)
             names.declare(stmt)

@@ -16,7 +16,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import AXIS, SHORT, Role, chunk_of
+from fusec.ir.reductions import AXIS, ROUNDS, SHORT, Role, chunk_of
 from fusec.kinds.launch import Launch
 
 FEW = 64  # columns of a row that are better walked with those of other rows
@@ -24,7 +24,28 @@ Walked = tuple[str, Shape, int]  # an operand with its strides, and with its off
 FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
 LONG = 2048  # elements at least of a chunk that a block shares
 BLOCK = 512  # threads of such a block
+HELD_BYTES = 128  # of elements that a thread holds in registers, if others can hold the rest of a chunk
+MOST_HELD_BYTES = 512  # if not
+ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # elements of a lane that kernels are made to hold
 MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
+
+
+class Sharing(NamedTuple):
+    """How threads share a chunk.
+
+    segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
+    thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
+    walks; 0: none. is_full: whether every chunk has all of them.
+    """
+
+    segments: int = 0
+    rounds: int = 0
+    is_full: bool = False
+
+    @property
+    def code(self) -> str:
+        """A text that differs for kernels with different code."""
+        return f"{self.segments}:{self.rounds}{'=' * self.is_full}" if any(self) else ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +59,7 @@ class Phase(Launch):
     axis: int  # which of the extents is reduced
     chunks: int  # that it has
     stored: Shape  # of the arrays that later phases read
-    segments: int = 1  # threads for each lane on targets with many threads; if several, a block shares a chunk
+    sharing: Sharing = Sharing()  # on targets with many threads
 
     @property
     def is_last(self) -> bool:
@@ -57,8 +78,8 @@ class Phase(Launch):
 
     def code(self, threads: bool) -> str:
         """A text that differs for phases with different code. threads: for targets with many threads."""
-        blocks = f"{self.segments}/" if threads and self.segments > 1 else ""
-        return f"{self.role}/{self.axis}/{blocks}{super().code(threads)}"
+        sharing = f"{self.sharing.code}/" if threads and self.sharing.code else ""
+        return f"{self.role}/{self.axis}/{sharing}{super().code(threads)}"
 
     @property
     def extent(self) -> int:
@@ -73,7 +94,7 @@ class Phase(Launch):
     @property
     def threads(self) -> Shape:
         """The same for targets with many threads, where a group or a block shares each chunk of a last axis."""
-        in_groups = self.is_last and self.segments == 1
+        in_groups = self.is_last and not self.sharing.segments
         return (*self.space[:-1], self.chunks * GROUP) if in_groups else self.space
 
     @property
@@ -126,20 +147,52 @@ class _Walk:
 
 
 class RowKind(NamedTuple):
-    """The facts that decide how threads share rows. lanes: those of a chunk. is_costly: whether elements take long."""
+    """The facts that decide how threads share rows.
+
+    lanes: those of a chunk. is_costly: whether elements take long. held: bytes of registers that an element needs if
+    it is kept there between walks, 0 if one walk reads all.
+    """
 
     lanes: int
     is_costly: bool = False
+    held: int = 0
 
-    def segments(self, role: Role, extent: int, chunks: int) -> int:
-        """How many threads each lane of a chunk along the last axis has. chunks: their number for all totals.
+    def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
+        """How threads share a chunk along the last axis. chunks: their number for all totals.
 
         Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
         kernel.
         """
         may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
         is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
-        return BLOCK // self.lanes if is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS) else 1
+        is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
+        segments = BLOCK // self.lanes if is_few else 0
+        if not self.held or role not in ("whole", "first"):
+            return Sharing(segments)
+        rounds = _rounds(-(-extent // self.lanes))
+        if not segments and rounds * self.lanes // GROUP * self.held <= HELD_BYTES:
+            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
+        if may_follow:
+            return Sharing()
+        wanted = max(segments, 1)
+        while rounds // wanted * self.held > HELD_BYTES:
+            wanted *= 2
+        rounds = max(rounds, wanted) if rounds % wanted == 0 or rounds < wanted else _rounds(rounds + 1)
+        if wanted * self.lanes > BLOCK:
+            return Sharing(segments)
+        return Sharing(wanted, rounds, extent % (rounds * self.lanes) == 0)
+
+    def column(self, role: Role, extent: int) -> Sharing:
+        """The same along another axis, where a thread has a chunk."""
+        rounds = _rounds(extent)
+        if not self.held or role not in ("whole", "first") or rounds * self.held > MOST_HELD_BYTES:
+            return Sharing()
+        return Sharing(0, rounds, extent % rounds == 0)
+
+
+def _rounds(wanted: int) -> int:
+    """The rounds that kernels are made for, of which there are few: the least that suffice, or all of a chunk."""
+    return next((each for each in ROUNDS_HELD if each >= wanted), ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -257,8 +310,9 @@ def _phase(
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
-    segments = rules.row.segments(role, extents[axis], prod(space)) if is_last else 1
-    return Phase(layout, extents, tuple(rows), role, axis, chunks, space, segments), after
+    row, extent = rules.row, extents[axis]
+    sharing = row.sharing(role, extent, prod(space)) if is_last else row.column(role, extent)
+    return Phase(layout, extents, tuple(rows), role, axis, chunks, space, sharing), after
 
 
 def _columns_together(extents: Shape, axis: int, rows: list[Walked]) -> tuple[Shape, int, list[Walked]]:

@@ -82,6 +82,13 @@ def counted(name: str, limit: Expr | int, body: Sequence[Stmt]) -> Body:
     return (Declare(name, INT64, int64(0)), While(test("less", here, limit), tuple(body), (step,)))
 
 
+def unrolled(name: str, limit: int, body: Sequence[Stmt]) -> Body:
+    """The same loop, of a few rounds that are written one after the other."""
+    here = Local(name, INT64)
+    loop = While(test("less", here, limit), tuple(body), (Assign(name, plus(here, 1)),), unrolled=True)
+    return (Declare(name, INT64, int64(0)), loop)
+
+
 def total_of(reduction: ReductionIR) -> list[Stmt]:
     """Declare the parts of the total, if there is one."""
     if reduction.total is None:

@@ -13,7 +13,7 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Space, apply, scalar_type
 from fusec.ir.reductions import Accumulator, Stage, parts_of
 from fusec.ir.walk import Body, statements
-from fusec.passes.affine import Running, counted, int64, minus, test
+from fusec.passes.affine import Running, counted, int64, minus, test, unrolled
 
 Inside = Callable[[Body, str, Expr], tuple[Body, Callable[[Expr], Expr]]]
 """Places a body at a position of the chunk, with a label in its names. Also returns the change for expressions."""
@@ -100,9 +100,14 @@ class RoundsAhead:
         last = apply("where", there, place, minus(self.covered, 1))
         return counted(turn.name, self.rounds, [*found, ir.Declare(position.name, INT64, last), *taken])
 
-    def joined(self, first: Expr) -> Body:
-        """Combine the values with the running one. first: the number of the first round among those of the lane."""
+    def joined(self, first: Expr, held: Callable[[Expr, Body], Body] | None = None) -> Body:
+        """Combine the values with the running one. first: the number of the first round among those of the lane.
+
+        held: runs statements if the element of a round is there, for values in registers.
+        """
         running, at = Running(self.accumulator, f"_next{self.number}_"), ir.Local(f"_next{self.number}", INT64)
         is_later = test("less", int64(0), apply("add", first, at))
         step = running.join_if(is_later, self.running, running.variable(self.running), self.kept.read(at))
+        if held is not None:
+            return unrolled(at.name, self.rounds, held(at, (step,)))
         return counted(at.name, self.rounds, [ir.If(test("less", self.place(at), self.covered), (step,))])

@@ -10,39 +10,48 @@ from __future__ import annotations
 
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr
+from fusec.ir.expr import Expr, apply
 from fusec.ir.reductions import ROUNDS, ReductionIR, Stage
 from fusec.ir.walk import Body
 from fusec.passes.affine import Running, counted, int64, plus, rest, test, times
 from fusec.passes.ahead import Arrays, RoundsAhead
 from fusec.passes.group_reduction import CHUNK, MEMBER, Cooperation, GroupLanes
+from fusec.passes.held_elements import Slots
 
 SEGMENT, LANE = "_segment", "_lane"
 """Locals: the number of this thread among those of its lane, and the lane."""
 
 
-def reduce_in_blocks(reduction: ReductionIR, axis: int, segments: int) -> ir.Program:
+def reduce_in_blocks(
+    reduction: ReductionIR, axis: int, segments: int, rounds: int = 0, is_full: bool = False
+) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is the chunk: a block for each.
 
-    segments: threads of each lane, a power of two. Requires: what `reduce_in_groups` requires, and at most `ROUNDS`
-    segments. Ensures: what that ensures, and so the same order.
+    segments: threads of each lane, a power of two. rounds, is_full: as for `reduce_in_groups`; a multiple of the
+    segments. Requires: what that requires, and at most `ROUNDS` segments. Ensures: what that ensures, and so the same
+    order.
     """
-    return _Blocks(reduction, axis, segments).program()
+    return _Blocks(reduction, axis, segments, rounds, is_full).program()
 
 
 class _Blocks(Cooperation):
     """One reduction in progress; positions are those of a block."""
 
-    def __init__(self, reduction: ReductionIR, axis: int, segments: int) -> None:
-        super().__init__(reduction, axis)
-        self.segments, self.own = segments, ROUNDS // segments  # rounds of a thread
+    def __init__(self, reduction: ReductionIR, axis: int, segments: int, rounds: int, is_full: bool) -> None:
+        self.segments, self.own = segments, (rounds or ROUNDS) // segments  # rounds of a thread
         self.block, self.together = (segments, reduction.lanes), segments * reduction.lanes
         self.segment, self.lane = ir.Local(SEGMENT, INT64), ir.Local(LANE, INT64)
+        super().__init__(reduction, axis, rounds, is_full)
+
+    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> Slots:
+        """A thread holds elements of its lane alone."""
+        del rounds
+        return Slots(self.own, reduction.lanes, self._place(int64(0)), is_full, self.inside)
 
     @property
     def first(self) -> Expr:
         """The number of the thread."""
-        return plus(times(self.segment, self.reduction.lanes), self.lane)
+        return plus(times(self.segment, self.block[1]), self.lane)
 
     def positions(self) -> list[ir.Stmt]:
         """Declare the place in the block and in the group, and the chunk."""
@@ -73,7 +82,7 @@ class _Blocks(Cooperation):
         return (
             *box.declare(self.reduction.lanes),
             *ahead.kept.declare(self.own),
-            *ahead.values(self.inside),
+            *(self.held.walk(stage, number, ahead.kept.write) if self.held else ahead.values(self.inside)),
             *counted(turn.name, self.segments, (handed, ir.Barrier())),
             *counted(at.name, self.each, (filled,)),
         )
@@ -81,16 +90,18 @@ class _Blocks(Cooperation):
     def _handed(self, ahead: RoundsAhead, held: GroupLanes, box: Arrays, turn: Expr) -> Body:
         """Continue the lane where the thread before stopped."""
         running = Running(held.accumulator)
-        there = test("less", plus(times(turn, self.own * self.reduction.lanes), self.lane), self.covered)
+        first = apply("multiply", turn, int64(self.own * self.reduction.lanes))
+        there = test("less", plus(first, self.lane), self.covered)
         before = tuple(running.assign(ahead.running, box.read(self.lane)))
         found = [
             *running.declare(ahead.running),
             ir.If(test("less", int64(0), turn), before),
-            *ahead.joined(times(turn, self.own)),
+            *ahead.joined(apply("multiply", turn, int64(self.own)), self.held.slots.if_there if self.held else None),
             *box.write(self.lane, running.variable(ahead.running)),
         ]
         return (ir.If(there, tuple(found)),)
 
     def _place(self, turn: Expr) -> Expr:
         """The position in the chunk of the element of a round of this thread."""
-        return plus(times(plus(times(self.segment, self.own), turn), self.reduction.lanes), self.lane)
+        first = apply("multiply", self.segment, int64(self.own))
+        return plus(times(plus(first, turn), self.block[1]), self.lane)

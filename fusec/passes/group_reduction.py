@@ -16,18 +16,21 @@ from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, 
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
 from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
 from fusec.passes.ahead import arrays_of
+from fusec.passes.held_elements import HeldElements, Slots
 
 CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
-def reduce_in_groups(reduction: ReductionIR, axis: int) -> ir.Program:
+def reduce_in_groups(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
+    rounds: elements of each lane that are held between walks, 0 for none; chunks have no more then. is_full: all chunks
+    have so many.
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
     `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar parameter.
     """
-    return Cooperation(reduction, axis).program()
+    return Cooperation(reduction, axis, rounds, is_full).program()
 
 
 def _times(left: Expr, right: int) -> Expr:
@@ -58,22 +61,31 @@ class Cooperation:
     block: tuple[int, ...] = ()  # of the program
     together = ir.GROUP  # positions that share a chunk
 
-    def __init__(self, reduction: ReductionIR, axis: int) -> None:
-        self.reduction, self.axis = reduction, axis
+    def __init__(self, reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> None:
+        self.axis = axis
         self.each = reduction.lanes // ir.GROUP  # lanes of a position
         self.here = ir.Query("", "coordinate", int64(axis), INT64)
         self.member, self.covered = ir.Local(MEMBER, INT64), ir.Local(COVERED, INT64)
+        self.held = HeldElements(reduction, self.slots(reduction, rounds, is_full)) if rounds else None
+        self.reduction = self.held.reduction if self.held else reduction
+        self.full = int64(rounds * reduction.lanes) if is_full else None  # elements of every chunk
+
+    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> Slots:
+        """The elements that a position holds."""
+        return Slots(rounds * reduction.lanes // self.together, self.together, self.first, is_full, self.inside)
 
     def program(self) -> ir.Program:
         """The whole program."""
         reduction, extent = self.reduction, ir.Local(AXIS, INT64)
         body = self.positions()
         if reduction.total is None:
-            body += [ir.Declare(START, INT64, int64(0)), ir.Declare(COVERED, INT64, extent)]
+            body += [ir.Declare(START, INT64, int64(0)), ir.Declare(COVERED, INT64, self.full or extent)]
         else:
             size = chunk_of(reduction.lanes, True)
             body.append(ir.Declare(START, INT64, _times(ir.Local(CHUNK, INT64), size)))
-            body.append(ir.Declare(COVERED, INT64, least(minus(extent, ir.Local(START, INT64)), size)))
+            covered = least(minus(extent, ir.Local(START, INT64)), size)
+            body.append(ir.Declare(COVERED, INT64, self.full or covered))
+        body += self.held.loaded() if self.held else []
         for number, stage in enumerate(reduction.stages):
             body += self.stage(stage, number)
         finish = self.once(reduction.finish)
@@ -106,6 +118,8 @@ class Cooperation:
 
     def stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
         """One walk along the axis, and what follows it."""
+        if stage.accumulator is None and self.held:
+            return [*self.held.walk(stage, number), *self.once(stage.then)]
         if stage.accumulator is None:
             at = ir.Local(f"_at{number}", INT64)
             body, _ = self.inside(stage.body, f"{number}", at)
@@ -118,6 +132,8 @@ class Cooperation:
 
     def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
         """The lanes take their elements, one in each round; only the last round may have less than all of them."""
+        if self.held:
+            return self.held.walk(stage, number, lambda slot, values: self._in_slot(held, slot, values))
         whole, turn = ir.Local(f"_whole{number}", INT64), ir.Local(f"_round{number}", INT64)
         lane, last = ir.Local(f"_lane{number}", INT64), ir.Local(f"_last{number}", INT64)
         taken = self._taken(stage, held, f"{number}", turn, lane)
@@ -143,6 +159,13 @@ class Cooperation:
         first = test("equal", turn, 0)
         taken = ir.If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
         return (ir.Declare(place.name, INT64, start), *body, *new, taken)
+
+    def _in_slot(self, held: GroupLanes, slot: Expr, values: Sequence[Expr]) -> Body:
+        """A lane takes the element of a slot; the first as it is."""
+        lane = rest(slot, self.each)
+        joined, both = held.combine(held.read(lane), values)
+        is_first = test("less", slot, self.each)
+        return (ir.If(is_first, held.write(lane, values), (*joined, *held.write(lane, both))),)
 
     def _meet(self, held: GroupLanes, number: int) -> list[ir.Stmt]:
         """Halves of the lanes, first within a position, then between positions; all get the result of the first."""

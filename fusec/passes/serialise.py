@@ -15,24 +15,32 @@ from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR,
 from fusec.ir.walk import Body, expressions, roots_of
 from fusec.passes.affine import Running, counted, int64, least, minus, plus, relocated, test, total_of
 from fusec.passes.ahead import Inside, RoundsAhead
+from fusec.passes.held_elements import HeldElements, Slots
 
 AT_ONCE = 8  # elements at most whose loads are under way together
 HELD_BYTES = 240  # of values of elements that fit registers
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
 
-def serialise(reduction: ReductionIR, axis: int) -> ir.Program:
+def serialise(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> ir.Program:
     """The program over positions whose coordinate along `axis` is the number of a chunk of ROUNDS elements.
 
-    Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
+    rounds: elements of a chunk that are held between walks, 0 for none; chunks have no more then. is_full: all chunks
+    have so many. Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
     chunk of what `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar
     parameter.
     """
     start = apply("multiply", _chunk(axis), int64(ROUNDS))
-    covered = least(minus(ir.Local(AXIS, INT64), ir.Local(START, INT64)), ROUNDS)
+    covered = int64(rounds) if is_full else least(minus(ir.Local(AXIS, INT64), ir.Local(START, INT64)), ROUNDS)
     body: list[ir.Stmt] = [ir.Declare(START, INT64, start), ir.Declare(COVERED, INT64, covered)]
-    for number, stage in enumerate(reduction.stages):
-        body += _stage(stage, number, axis, reduction.functions)
+    if rounds:
+        held = HeldElements(reduction, Slots(rounds, 1, int64(0), is_full, _inside(axis)))
+        body += held.loaded()
+        for number, stage in enumerate(held.reduction.stages):
+            body += _held(held, stage, number)
+    else:
+        for number, stage in enumerate(reduction.stages):
+            body += _stage(stage, number, axis, reduction.functions)
     body += [*total_of(reduction), *reduction.finish]
     params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
     return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
@@ -43,13 +51,34 @@ def _chunk(axis: int) -> Expr:
     return ir.Query("", "coordinate", int64(axis), INT64)
 
 
-def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function]) -> list[ir.Stmt]:
-    """The loop over the chunk's elements, and what follows it."""
+def _inside(axis: int) -> Inside:
+    """What places a body at an element of the chunk."""
 
     def inside(body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         position = plus(ir.Local(START, INT64), place)
         return relocated(body, label, axis, position, minus(position, _chunk(axis)))
 
+    return inside
+
+
+def _held(held: HeldElements, stage: Stage, number: int) -> list[ir.Stmt]:
+    """The same as `_stage`, over elements that are held."""
+    if stage.accumulator is None:
+        return [*held.walk(stage, number), *stage.then]
+    running, name = Running(stage.accumulator, f"_next{number}_"), f"_running{number}_"
+
+    def taken(slot: Expr, values: Sequence[Expr]) -> Body:
+        return (running.join_if(test("less", int64(0), slot), name, running.variable(name), values),)
+
+    results = zip(stage.accumulator.parts, running.variable(name), strict=True)
+    walk = held.walk(stage, number, taken)
+    declared = [ir.Declare(part, dtype, local) for (part, dtype), local in results]
+    return [*running.declare(name), *walk, *declared, *stage.then]
+
+
+def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function]) -> list[ir.Stmt]:
+    """The loop over the chunk's elements, and what follows it."""
+    inside = _inside(axis)
     if stage.accumulator is not None and _divides(stage.accumulator, functions):
         return _ahead(stage, stage.accumulator, number, inside)
     step = f"{STEP}{number}"

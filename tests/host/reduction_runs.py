@@ -27,6 +27,7 @@ from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.launch import MANY_THREADS
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, phases
 from fusec.kinds.slots import arrange
+from fusec.passes.held_elements import held_bytes
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
 
@@ -106,7 +107,8 @@ def reduced(
         operands.append(Operand(param.name, view, strides, is_output=param.written))
     parts = () if reduction.total is None else reduction.total.parts
     partials = [(f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts)]
-    found = phases(shape, axes, operands, PhaseRules(RowKind(reduction.lanes), partials))
+    row = RowKind(reduction.lanes, held=held_bytes(reduction))
+    found = phases(shape, axes, operands, PhaseRules(row, partials))
     ready = [run_on_reduction(in_role(reduction, phase.role), passes.run) for phase in found]
     memory: dict[str, np.ndarray] = {**arrays, **outputs}
     for phase, part in zip(found, ready, strict=True):

@@ -169,7 +169,7 @@ class _Parser(Tokens):
 
     def statement(self) -> ir.Stmt:
         """One statement with its line."""
-        for word, second in (("if", "else"), ("while", "step"), ("do_while", "step")):
+        for word, second in (("if", "else"), ("while", "step"), ("do_while", "step"), ("unrolled", "step")):
             if self.accept(word):
                 return self.nest(word, second)
         is_field = ("mark", ".") in self.tokens[self.at : self.at + 2]
@@ -185,7 +185,7 @@ class _Parser(Tokens):
         self.expect("\n")
         if word == "if":
             return ir.If(condition, first, other, line=line)
-        return ir.While(condition, first, other, word == "while", line=line)
+        return ir.While(condition, first, other, word != "do_while", word == "unrolled", line=line)
 
     # --- forms ---------------------------------------------------------------------------------------------------
 

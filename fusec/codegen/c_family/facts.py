@@ -10,6 +10,8 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.walk import blocks, certain, changed_names, expressions, inner_first, operands, statements, uses_of
 
+REGISTER = 4  # bytes
+
 
 def nodes(body: Iterable[ir.Stmt]) -> Iterator[Expr]:
     """Every expression node of the statements; nodes of different statements may repeat."""
@@ -158,6 +160,17 @@ def _loaded_by_walks(body: Iterable[ir.Stmt]) -> int:
         times = fixed_rounds(stmt) or 1
         total += times * sum(_loaded_by_walks(block) for block in blocks(stmt))
     return total
+
+
+def held_bytes(body: Sequence[ir.Stmt]) -> tuple[int, bool]:
+    """The bytes of registers of the longest array of a body with unrolled loops, 0 if it has none; and whether elements
+    of any array need more than one register.
+    """
+    if not any(isinstance(stmt, ir.While) and stmt.unrolled for stmt in statements(body)):
+        return 0, False
+    arrays = [stmt for stmt in body if isinstance(stmt, ir.DeclareArray) and stmt.space == "local"]
+    most = max(each.length * max(REGISTER, each.element.nbytes) for each in arrays)
+    return most, any(each.element.nbytes > REGISTER for each in arrays)
 
 
 def fixed_rounds(stmt: ir.Stmt) -> int | None:

@@ -288,7 +288,8 @@ class StmtPrinter:
             case (ir.Assign() as step,) if len(facts.shared([step.value])) == 0:
                 fixed = facts.fixed_rounds(stmt)
                 rounds = facts.rounds_at_once(stmt, LOADED_AHEAD, ROUNDS_AT_ONCE)
-                if fixed and fixed <= (ROUNDS_AT_ONCE if self._loops else ALL_AT_ONCE) and facts.indexes(stmt):
+                is_short = fixed and fixed <= (ROUNDS_AT_ONCE if self._loops else ALL_AT_ONCE) and facts.indexes(stmt)
+                if fixed and (is_short or stmt.unrolled):
                     rounds = fixed  # otherwise the arrays would not be in registers
                 if rounds > 1:
                     self.write(f"#pragma unroll{'' if fixed and fixed <= rounds else f' {rounds}'}", depth)

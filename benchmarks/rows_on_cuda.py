@@ -1,0 +1,197 @@
+"""Reductions on an NVIDIA device: share of the bandwidth of a copy, and PyTorch in the same rounds.
+
+    python benchmarks/rows_on_cuda.py [--out results/cuda_rows.json] [--seconds 140] [--only softmax]
+
+A copy of as many bytes as a row must move is timed in the same rounds, by events around a batch of calls; results are
+allocated by each library. `share` is the copy's time over fusec's, `host` the time that a call of fusec takes until it
+returns. Results of fusec are compared with the CPU's by bits, where the arrays are not too large for that. PyTorch's
+compiler is left out once its share of the time is used up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import fusec
+
+ROUNDS, LEAST = 7, 2e-3  # rounds of a row, and seconds of a batch in each
+COMPARED = 1 << 24  # elements up to which results are compared with the CPU's
+DTYPES = {"f4": torch.float32, "f8": torch.float64, "bf16": torch.bfloat16}
+
+
+class Row(NamedTuple):
+    """One function of one array. passes: how often as many bytes as the array's are moved at least."""
+
+    name: str
+    shape: tuple[int, ...]
+    ours: Callable[[Any], Any]
+    theirs: Callable[[Any], Any]
+    passes: int = 1
+    dtype: str = "f4"
+
+
+def _fused(x: Any) -> Any:
+    return np.exp(x - x.max(1, keepdims=True)).sum(1) + x.mean(1)
+
+
+FUSED = fusec.fuse(_fused)
+
+
+def softmax(shape: tuple[int, ...], dtype: str = "f4") -> Row:
+    """Along the last axis."""
+    return Row("softmax", shape, fusec.softmax, lambda x: torch.softmax(x, -1), 2, dtype)
+
+
+def norm(shape: tuple[int, ...], dtype: str = "f4") -> Row:
+    """Along the last axis."""
+    theirs = lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:])  # noqa: E731
+    return Row("layer_norm", shape, fusec.layer_norm, theirs, 2, dtype)
+
+
+def along(name: str, shape: tuple[int, ...], axis: int | None, dtype: str = "f4") -> Row:
+    """A function of the library along an axis."""
+    ours, theirs = getattr(fusec, name), getattr(torch, name)
+    further = {"unbiased": False} if name == "var" else {}
+    title = f"{name} axis {axis}" if axis is not None else name
+    call = (lambda x: theirs(x, **further)) if axis is None else (lambda x: theirs(x, axis, **further))
+    return Row(title, shape, lambda x: ours(x, axis=axis), call, 1, dtype)
+
+
+ROWS = (
+    softmax((32768, 1024)), norm((32768, 1024)),
+    softmax((16384, 2048)), softmax((8192, 4096)), softmax((4096, 8192)),
+    softmax((32768, 1024), "bf16"), softmax((16384, 1000)), norm((9001, 3333)),
+    softmax((4096, 2048), "f8"), softmax((2048, 16384)), softmax((512, 65536)), norm((512, 65536)),
+    softmax((256, 4096)), norm((64, 8192)),
+    along("var", (8192, 8192), 0), along("var", (8192, 8192), 1), along("var", (4096, 4096), 0, "f8"),
+    along("argmax", (8192, 8192), 1), along("argmax", (8192, 8192), 0), along("argmax", (1_000_000, 5), 1),
+    Row("logsumexp", (8192, 8192), lambda x: fusec.logsumexp(x, axis=1), lambda x: torch.logsumexp(x, 1)),
+    Row("fused", (8192, 4096), FUSED, lambda x: torch.exp(x - x.amax(1, keepdim=True)).sum(1) + x.mean(1)),
+    along("sum", (10_000,), None), along("sum", (1_000_000,), None), along("sum", (10_000_000,), None),
+    along("sum", (1 << 26,), None), along("sum", (4_000_000, 16), 0), along("sum", (8192, 8192), 0),
+    along("sum", (8192, 8192), 1), along("var", (10_000_000,), None), along("argmax", (10_000_000,), None),
+    along("var", (1_000_000, 16), 0),
+)  # fmt: skip
+
+
+class Timed:
+    """A call that is timed in batches. host: seconds that a call takes until it returns."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.call = call
+        for _ in range(3):
+            call()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(5):
+            call()
+        torch.cuda.synchronize()
+        each = (time.perf_counter() - start) / 5
+        self.count = max(3, min(200, int(LEAST / each)))
+        self.seconds, self.host = float("inf"), float("inf")
+
+    def round(self) -> None:
+        """One more batch, behind work that keeps the device busy meanwhile."""
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda._sleep(300_000 + 60_000 * self.count)  # cycles: launches are ready before the first of them runs
+        begin.record()
+        start = time.perf_counter()
+        for _ in range(self.count):
+            self.call()
+        self.host = min(self.host, (time.perf_counter() - start) / self.count)
+        end.record()
+        torch.cuda.synchronize()
+        self.seconds = min(self.seconds, begin.elapsed_time(end) / self.count * 1e-3)
+
+
+def has_same_bits(row: Row, x: Any, found: Any) -> bool | None:
+    """Whether the CPU gives the same bits; None if that would take too long."""
+    if x.numel() > COMPARED or row.dtype == "bf16":
+        return None
+    wanted = row.ours(x.cpu().numpy())
+    return np.asarray(wanted).tobytes() == np.asarray(found.cpu().numpy()).tobytes()
+
+
+def measured(row: Row, may_compile: bool) -> dict[str, Any]:
+    """One row for all."""
+    x = torch.randn(row.shape, device="cuda", dtype=torch.float32).to(DTYPES[row.dtype])
+    nbytes = x.numel() * x.element_size() * row.passes
+    source = torch.empty(max(nbytes // 2, 16), device="cuda", dtype=torch.uint8)
+    target = torch.empty_like(source)
+    calls: dict[str, Callable[[], object]] = {
+        "copy": lambda: target.copy_(source),
+        "fusec": lambda: row.ours(x),
+        "eager": lambda: row.theirs(x),
+    }
+    found: dict[str, Any] = {"name": row.name, "shape": row.shape, "dtype": row.dtype, "bytes": nbytes}
+    start = time.perf_counter()
+    found["same_bits"] = has_same_bits(row, x, row.ours(x))
+    found["first"] = time.perf_counter() - start
+    if may_compile:
+        torch.compiler.reset()
+        calls["compiled"] = _compiled(row, x)
+    timed = {name: Timed(call) for name, call in calls.items()}
+    for _ in range(ROUNDS):
+        for each in timed.values():
+            each.round()
+    found["seconds"] = {name: each.seconds for name, each in timed.items()}
+    found["host"] = {name: each.host for name, each in timed.items()}
+    peers = [found["seconds"][name] for name in ("eager", "compiled") if name in timed]
+    found["share"] = found["seconds"]["copy"] / found["seconds"]["fusec"]
+    found["of_best_peer"] = min(peers) / found["seconds"]["fusec"]
+    return found
+
+
+def _compiled(row: Row, x: Any) -> Callable[[], object]:
+    call = torch.compile(row.theirs, dynamic=False)
+    call(x)
+    return lambda: call(x)
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that matter here and are installed."""
+    found = {}
+    for name in ("numpy", "torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    """Run all rows, and print and write the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cuda_rows.json")
+    parser.add_argument("--seconds", type=float, default=140, help="after which no further row begins")
+    parser.add_argument("--compile", type=float, default=60, help="seconds for PyTorch's compiler")
+    parser.add_argument("--only", default="", help="rows with this in their name")
+    options = parser.parse_args()
+    start, cells, compiling = time.perf_counter(), [], 0.0
+    for row in ROWS:
+        began = time.perf_counter()
+        if began - start > options.seconds or options.only not in row.name:
+            continue
+        try:
+            cell = measured(row, compiling < options.compile)
+        except Exception as problem:  # whatever fails is the row's result
+            cell = {"name": row.name, "shape": row.shape, "failed": f"{type(problem).__name__}: {problem}"[:300]}
+        compiling += time.perf_counter() - began
+        cells.append(cell)
+        print(json.dumps(cell), flush=True)
+    about = {"device": torch.cuda.get_device_name(), "versions": versions()}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({"machine": about, "cells": cells}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

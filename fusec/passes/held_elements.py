@@ -1,0 +1,192 @@
+"""Held elements: what several walks over a chunk read stays in registers, so that memory is read once.
+
+A thread has so many slots, of which each stands for one of its elements. The elements that several walks read are
+loaded before the first one, all at once; values that outputs keep between walks are in slots, too. What only one walk
+reads is loaded some slots ahead. All loops over slots are unrolled, so that no array is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from fusec.base.dtypes import INT32, INT64, DType
+from fusec.base.records import dataclass
+from fusec.ir import loops as ir
+from fusec.ir.expr import Expr, Pointer, apply, scalar_type, type_of
+from fusec.ir.reductions import COVERED, ReductionIR, Stage, parts_of
+from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter, roots_of, statements
+from fusec.passes.affine import int64, minus, plus, unrolled
+from fusec.passes.ahead import Inside
+from fusec.passes.buffer_rows import buffer_rows, kept_rows
+
+AHEAD = 8  # slots whose loads for one walk are under way together
+REGISTER = 4  # bytes
+LEFT = "_left"  # a local (int32): how many elements there are from the first slot on
+Taken = Callable[[Expr, Sequence[Expr]], Body]
+"""What happens to the values of a slot: from its number and the values."""
+
+
+def held_bytes(reduction: ReductionIR) -> int:
+    """The most bytes of registers that an element needs at a time if it is held; 0 if no walk reads what another has."""
+    kept = kept_rows(reduction)
+    apart = buffer_rows(reduction, kept)
+    names = [*_read_again(apart), *kept.values()]
+    nbytes = {each.name: max(REGISTER, each.dtype.nbytes) for each in reduction.arrays}
+    nbytes |= {row: nbytes[name] for name, row in kept.items()}
+    uses = [_addressed(stage) for stage in apart.stages]
+    first = {name: min(at for at, used in enumerate(uses) if name in used) for name in names}
+    last = {name: max(at for at, used in enumerate(uses) if name in used) for name in names}
+    between = range(1, len(uses))
+    return max((sum(nbytes[each] for each in names if first[each] < at <= last[each]) for at in between), default=0)
+
+
+def _read_again(reduction: ReductionIR) -> list[str]:
+    """The inputs that several walks read at their own element, and that nothing else addresses."""
+    read = [_loaded(stage) for stage in reduction.stages]
+    return [
+        param.name
+        for param in reduction.arrays
+        if not (param.written or param.raw) and sum(param.name in names for names in read) > 1
+    ]
+
+
+def _roots(stage: Stage) -> list[Expr]:
+    return [*([] if stage.accumulator is None else [stage.accumulator.value]), *roots_of(stage.body)]
+
+
+def _addressed(stage: Stage) -> set[str]:
+    """The arrays that a walk loads or stores elements of."""
+    return {each.param for each in expressions(_roots(stage)) if isinstance(each, ir.Element)}
+
+
+def _loaded(stage: Stage) -> set[str]:
+    """The arrays that a walk loads elements of."""
+    found = (each.pointer for each in expressions(_roots(stage)) if isinstance(each, ir.Load))
+    return {pointer.param for pointer in found if isinstance(pointer, ir.Element)}
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The elements of a thread: as many as `count`, `stride` elements of the chunk apart, the first one at `base`.
+
+    is_full: whether the chunk has an element for each slot. inside: places a body at a position of the chunk.
+    """
+
+    count: int
+    stride: int
+    base: Expr
+    is_full: bool
+    inside: Inside
+
+    def place(self, slot: Expr) -> Expr:
+        """The position of an element in the chunk."""
+        return plus(apply("multiply", slot, int64(self.stride)), self.base)
+
+    def if_there(self, slot: Expr, body: Body) -> Body:
+        """Statements for slots that have an element."""
+        if self.is_full or not body:
+            return tuple(body)
+        distance = apply("multiply", slot, int64(self.stride))
+        return (ir.If(apply("less", apply("convert", distance, target=INT32), ir.Local(LEFT, INT32)), tuple(body)),)
+
+
+class HeldElements:
+    """A reduction whose elements are held. reduction: what is left of it, whose kept values have names of their own."""
+
+    def __init__(self, reduction: ReductionIR, slots: Slots) -> None:
+        kept = kept_rows(reduction)
+        self.reduction, self.slots = buffer_rows(reduction, kept), slots
+        types = {param.name: param.dtype for param in reduction.arrays}
+        self._inputs = {name: types[name] for name in _read_again(self.reduction)}
+        held = {**self._inputs, **{row: types[name] for name, row in kept.items()}}
+        self._arrays = {name: (f"_held_{at}", dtype) for at, (name, dtype) in enumerate(held.items())}
+        self._types = {param.name: param.dtype for param in reduction.arrays if not (param.written or param.raw)}
+
+    def loaded(self) -> list[ir.Stmt]:
+        """Declare the arrays, and load the elements of inputs."""
+        left = apply("convert", minus(ir.Local(COVERED, INT64), self.slots.base), target=INT32)
+        body: list[ir.Stmt] = [] if self.slots.is_full else [ir.Declare(LEFT, INT32, left)]
+        body += [ir.DeclareArray(array, dtype, self.slots.count) for array, dtype in self._arrays.values()]
+        slot = ir.Local("_slot", INT64)
+        loads = self._loads([(*self._arrays[name], name) for name in self._inputs], "held", slot, slot)
+        return [*body, *(unrolled(slot.name, self.slots.count, loads) if loads else ())]
+
+    def walk(self, stage: Stage, number: int, taken: Taken | None = None) -> Body:
+        """The loop over all slots of a walk. taken: what is done with the values that it accumulates.
+
+        Whatever only looks at slots is computed for all of them; the rest is for elements that are there.
+        """
+        others = sorted((_loaded(stage) & self._types.keys()) - self._inputs.keys())
+        label, slot = f"{number}", ir.Local(f"_slot{number}", INT64)
+        if not others:
+            return unrolled(slot.name, self.slots.count, self._element(stage, label, slot, {}, taken))
+        size = next(each for each in range(min(AHEAD, self.slots.count), 0, -1) if self.slots.count % each == 0)
+        batch, near, at = (ir.Local(f"_{word}{number}", INT64) for word in ("batch", "near", "ahead"))
+        arrays = {name: (f"_ahead{number}_{at}", self._types[name]) for at, name in enumerate(others)}
+        first = apply("multiply", batch, int64(size))
+        loads = self._loads([(*arrays[name], name) for name in others], f"{label}_ahead", plus(first, at), at)
+        here = {name: (*array, near) for name, array in arrays.items()}
+        body = (ir.Declare(slot.name, INT64, plus(first, near)), *self._element(stage, label, slot, here, taken))
+        declared = [ir.DeclareArray(array, dtype, size) for array, dtype in arrays.values()]
+        whole = (*declared, *unrolled(at.name, size, loads), *unrolled(near.name, size, body))
+        return unrolled(batch.name, self.slots.count // size, whole)
+
+    def _loads(self, arrays: Sequence[tuple[str, DType, str]], label: str, slot: Expr, at: Expr) -> Body:
+        """Load the elements of a slot into places of local arrays."""
+        stores = [
+            ir.Store(_place(array, dtype, at), ir.Load(ir.element(name, dtype, const=True), dtype))
+            for array, dtype, name in arrays
+        ]
+        body, _ = self.slots.inside(tuple(stores), label, self.slots.place(slot))
+        return self.slots.if_there(slot, body)
+
+    def _element(
+        self, stage: Stage, label: str, slot: Expr, ahead: Mapping[str, tuple[str, DType, Expr]], taken: Taken | None
+    ) -> Body:
+        """What a walk does for a slot."""
+        held = {name: (*array, slot) for name, array in self._arrays.items()}
+        here = rewriter(
+            lambda expr: _place(*{**held, **ahead}[expr.param])
+            if isinstance(expr, ir.Element) and expr.param in {**held, **ahead}
+            else expr
+        )
+        place = ir.Local(f"_place{label}", INT64)
+        body, rewrite = self.slots.inside(map_expressions(stage.body, here), label, place)
+        values = [] if stage.accumulator is None else [*parts_of(rewrite(here(stage.accumulator.value)))]
+        new = [ir.Declare(f"_new{label}_{at}", scalar_type(value), value) for at, value in enumerate(values)]
+        done = taken(slot, [ir.Local(each.name, each.type) for each in new]) if taken is not None else ()
+        at_place = ir.Declare(place.name, INT64, self.slots.place(slot))
+        if self.slots.is_full:
+            return (at_place, *body, *new, *done)
+        free, bound = _split((*body, *new), label)
+        return (at_place, *free, *self.slots.if_there(slot, (*bound, *done)))
+
+
+def _place(array: str, dtype: DType, at: Expr) -> Expr:
+    pointer = Pointer(dtype, "local")
+    return ir.Offset(ir.LocalArray(array, pointer), at, pointer)
+
+
+def _split(body: Body, label: str) -> tuple[Body, Body]:
+    """What may run for slots without an element, and what may not: from the first statement on that reads memory."""
+    free: list[ir.Stmt] = []
+    bound: list[ir.Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, ir.Store) and isinstance(stmt.pointer, ir.Moved) and not _reads_memory([stmt.value]):
+            name = f"_stored{label}_{len(bound)}"
+            kind = scalar_type(stmt.value)
+            free.append(ir.Declare(name, kind, stmt.value))
+            bound.append(ir.Store(stmt.pointer, ir.Local(name, kind), line=stmt.line))
+        elif isinstance(stmt, ir.Atomic | ir.CallStatement) or _reads_memory(
+            root for each in statements([stmt]) for root in operands(each)
+        ):
+            return (), body
+        else:
+            free.append(stmt)
+    return tuple(free), tuple(bound)
+
+
+def _reads_memory(roots: Iterable[Expr]) -> bool:
+    """Whether values depend on addresses in memory, where elements may lie that are not there."""
+    kinds = (type_of(each) for each in expressions([*roots]))
+    return any(isinstance(kind, Pointer) and kind.space != "local" for kind in kinds)
