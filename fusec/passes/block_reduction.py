@@ -16,7 +16,7 @@ from fusec.ir.walk import Body
 from fusec.passes.affine import Running, counted, int64, plus, rest, test, times
 from fusec.passes.ahead import Arrays, RoundsAhead
 from fusec.passes.group_reduction import CHUNK, MEMBER, Cooperation, GroupLanes
-from fusec.passes.held_elements import Slots
+from fusec.passes.held_elements import HeldSlots
 
 SEGMENT, LANE = "_segment", "_lane"
 """Locals: the number of this thread among those of its lane, and the lane."""
@@ -43,10 +43,10 @@ class _Blocks(Cooperation):
         self.segment, self.lane = ir.Local(SEGMENT, INT64), ir.Local(LANE, INT64)
         super().__init__(reduction, axis, rounds, is_full)
 
-    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> Slots:
+    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> HeldSlots:
         """A thread holds elements of its lane alone."""
         del rounds
-        return Slots(self.own, reduction.lanes, self._place(int64(0)), is_full, self.inside)
+        return HeldSlots(self.own, reduction.lanes, self._place(int64(0)), is_full, self.inside)
 
     @property
     def first(self) -> Expr:

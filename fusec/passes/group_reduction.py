@@ -16,7 +16,7 @@ from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, 
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
 from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
 from fusec.passes.ahead import arrays_of
-from fusec.passes.held_elements import HeldElements, Slots
+from fusec.passes.held_elements import HeldElements, HeldSlots
 
 CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
@@ -70,9 +70,9 @@ class Cooperation:
         self.reduction = self.held.reduction if self.held else reduction
         self.full = int64(rounds * reduction.lanes) if is_full else None  # elements of every chunk
 
-    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> Slots:
+    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> HeldSlots:
         """The elements that a position holds."""
-        return Slots(rounds * reduction.lanes // self.together, self.together, self.first, is_full, self.inside)
+        return HeldSlots(rounds * reduction.lanes // self.together, self.together, self.first, is_full, self.inside)
 
     def program(self) -> ir.Program:
         """The whole program."""

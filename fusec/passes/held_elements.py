@@ -27,7 +27,7 @@ Taken = Callable[[Expr, Sequence[Expr]], Body]
 
 
 def held_bytes(reduction: ReductionIR) -> int:
-    """The most bytes of registers that an element needs at a time if it is held; 0 if no walk reads what another has."""
+    """The most bytes of registers that an element needs if it is held; 0 if no walk reads what another one has."""
     kept = kept_rows(reduction)
     apart = buffer_rows(reduction, kept)
     names = [*_read_again(apart), *kept.values()]
@@ -66,7 +66,7 @@ def _loaded(stage: Stage) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Slots:
+class HeldSlots:
     """The elements of a thread: as many as `count`, `stride` elements of the chunk apart, the first one at `base`.
 
     is_full: whether the chunk has an element for each slot. inside: places a body at a position of the chunk.
@@ -93,7 +93,7 @@ class Slots:
 class HeldElements:
     """A reduction whose elements are held. reduction: what is left of it, whose kept values have names of their own."""
 
-    def __init__(self, reduction: ReductionIR, slots: Slots) -> None:
+    def __init__(self, reduction: ReductionIR, slots: HeldSlots) -> None:
         kept = kept_rows(reduction)
         self.reduction, self.slots = buffer_rows(reduction, kept), slots
         types = {param.name: param.dtype for param in reduction.arrays}
@@ -146,9 +146,11 @@ class HeldElements:
         """What a walk does for a slot."""
         held = {name: (*array, slot) for name, array in self._arrays.items()}
         here = rewriter(
-            lambda expr: _place(*{**held, **ahead}[expr.param])
-            if isinstance(expr, ir.Element) and expr.param in {**held, **ahead}
-            else expr
+            lambda expr: (
+                _place(*{**held, **ahead}[expr.param])
+                if isinstance(expr, ir.Element) and expr.param in {**held, **ahead}
+                else expr
+            )
         )
         place = ir.Local(f"_place{label}", INT64)
         body, rewrite = self.slots.inside(map_expressions(stage.body, here), label, place)

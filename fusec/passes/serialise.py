@@ -15,7 +15,7 @@ from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR,
 from fusec.ir.walk import Body, expressions, roots_of
 from fusec.passes.affine import Running, counted, int64, least, minus, plus, relocated, test, total_of
 from fusec.passes.ahead import Inside, RoundsAhead
-from fusec.passes.held_elements import HeldElements, Slots
+from fusec.passes.held_elements import HeldElements, HeldSlots
 
 AT_ONCE = 8  # elements at most whose loads are under way together
 HELD_BYTES = 240  # of values of elements that fit registers
@@ -26,7 +26,8 @@ def serialise(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool 
     """The program over positions whose coordinate along `axis` is the number of a chunk of ROUNDS elements.
 
     rounds: elements of a chunk that are held between walks, 0 for none; chunks have no more then. is_full: all chunks
-    have so many. Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
+    have so many.
+    Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
     chunk of what `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar
     parameter.
     """
@@ -34,7 +35,7 @@ def serialise(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool 
     covered = int64(rounds) if is_full else least(minus(ir.Local(AXIS, INT64), ir.Local(START, INT64)), ROUNDS)
     body: list[ir.Stmt] = [ir.Declare(START, INT64, start), ir.Declare(COVERED, INT64, covered)]
     if rounds:
-        held = HeldElements(reduction, Slots(rounds, 1, int64(0), is_full, _inside(axis)))
+        held = HeldElements(reduction, HeldSlots(rounds, 1, int64(0), is_full, _inside(axis)))
         body += held.loaded()
         for number, stage in enumerate(held.reduction.stages):
             body += _held(held, stage, number)
