@@ -57,9 +57,9 @@ def is_costly(definition: Source, request: Request) -> bool:
 @lru_cache(maxsize=256)
 def held_bytes(definition: Source, request: Request) -> int:
     """The bytes of registers that an element of a reduction needs if it is kept there between walks."""
-    from fusec.passes import held_elements
+    from fusec.passes.held_elements import held_bytes as of_element
 
-    return held_elements.held_bytes(lower(definition, request)[0])
+    return of_element(lower(definition, request)[0])
 
 
 def _masked(reduction: ReductionIR, empty: Program) -> ReductionIR:
