@@ -176,12 +176,25 @@ def calls_with_neighbours():
     ]  # fmt: skip
 
 
+def held_cases():
+    """Many rows, which groups, blocks of a thread for each lane, and of several, hold in registers."""
+    few = [case("softmax", (129, 2100), 1), case("softmax", (129, 5000), 1), case("spread", (130, 2048), 1)]
+    sharings = {each.phases[0].sharing for each in few}
+    assert {each.segments for each in sharings} == {1, 2} and {each.is_full for each in sharings} == {True, False}
+    return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
+
+
 DEFAULT = [name for name in EXAMPLES if name != "sum64"]
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
     check_fibers(cases(["sum", "argmin", "spread"]), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_rows_held_in_registers_have_the_bits_of_the_oracle(tmp_path):
+    check_fibers(held_cases(), tmp_path)
 
 
 @pytest.mark.slow
