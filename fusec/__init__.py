@@ -19,6 +19,7 @@ from fusec.version import VERSION
 
 if TYPE_CHECKING:
     from fusec import graph, random, xp
+    from fusec.errors.lazy import FusecLinAlgError
     from fusec.errors.reductions import FusecAxisError
     from fusec.fusion.evaluate import NumExpr, evaluate, re_evaluate, validate
     from fusec.fusion.fuse import fuse
@@ -62,6 +63,7 @@ __all__ = [
     "Array",
     "ElementwiseKernel",
     "FusecAxisError",
+    "FusecLinAlgError",
     "NumExpr",
     "ReductionKernel",
     "ScanKernel",
@@ -98,6 +100,7 @@ __all__ += errors_base.__all__
 
 HOMES = {
     "errors.reductions": "FusecAxisError",  # a class of NumPy, which `import fusec` does without
+    "errors.lazy": "FusecLinAlgError",
     "kernels.decorators": "elementwise kernel stencil",
     "fusion.evaluate": "NumExpr evaluate re_evaluate validate",
     "fusion.fuse": "fuse",

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, FusecValueError, Named, UserError
+
+
+class FusecLinAlgError(FusecValueError, np.linalg.LinAlgError):
+    """A FusecError that is also NumPy's LinAlgError, and thus a ValueError.
+
+    >>> try:
+    ...     fusec.xp.linalg.inv(np.ones((2, 3)))
+    ... except fusec.FusecLinAlgError as error:
+    ...     print(error.code)
+    F784
+    """
 
 
 class NoSuchDevice(UserError, code="F770"):
@@ -127,3 +140,20 @@ class DoesNotFit(Named, code="F779", exception=FusecValueError):
     hint = "pass {wanted}"
     given: str
     wanted: str
+
+
+class Refused(UserError, code="F784"):
+    """What NumPy refuses for these shapes, dtypes, axes or numbers, with its text and the class of its error."""
+
+    message = "{said}"
+    said: str
+    cure: str = ""
+
+
+class Failed(UserError, code="F785"):
+    """What a function refuses for these elements, such as an index out of range, found when it is evaluated."""
+
+    message = "{said}"
+    label = "raised by {name}"
+    said: str
+    name: str

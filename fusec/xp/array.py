@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from fusec.xp.loading import on_device
 from fusec.xp.native import ask_for_builtins, find_names
 from fusec.xp.operators import binary, power, unary
 from fusec.xp.recording import NUMBERS, Recorded, beside, eager, lazy, record, valued, wrapped
+from fusec.xp.refusals import refuse, refusing
 from fusec.xp.signatures import repeated, sliced
 from fusec.xp.tape import AT_FIRST
 from fusec.xp.writes import IN_PLACE, check_number, in_place, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
+N = TypeVar("N", bound=complex)
 PLAIN_KEYS = frozenset((int, slice))
 """Types of keys that select a part without any further check."""
 
@@ -93,17 +95,17 @@ class Array(Recorded):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, *VERSIONS):
-            raise ValueError(f"there is no version {api_version!r} of the array API: ask for one of {VERSIONS}")
+            refuse(ValueError(f"there is no version {api_version!r} of the array API: ask for one of {VERSIONS}"))
         return sys.modules["fusec.xp"]
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of unsized object")
+            refuse(TypeError("len() of unsized object"))
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
-            raise TypeError("iteration over a 0-d array")
+            refuse(TypeError("iteration over a 0-d array"))
         return (self[at] for at in range(len(self)))
 
     # --- elements ------------------------------------------------------------------------------------------------
@@ -147,6 +149,7 @@ class Array(Recorded):
 
         return exported(valued(self))
 
+    @refusing
     def item(self, *index: Any) -> Any:
         """An element as a Python number."""
         return looked(self).item(*index)
@@ -156,19 +159,19 @@ class Array(Recorded):
         return looked(self).tolist()
 
     def __bool__(self) -> bool:
-        return bool(looked(self))
+        return _number(bool, self)
 
     def __int__(self) -> int:
-        return int(looked(self))
+        return _number(int, self)
 
     def __float__(self) -> float:
-        return float(looked(self))
+        return _number(float, self)
 
     def __complex__(self) -> complex:
-        return complex(looked(self))
+        return _number(complex, self)
 
     def __index__(self) -> int:
-        return operator.index(looked(self))
+        return _number(operator.index, self)
 
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
@@ -194,6 +197,8 @@ class Array(Recorded):
         return _restored, (looked(self), str(self.device))
 
     def __dask_tokenize__(self) -> Any:
+        if (chunks := sys.modules.get("dask.array.chunk_types")) is not None:
+            chunks.register_chunk_type(Array)  # so that dask's operators take lazy arrays
         return "fusec.xp", str(self.device), looked(self)
 
     def __sizeof__(self) -> int:
@@ -205,7 +210,10 @@ class Array(Recorded):
         tape, kind = self._tape, key.__class__
         if tape is None:
             if kind in PLAIN_KEYS and self._form.device is CPU:
-                return wrapped(valued(self)[key])  # type: ignore[no-any-return]
+                try:
+                    return wrapped(valued(self)[key])  # type: ignore[no-any-return]
+                except IndexError as problem:
+                    refuse(problem)
         elif kind is slice and (found := sliced(tape, self, key)) is not None:
             return found  # type: ignore[no-any-return]
         return self._part(key)  # type: ignore[no-any-return]
@@ -395,6 +403,7 @@ EAGER = "compress nonzero tobytes"
 
 def _method(run: Call, name: str, is_view: bool = False) -> Call:
     call = partial(_of_array, name)
+    call.__name__ = name  # type: ignore[attr-defined]
 
     def method(self: Array, *args: Any, **options: Any) -> Any:
         if is_view:
@@ -428,6 +437,15 @@ def looked(array: Array) -> Any:
     """The value of an array in host memory, to which it is copied if it is on a device."""
     found = valued(array)
     return found if array.device == CPU else found.numpy()
+
+
+def _number(convert: Callable[[Any], N], array: Array) -> N:
+    """The only element of an array as a number of Python's."""
+    value = looked(array)
+    try:
+        return convert(value)
+    except Exception as problem:
+        refuse(problem)
 
 
 def _restored(values: Any, device: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fusec.base.diagnostics import instance_of
 from fusec.errors.lazy import NeedsCopy
 from fusec.xp.array import Array
 from fusec.xp.calls import DType, Operand, array_of, call, several
@@ -71,7 +72,12 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
     if type(obj) in (list, tuple) and _device_in(obj):
         found = _stacked(obj, where)
         return found if dtype is None else found.astype(dtype, copy=False)
-    found = np.array(_values(obj), dtype=dtype, copy=copy, subok=True)  # a masked one is refused
+    try:
+        found = np.array(_values(obj), dtype=dtype, copy=copy, subok=True)  # a masked one is refused
+    except ValueError as problem:
+        if copy is False and "avoid copy" in str(problem):
+            raise NeedsCopy(f"the conversion of {instance_of(obj)}").at() from None
+        raise
     return wrapped(found).to_device(where or CPU)  # type: ignore[no-any-return]
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from fusec.xp.refusals import refusing
 from fusec.xp.signatures import repeated
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,7 +52,7 @@ def documented(function: F) -> F:
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARKEYWORDS)]
     function.__doc__ = composed(function.__doc__ or "", names)
     takes_arrays = code.co_posonlyargcount or code.co_flags & inspect.CO_VARARGS
-    return repeated(function) if takes_arrays else function
+    return repeated(function) if takes_arrays else refusing(function)
 
 
 def composed(text: str, names: tuple[str, ...]) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from fusec.xp.array import Array
-from fusec.xp.calls import DType, Operand, call
+from fusec.xp.calls import DType, Operand, array_of, call
 from fusec.xp.creation import made
 from fusec.xp.documentation import composed, documented
 from fusec.xp.numpy_names import fallback
+from fusec.xp.signatures import repeated
 
 __all__ = [
     "fft",
@@ -49,7 +51,8 @@ def _along_one(name: str, sentence: str, example: str, result: str) -> Transform
     function = getattr(np.fft, name)
 
     def transform(x: Operand, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-        return call(function, x, n=n, axis=axis, norm=norm)
+        x = array_of(x)
+        return call(function, x, n=n, axis=normalize_axis_index(axis, x.ndim), norm=norm)
 
     return cast("TransformFunction", _public(transform, name, sentence, example, result))
 
@@ -72,7 +75,7 @@ def _public(transform: Any, name: str, sentence: str, example: str, result: str)
     names = transform.__code__.co_varnames[: transform.__code__.co_argcount]
     shown = f"xp.fft.{name}(xp.asarray({example}))"
     transform.__doc__ = composed(f"{sentence}\n\n>>> {shown}\nArray({result})", names)
-    return transform  # type: ignore[no-any-return]
+    return repeated(transform)  # type: ignore[no-any-return]
 
 
 fft = _along_one("fft", "The transform.", "[1.0, 1.0]", "[2.+0.j, 0.+0.j]")

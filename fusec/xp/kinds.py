@@ -89,17 +89,17 @@ class StepRule:
     """What a step makes of shapes.
 
     results: shapes or views, each with its dtype; None for a number or a missing result. conditions, pairs: what must
-    be true. together, writes: as in `TapeState`. behind: the kind behind the step.
+    be true. together, writes, may_fail: as in `TapeState`. behind: the kind behind the step.
     """
 
-    __slots__ = ("behind", "conditions", "pairs", "results", "together", "writes")
+    __slots__ = ("behind", "conditions", "may_fail", "pairs", "results", "together", "writes")
 
     def __init__(
         self, results: Sequence[tuple[Any, Derived] | None], conditions: Sequence[Condition], pairs: Sequence[Pair],
-        together: Any, writes: tuple[int, ...],
+        together: Any, writes: tuple[int, ...], may_fail: bool,
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
-        self.together, self.writes, self.behind = together, writes, TapeKind()
+        self.together, self.writes, self.may_fail, self.behind = together, writes, may_fail, TapeKind()
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for leaves of these shapes; None if the step must be traced for them."""

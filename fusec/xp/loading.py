@@ -1,4 +1,4 @@
-"""Late imports: the module for arrays on CUDA devices, with the first such array, and errors."""
+"""Late imports: the module for arrays on CUDA devices, with the first such array, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ def on_device() -> Any:
     return found
 
 
+@cache
+def lines() -> Any:
+    """The module `fusec.fusion.trace.lines`."""
+    with locks.lock, default_rounding():
+        from fusec.fusion.trace import lines as found
+    return found
+
+
 def mixed(left: str, right: str) -> Exception:
     """The error of the user's line for arrays on different devices."""
-    with locks.lock, default_rounding():
-        from fusec.fusion.trace.lines import here
-    return DevicesDoNotMix(left, right).at(here())
+    return DevicesDoNotMix(left, right).at(lines().here())
 
 
 def of_number(problem: FusecOverflowError) -> FusecError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fusec.xp.array import Array
 from fusec.xp.calls import array_of
 from fusec.xp.recording import eagerly, tape_of_all
+from fusec.xp.refusals import failed
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -33,8 +34,11 @@ def compute(*arrays: Any) -> tuple[Any, ...]:
     are_plain = {*map(type, arrays)} == {Array}
     found = arrays if are_plain else tuple(map(_lazy, arrays))
     each = arrays if are_plain else [*_each(found)]
-    while (tape := tape_of_all(each, MOST_STEPS)) is not None:
-        tape.evaluate()
+    try:
+        while (tape := tape_of_all(each, MOST_STEPS)) is not None:
+            tape.evaluate()
+    except Exception as problem:
+        failed(problem)
     return found
 
 

@@ -32,6 +32,7 @@ from fusec.xp.recording import (
     record,
     wrapped,
 )
+from fusec.xp.refusals import refuse
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -238,8 +239,15 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
 
 
 def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
-    """The same operation, whatever the operands are."""
-    if isinstance(other, np.generic):
+    """The same operation, whatever the operands are. Raises what the function raises, in the catalogue's words."""
+    try:
+        return _answered(function, self, other, swapped)
+    except Exception as problem:
+        refuse(problem)
+
+
+def _answered(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
+    if isinstance(other, np.generic) or type(other) in (list, tuple):
         other = beside(other, self)
     elif isinstance(other, np.ndarray):
         if function in COMPARED and not is_held(other.dtype.newbyteorder("=")):  # NumPy answers for each element

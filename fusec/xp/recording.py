@@ -16,9 +16,10 @@ from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
-from fusec.xp.forms import CPU, Form, form, form_of, is_held, native
+from fusec.xp.forms import CPU, Form, form, form_of, is_held, native, refused
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
+from fusec.xp.refusals import failed, note_line, refuse
 from fusec.xp.sharing import WRITTEN, finish, readers, settle, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import MovedError, Tape
@@ -99,18 +100,21 @@ def valued(array: Any) -> Any:
     """The value of an array, which is computed now unless it is there."""
     LOOKS[0] = object()
     tape = array._tape
-    while tape is not None:
-        tape.evaluate(array)
-        tape = array._tape
-    if WRITTEN:
-        finish(writers, array._value)
+    try:
+        while tape is not None:
+            tape.evaluate(array)
+            tape = array._tape
+        if WRITTEN:
+            finish(writers, array._value)
+    except Exception as problem:
+        failed(problem)
     return array._value
 
 
 def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The result of a function of NumPy that is called later: an array, a tuple or list of arrays, or None.
 
-    Raises what the function raises for arrays of these forms.
+    Raises what the function raises for arrays of these forms, in the catalogue's words.
     """
     while True:
         try:
@@ -118,6 +122,8 @@ def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             break
         except MovedError:
             continue
+        except Exception as problem:
+            refuse(problem, function)
     return _settled(found, args, tuple(options.values())) if EAGER_BLOCKS else found
 
 
@@ -176,6 +182,8 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
             for at, each in enumerate(held[1:], after.start + 1):
                 tape.slots[at] = each
             tape.node = after
+            if after.may_fail:
+                note_line(held[0])
             if after.writes:
                 tape.note_writes(after)
                 settle(tape)
@@ -288,10 +296,19 @@ def _joined(tapes: list[Tape]) -> Tape:
 
 
 def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The results of a function for values, which are computed now."""
+    """The results of a function for values, which are computed now. Raises what it raises, in the catalogue's words."""
+    try:
+        return _run_now(function, args, options)
+    except Exception as problem:
+        refuse(problem, function)
+
+
+def _run_now(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     devices = {each._form.device: None for each in _arrays((args, tuple(options.values())))}
     if len(devices) > 1:
         raise mixed(*[*devices][:2])
+    if devices and (wanted := options.get("dtype")) is not None and not is_held(dtype := np.dtype(wanted)):
+        raise refused(dtype)
     if function in WRITERS:
         finish(readers, valued(args[0]))
     given, named = _values(args), {name: _values(each) for name, each in options.items()}

@@ -17,6 +17,7 @@ from weakref import ref
 import numpy as np
 
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
+from fusec.xp.refusals import note_line, refusing
 from fusec.xp.sharing import WRITTEN
 from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE
@@ -38,7 +39,8 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 
 def repeated(function: F) -> F:
-    """The function, whose steps are found again before it runs."""
+    """The function, whose steps are found again before it runs, and whose errors are of the catalogue."""
+    function = refusing(function)
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
@@ -88,6 +90,8 @@ def repeated(function: F) -> F:
                 start += 1
                 tape.slots[start] = number
         tape.node = after
+        if after.may_fail:
+            note_line(weak)
         return made
 
     return cast("F", run)

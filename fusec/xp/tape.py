@@ -31,6 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
+from fusec.xp.refusals import line_of
 from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
 from fusec.xp.steps import Operation, moved, numbers_of, read_by
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
@@ -148,6 +149,7 @@ class Tape:
             made = TapeState(node, step, forms, together)
             leaves = [*made.leaves()]
             made.writes = tuple(leaves[each] for each in run.newly_written(written))
+            made.may_fail = run.may_fail
             if node.kind is not None:
                 made.kind = run.tell(node.kind, key, together, made.writes, len(numbers))
             made = run.at = TRIE.keep(key, made)
@@ -165,7 +167,7 @@ class Tape:
                 forms = rule.forms(self._shapes_at(node))
                 if forms is not None:
                     made = TapeState(node, step, forms, rule.together, rule.behind)
-                    made.writes = rule.writes
+                    made.writes, made.may_fail = rule.writes, rule.may_fail
                     return TRIE.keep(key, made)
         return None
 
@@ -245,6 +247,7 @@ class Tape:
         except BaseException as problem:
             try:
                 if isinstance(problem, Exception):
+                    self._tell_line(problem)
                     self._evaluate_parts(node)
             finally:
                 if not self.is_closed:
@@ -252,6 +255,13 @@ class Tape:
             self.has_failed = isinstance(problem, Exception)
             if not self.is_closed and (wanted is None or wanted._tape is self):
                 raise
+
+    def _tell_line(self, problem: Exception) -> None:
+        """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none."""
+        for note in getattr(problem, "__notes__", ()):
+            at = getattr(getattr(note, "place", None), "at", None)
+            if (found := line_of(self.slots.get(at))) is not None:
+                note.place = found
 
     def _evaluate_parts(self, node: TapeState) -> None:
         """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""

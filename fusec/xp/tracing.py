@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.operands import without_memory
+from fusec.base.records import dataclass
 from fusec.base.rounding_mode import default_rounding
+from fusec.base.source import Span
 from fusec.fusion.arguments import CallArguments
 from fusec.fusion.functions.libraries import calls_plainly
 from fusec.fusion.fuse import LOADED
@@ -21,7 +23,7 @@ from fusec.fusion.trace import tracer
 from fusec.fusion.trace.derived import Derived, UnknownExtentsError
 from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
-from fusec.fusion.trace.trace_values import Statement, Write
+from fusec.fusion.trace.trace_values import LibraryCall, Statement, Write
 from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
 from fusec.xp.kinds import StepRule, TapeKind
@@ -53,8 +55,20 @@ class TapeExtents(TraceExtents):
                     self.is_unknown = True
 
 
+@dataclass(frozen=True)
+class StepPlace(Span):
+    """The user's line of a step when it was traced; at: the place of the step, by which tapes know their own lines."""
+
+    at: int
+
+
 class TapeRun(TracedRun):
-    """A run of the steps of a tape, which goes on as the tape does. at: the state that it has come to."""
+    """A run of the steps of a tape, which goes on as the tape does. at: the state that it has come to.
+
+    may_fail: whether the step that was taken last may fail for some elements.
+    """
+
+    may_fail = False
 
     def __init__(self, root: TapeState, pattern: Any = None) -> None:
         super().__init__("xp", CallArguments((), {}), frozenset(), Numbers(), pattern)
@@ -97,10 +111,18 @@ class TapeRun(TracedRun):
         new = self.trace.statements[before:]
         if self.device != CPU:
             on_device().check(new)
+        self._place_calls(new, len(self.tracers))
         self.extents.note_writes(new)
         self.tracers += [*results, *numbers]
         together = None if alone else getattr(found, "_make", type(found))
         return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), together
+
+    def _place_calls(self, new: Sequence[Statement], at: int) -> None:
+        """Have calls of libraries that may fail know the place of their step."""
+        calls = [each for each in new if isinstance(each, LibraryCall) and each.may_raise]
+        for each in calls:
+            each.place = StepPlace(each.place.file, each.place.start, each.place.end, at)
+        self.may_fail = bool(calls)
 
     @property
     def is_open(self) -> bool:
@@ -137,7 +159,7 @@ class TapeRun(TracedRun):
             return None
         first, pairs = self.told
         found += [None] * numbers
-        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes)
+        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes, self.may_fail)
 
     def newly_written(self, before: int) -> list[int]:
         """The numbers of the leaves that are written, but for those that were written before."""

@@ -34,14 +34,15 @@ class TapeState(dict[Any, Any]):
     alone: whether the step has one result; otherwise `together` makes one object of all, such as a tuple.
     writes: the places of arrays with values that this step is the first one to write. arrays: the places of all results
     so far, empty before they are asked for.
-    refused: the steps that cannot be taken, by key, and why. device: that of all arrays; None before the first one.
-    is_there: whether this is not host memory. mark: stands for the state in keys. kind: that of all states that differ
-    only in extents; None if there is none. extents: those of the leaves, numbered.
+    refused: the steps that cannot be taken, by key, and why. may_fail: whether the step may fail for some elements.
+    device: that of all arrays; None before the first one. is_there: whether this is not host memory. mark: stands for
+    the state in keys. kind: that of all states that differ only in extents; None if there is none. extents: those of
+    the leaves, numbered.
     """
 
     __slots__ = (
-        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "parent",
-        "plans", "refused", "start", "step", "together", "writes",
+        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "may_fail",
+        "parent", "plans", "refused", "start", "step", "together", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class TapeState(dict[Any, Any]):
         self.parent, self.step, self.forms = parent, step, forms
         self.alone, self.together = together is None, together
         self.mark = object()
+        self.may_fail = False
         self.start: int = 0 if parent is None else parent.count
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.count: int = self.start + len(forms)

@@ -29,6 +29,7 @@ from fusec.xp.recording import (
     record,
     valued,
 )
+from fusec.xp.refusals import refuse, refusing
 from fusec.xp.sharing import WRITTEN, finish, readers
 from fusec.xp.trie import TRIE
 
@@ -40,7 +41,7 @@ EXACT = 2**53  # float64 holds all integers up to here
 def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
     """Record a call of a function that writes its first argument."""
     if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
-        raise ValueError("assignment destination is read-only")
+        refuse(ValueError(f"{'output array' if function in IN_PLACE else 'assignment destination'} is read-only"))
     record(_without_result(function), target, *args, **options)
 
 
@@ -158,6 +159,7 @@ def store(target: Any, key: Any, value: Any) -> None:
         again.keep()
 
 
+@refusing
 def check_number(number: Any, form: Form) -> None:
     """Raise NumPy's error for a number that elements cannot hold, but for Python's integers, which the trace checks."""
     kind = type(number)

@@ -411,6 +411,8 @@ def test_chunks_of_dask_are_lazy_arrays():
     found = (array.exp(chunks / 10) + chunks.T.T).map_blocks(lambda each: each.compute()).compute()
     assert type(found) is xp.Array
     np.testing.assert_allclose(np.asarray(found), np.exp(values / 10) + values, rtol=1e-14)
+    for found in (chunks - x[:1], x[:1] - chunks):
+        np.testing.assert_array_equal(np.abs(np.asarray(found.compute())), values - values[:1])
     for join in (array.concatenate, array.stack):
         np.testing.assert_array_equal(np.asarray(join([chunks, chunks]).compute()), join([values, values]).compute())
     np.testing.assert_allclose(np.asarray(array.tensordot(chunks, chunks.T, 1).compute()), values @ values.T)

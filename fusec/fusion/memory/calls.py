@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.arguments.operands import is_writeable
 from fusec.base.records import dataclass
+from fusec.base.source import Span
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
 from fusec.fusion.functions.libraries import called_plainly
@@ -20,6 +21,13 @@ from fusec.fusion.trace.trace_values import Array, Buffer, Computation, Leaf, Li
 from fusec.kernels.launches import KeptNotes
 from fusec.runtime.cpu.memory import LARGE
 from fusec.runtime.cpu.products import BlasProduct
+
+
+class CallNote(str):
+    """The note that says in an error which call has raised it."""
+
+    name: str
+    place: Span
 
 
 @dataclass(eq=False)
@@ -127,7 +135,9 @@ class CallStep:
         """Say in an error which call has raised it."""
         place = self.call.place
         where = f"{place.file.name}, line {place.line}: {place.text.strip()}"
-        problem.add_note(f"raised by {self.call.name} in {where}")
+        note = CallNote(f"raised by {self.call.name} in {where}")
+        note.name, note.place = self.call.name, place
+        problem.add_note(note)
 
     def without_fast_path(self) -> CallStep:
         """The same step, which has none."""

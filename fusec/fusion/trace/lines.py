@@ -22,10 +22,15 @@ MAX_DECORATORS = 20  # lines of them above a function
 
 def here() -> Span:
     """The user's line that is being run."""
+    return line(*place())
+
+
+def place() -> tuple[str, int]:
+    """The file of the user's line that is being run, and its number."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         frame = frame.f_back
-    return _line(frame.f_code.co_filename, frame.f_lineno)
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def is_within(name: str) -> bool:
@@ -45,7 +50,7 @@ def defined(function: Any) -> Span | None:
         return None
     name, first = code.co_filename, code.co_firstlineno
     below = (at for at in range(first, first + MAX_DECORATORS) if linecache.getline(name, at).lstrip()[:4] == "def ")
-    return _line(name, next(below, first) if code.co_name != "<lambda>" else first)
+    return line(name, next(below, first) if code.co_name != "<lambda>" else first)
 
 
 def storing(function: Any, key: Any) -> Span | None:
@@ -57,10 +62,10 @@ def storing(function: Any, key: Any) -> Span | None:
     numbers = sorted({line for _, _, line in code.co_lines() if line})
     texts = {at: linecache.getline(code.co_filename, at) for at in numbers}
     found = [at for at, text in texts.items() if re.search(r"\][^=!<>]*=(?!=)", text) and any(e in text for e in names)]
-    return _line(code.co_filename, found[0]) if len(found) == 1 else None
+    return line(code.co_filename, found[0]) if len(found) == 1 else None
 
 
-def _line(name: str, number: int) -> Span:
+def line(name: str, number: int) -> Span:
     """A line of a file, without what it is indented by."""
     return _span(name, number, linecache.getline(name, number).rstrip("\n"))
 

@@ -1,0 +1,169 @@
+"""Errors of NumPy's about lazy arrays as errors of the catalogue, with the user's line.
+
+An error keeps its text, and is still of its class in Python or NumPy. One that comes from other code, such as an
+`__array__` of the user's, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from fusec.base import locks
+from fusec.base.source import Span
+from fusec.errors import FusecError, FusecIndexError, FusecMemoryError, FusecOverflowError, FusecTypeError
+from fusec.errors.base import FusecValueError, UserError
+from fusec.errors.lazy import Failed, FusecLinAlgError, Refused
+from fusec.errors.reductions import FusecAxisError
+from fusec.xp.loading import lines
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CLASSES: dict[type[Exception], type[FusecError]] = {
+    ValueError: FusecValueError,
+    TypeError: FusecTypeError,
+    IndexError: FusecIndexError,
+    OverflowError: FusecOverflowError,
+    MemoryError: FusecMemoryError,
+    np.exceptions.AxisError: FusecAxisError,
+    np.linalg.LinAlgError: FusecLinAlgError,
+}
+PRIVATE = "numpy._core._exceptions"  # the module of NumPy's own TypeErrors and MemoryErrors
+CURES = {
+    "read-only": "write to a copy: xp.asarray(x, copy=True)",
+    "inhomogeneous": "give all lists at a level the same length",
+    "0-dimensional arrays can be converted": "pick an element, such as x[0], or call x.item() if there is only one",
+}
+"""Hints, by a part of the text."""
+
+MAX_LINES = 4096  # older ones are forgotten
+_LINES: dict[int, tuple[object, tuple[str, int]]] = {}
+
+UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
+OWN_KINDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def refuse(problem: Exception, function: Callable[..., Any] | None = None) -> NoReturn:
+    """Raise an error as one of the catalogue. function: what the user has called."""
+    found = None
+    try:
+        found = _catalogued(problem, function)
+        if found is None:
+            raise problem
+        raise found from None
+    finally:
+        del problem, found  # which have this frame in their tracebacks
+
+
+def failed(problem: Exception) -> NoReturn:
+    """Raise the error of an evaluation: with the line that recorded the operation, if that is known."""
+    try:
+        if isinstance(problem, FusecError) or not any(hasattr(each, "place") for each in _notes(problem)):
+            raise problem
+        refuse(problem)
+    finally:
+        del problem
+
+
+def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> FusecError | None:
+    """The error of the catalogue for another one; None if it stays as it is."""
+    if isinstance(problem, FusecError):
+        return None if problem.span is not None else type(problem)(problem.error, _here())
+    kind = CLASSES.get(_class_of(problem))
+    if kind is None or not _is_ours(problem.__traceback__):
+        return None
+    for note in _notes(problem):
+        if (place := getattr(note, "place", None)) is not None:
+            return _made(kind, Failed(str(problem), note.name), place, problem)
+    if function is not None and (given := UNEXPECTED.search(str(problem))) is not None:
+        found = _unknown(function, given[1])
+        if found is not None:
+            return found.at(_here())
+    text = str(problem)
+    cure = next((cure for part, cure in CURES.items() if part in text), "")
+    return _made(kind, Refused(text, cure), _here(), problem)
+
+
+def note_line(holder: object) -> None:
+    """Note the user's line of a step that may fail, by what is in the first slot of the step."""
+    _LINES[id(holder)] = holder, lines().place()
+    if len(_LINES) > MAX_LINES:
+        with locks.lock:
+            for each in [*_LINES][: MAX_LINES // 2]:
+                _LINES.pop(each, None)
+
+
+def line_of(holder: object) -> Span | None:
+    """The user's line of a step, by what is in its first slot; None if it is not known."""
+    found = _LINES.get(id(holder))
+    return None if found is None else cast("Span", lines().line(*found[1]))
+
+
+def refusing(function: F) -> F:
+    """The function, whose errors are of the catalogue."""
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except Exception as problem:
+            refuse(problem, function)
+
+    return cast("F", run)
+
+
+def _class_of(problem: Exception) -> type[Exception]:
+    """The class that users see of an error."""
+    kind = type(problem)
+    return next(each for each in kind.__mro__ if each.__module__ != PRIVATE) if kind.__module__ == PRIVATE else kind
+
+
+def _is_ours(at: TracebackType | None) -> bool:
+    """Whether the code that raised an error is NumPy's or fusec's."""
+    if at is None:
+        return True
+    while at.tb_next is not None:
+        at = at.tb_next
+    return at.tb_frame.f_code.co_filename.startswith(lines().LIBRARIES)
+
+
+def _notes(problem: Exception) -> list[Any]:
+    return getattr(problem, "__notes__", [])
+
+
+def _made(kind: type[FusecError], error: UserError, place: Span, problem: Exception) -> FusecError:
+    found = kind(error, place)
+    if isinstance(found, FusecAxisError):
+        found.axis, found.ndim = problem.axis, problem.ndim  # type: ignore[attr-defined]
+    return found
+
+
+def _unknown(function: Callable[..., Any], keyword: str) -> UserError | None:
+    """The error for an unknown keyword; None if the function has it."""
+    from fusec.errors.arguments import unknown_keyword
+
+    name = getattr(function, "__name__", "")
+    params = _params(function)
+    known = [each.name for each in params if each.kind in OWN_KINDS and each.name != "self"]
+    if any(each.kind is Parameter.VAR_KEYWORD for each in params):  # which NumPy's function takes
+        known += [each.name for each in _params(getattr(np, name, None))[1:] if each.name not in known]
+    return unknown_keyword(name, keyword, known) if known and keyword not in known else None
+
+
+def _params(function: Any) -> list[Parameter]:
+    """The parameters of a function; none of a builtin that has no signature."""
+    try:
+        return [*signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return []
+
+
+def _here() -> Span:
+    """The user's line."""
+    return cast("Span", lines().here())

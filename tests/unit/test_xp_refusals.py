@@ -1,0 +1,215 @@
+"""Errors about lazy arrays: of the catalogue, of NumPy's class and with its text, at the line that records."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fusec.xp as xp
+from fusec import FusecAxisError, FusecError, FusecIndexError, FusecLinAlgError, FusecTypeError, FusecValueError
+
+A = np.arange(12.0).reshape(3, 4)
+X = xp.asarray(A)
+READ_ONLY = np.ones(3)
+READ_ONLY.setflags(write=False)
+
+WHEN_RECORDED = {
+    "reshape": lambda xp, x: xp.reshape(x, (5, 5)),
+    "method": lambda xp, x: x.reshape(5, 5),
+    "matmul": lambda xp, x: x @ x,
+    "broadcast_to": lambda xp, x: xp.broadcast_to(x, (2, 2)),
+    "permute_dims": lambda xp, x: xp.permute_dims(x, (0, 0)),
+    "expand_dims": lambda xp, x: xp.expand_dims(x, axis=7),
+    "squeeze": lambda xp, x: xp.squeeze(x, axis=0),
+    "concat": lambda xp, x: xp.concat([x, x[:, :1].T]),
+    "flip": lambda xp, x: xp.flip(x, axis=4),
+    "moveaxis": lambda xp, x: xp.moveaxis(x, 0, 5),
+    "integer key": lambda xp, x: x[3],
+    "integer key of a pending array": lambda xp, x: (x + 1)[3],
+    "integer keys": lambda xp, x: x[0, 4],
+    "many keys": lambda xp, x: x[0, 0, 0],
+    "float key": lambda xp, x: x[0.5],
+    "mask": lambda xp, x: x[x[:2] > 0],
+    "invert": lambda xp, x: ~x,
+    "logic": lambda xp, x: x & 1,
+    "negated bools": lambda xp, x: -(x > 2),
+    "no elements": lambda xp, x: xp.max(x[:0]),
+    "inv": lambda xp, x: xp.linalg.inv(x),
+    "solve": lambda xp, x: xp.linalg.solve(x[:, :3], x[0]),
+    "tensordot": lambda xp, x: xp.tensordot(x, x, axes=1),
+    "a negative extent": lambda xp, x: xp.ones(-1),
+    "too large": lambda xp, x: xp.ones((2**40, 2**40)),
+    "ragged": lambda xp, x: xp.asarray([[1, 2], [3]]),
+    "no dtype": lambda xp, x: xp.zeros(3, dtype="nonsense"),
+    "a large integer": lambda xp, x: xp.full(3, 300, dtype=xp.int8),
+    "bool": lambda xp, x: bool(x),
+    "if": lambda xp, x: 1 if x > 2 else 0,
+    "int": lambda xp, x: int(x),
+    "float": lambda xp, x: float(x),
+    "complex": lambda xp, x: complex(x),
+    "index": lambda xp, x: range(3)[x],
+    "item": lambda xp, x: x.item(),
+    "len": lambda xp, x: len(xp.asarray(1.0)),
+    "iter": lambda xp, x: iter(xp.asarray(1.0)),
+    "read-only": lambda xp, x: xp.asarray(READ_ONLY).__setitem__(0, 1),
+    "read-only sum": lambda xp, x: xp.asarray(READ_ONLY).__iadd__(1),
+    "a view that is read-only": lambda xp, x: xp.broadcast_to(x, (2, 3, 4)).__setitem__(0, 1),
+    "text": lambda xp, x: x.__setitem__(0, "a"),
+    "complex into floats": lambda xp, x: x.__setitem__(0, 1j),
+    "floats into integers": lambda xp, x: xp.arange(4).__iadd__(1.5),
+}
+
+
+@pytest.mark.parametrize("run", WHEN_RECORDED.values(), ids=WHEN_RECORDED)
+def test_errors_have_numpys_class_and_text_and_show_the_line_that_records(run):
+    with pytest.raises((ValueError, TypeError, IndexError, OverflowError)) as numpys:
+        run(np, A.copy())
+    with pytest.raises(FusecError) as caught:
+        run(xp, xp.asarray(A.copy()))
+    known = next(each for each in type(numpys.value).__mro__ if each.__module__ != "numpy._core._exceptions")
+    assert isinstance(caught.value, known)
+    assert str(caught.value).startswith(str(numpys.value))
+    assert caught.value.span.file.name == __file__
+    assert caught.value.span.text.startswith('"')  # a line of the table above
+    assert caught.value.__suppress_context__
+
+
+def test_an_axis_error_knows_its_axis():
+    with pytest.raises(FusecAxisError) as caught:
+        xp.fft.fft(X, axis=4)
+    assert (caught.value.axis, caught.value.ndim) == (4, 2)
+
+
+def gathered(x, at):
+    return x[at]  # recorded here
+
+
+FAILING = {
+    "gather": (lambda x: gathered(x, xp.arange(4) + 2), FusecIndexError, "return x[at]  # recorded here"),
+    "inverse": (lambda x: xp.linalg.inv(x[:, :3] * 0), FusecLinAlgError, '"inverse": '),
+    "Cholesky": (lambda x: xp.linalg.cholesky(-x[:, :3]), FusecLinAlgError, '"Cholesky": '),
+}
+
+
+@pytest.mark.parametrize(("run", "kind", "line"), FAILING.values(), ids=FAILING)
+@pytest.mark.parametrize("look", [repr, np.asarray, xp.compute, lambda x: x.compute(), lambda x: xp.sort(x).compute()])
+def test_what_fails_for_its_elements_shows_the_line_that_recorded_it(run, kind, line, look):
+    found = run(X) * 2
+    for _ in range(2):  # it stays pending
+        with pytest.raises(kind, match=r"raised by") as caught:
+            look(found)
+        assert caught.value.code == "F785"
+        assert caught.value.span.text.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "hint"),
+    [
+        (lambda: xp.sum(X, axes=1), "'sum' takes no keyword 'axes'", "did you mean 'axis'?"),
+        (lambda: X.sum(axes=1), "'sum' takes no keyword 'axes'", "did you mean 'axis'?"),
+        (lambda: xp.zeros(3, dtpye=float), "'zeros' takes no keyword 'dtpye'", "did you mean 'dtype'?"),
+        (lambda: xp.asarray(A, dtpye=float), "'asarray' takes no keyword 'dtpye'", "did you mean 'dtype'?"),
+        (lambda: xp.sin(X, outt=X), "'sin' takes no keyword 'outt'", "did you mean 'out'?"),
+        (lambda: xp.add(X, X, outt=X), "'add' takes no keyword 'outt'", "did you mean 'out'?"),
+        (lambda: xp.fft.fft(X, m=2), "'fft' takes no keyword 'm'", "a call takes n=, axis= and norm="),
+        (lambda: xp.linalg.svd(X, full_matrix=False), "'svd' takes no", "did you mean 'full_matrices'?"),
+        (lambda: xp.median(X, axes=0), "'median' takes no keyword 'axes'", "did you mean 'axis'?"),
+        (lambda: X.astype(float, coppy=False), "'astype' takes no keyword 'coppy'", "did you mean 'copy'?"),
+    ],
+)
+def test_unknown_keywords_are_refused_with_those_that_there_are(call, name, hint):
+    with pytest.raises(FusecTypeError, match=name) as caught:
+        call()
+    assert caught.value.code == "F201"
+    assert caught.value.hint.startswith(hint)
+    assert caught.value.span.file.name == __file__
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X + np.longdouble(1),
+        lambda: X * np.ones(4, np.longdouble),
+        lambda: xp.asarray(np.array([1, None], object)),
+        lambda: xp.zeros(3, dtype=object),
+        lambda: X.astype(np.longdouble),
+        lambda: xp.mean(X, dtype=np.longdouble),
+        lambda: np.sum(X, dtype=object),
+    ],
+)
+def test_dtypes_that_are_not_held_are_refused_at_their_line(call):
+    with pytest.raises(FusecTypeError, match="is not a dtype of lazy arrays") as caught:
+        call()
+    assert caught.value.span.text.startswith("lambda")
+
+
+@pytest.mark.parametrize("given", [[1, 2], (1.0,), np.ones(3, "f4")])
+def test_a_copy_that_is_forbidden_names_what_needs_it(given):
+    with pytest.raises(FusecValueError, match=f"the conversion of an? {type(given).__name__} needs a copy"):
+        xp.asarray(given, dtype=xp.float64, copy=False)
+
+
+def test_errors_of_the_users_code_stay_as_they_are():
+    class Broken:
+        def __array__(self, *args, **options):
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match=r"^broken$") as caught:
+        xp.asarray(Broken())
+    assert not isinstance(caught.value, FusecError)
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_byte_orders_are_converted(order):
+    for kind in ("i2", "u8", "f4", "f8", "c8", "f2"):
+        swapped = np.arange(4).astype(order + kind)
+        found = xp.asarray(swapped)
+        assert found.dtype.isnative
+        assert found.dtype == swapped.dtype.newbyteorder("=")
+        target = xp.zeros(4, dtype=found.dtype)
+        target[...] = swapped
+        for each in (found, target, xp.zeros(4, dtype=found.dtype) + swapped):
+            assert np.array_equal(each, swapped)
+
+
+def test_errors_can_be_pickled():
+    with pytest.raises(FusecAxisError) as caught:
+        xp.flip(X, axis=4)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (type(caught.value), str(caught.value))
+
+
+def again(x, at):
+    return x[at] * 2  # recorded again
+
+
+def once_more(x, at):
+    return x[at] * 2  # recorded once more
+
+
+@pytest.mark.parametrize("size", [4, 7])
+def test_equal_programs_of_several_lines_fail_at_their_own(size):
+    x, at = xp.asarray(np.arange(float(size))), xp.arange(3)
+    for run, line in ((again, "recorded again"), (once_more, "recorded once more"), (again, "recorded again")):
+        good = run(x, at)
+        bad = run(x, at + size)
+        assert np.array_equal(good, np.arange(3) * 2.0)
+        for found in (bad, again(x, at) + once_more(x, at) + bad):
+            with pytest.raises(FusecIndexError) as caught:
+                found.compute()
+            assert caught.value.span.text.endswith(line)
+
+
+@pytest.mark.parametrize(
+    "run", [lambda x: x - [1, 2, 3, 4], lambda x: (4.0, 3.0, 2.0, 1.0) / x, lambda x: [[2]] ** x, lambda x: x < [5] * 4]
+)
+def test_lists_are_operands_of_operators_as_in_numpy(run):
+    for x in (X, X + 0):
+        assert np.array_equal(run(x), run(A + 0), equal_nan=True)
+        assert np.asarray(run(x)).dtype == run(A).dtype
+
+
+def test_ragged_lists_are_refused_as_operands():
+    with pytest.raises(FusecValueError, match=r"inhomogeneous") as caught:
+        X * [[1, 2], [3]]
+    assert caught.value.code == "F784"
