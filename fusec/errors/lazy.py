@@ -142,7 +142,7 @@ class DoesNotFit(Named, code="F779", exception=FusecValueError):
     wanted: str
 
 
-class Refused(UserError, code="F784"):
+class RefusedByNumPy(UserError, code="F784"):
     """What NumPy refuses for these shapes, dtypes, axes or numbers, with its text and the class of its error."""
 
     message = "{said}"

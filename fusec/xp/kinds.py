@@ -96,10 +96,10 @@ class StepRule:
 
     def __init__(
         self, results: Sequence[tuple[Any, Derived] | None], conditions: Sequence[Condition], pairs: Sequence[Pair],
-        together: Any, writes: tuple[int, ...], may_fail: bool,
+        together: Any, writes: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
-        self.together, self.writes, self.may_fail, self.behind = together, writes, may_fail, TapeKind()
+        self.together, self.writes, self.may_fail, self.behind = together, writes, False, TapeKind()
 
     def forms(self, shapes: CallShapes) -> tuple[Form | None, ...] | None:
         """The forms of the results for leaves of these shapes; None if the step must be traced for them."""

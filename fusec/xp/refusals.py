@@ -19,7 +19,7 @@ from fusec.base import locks
 from fusec.base.source import Span
 from fusec.errors import FusecError, FusecIndexError, FusecMemoryError, FusecOverflowError, FusecTypeError
 from fusec.errors.base import FusecValueError, UserError
-from fusec.errors.lazy import Failed, FusecLinAlgError, Refused
+from fusec.errors.lazy import Failed, FusecLinAlgError, RefusedByNumPy
 from fusec.errors.reductions import FusecAxisError
 from fusec.xp.loading import lines
 
@@ -87,7 +87,7 @@ def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> Fuse
             return found.at(_here())
     text = str(problem)
     cure = next((cure for part, cure in CURES.items() if part in text), "")
-    return _made(kind, Refused(text, cure), _here(), problem)
+    return _made(kind, RefusedByNumPy(text, cure), _here(), problem)
 
 
 def note_line(holder: object) -> None:

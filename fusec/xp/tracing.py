@@ -159,7 +159,9 @@ class TapeRun(TracedRun):
             return None
         first, pairs = self.told
         found += [None] * numbers
-        return StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes, self.may_fail)
+        rule = StepRule(found, trace.conditions[first:], extents.agreements[pairs:], together, writes)
+        rule.may_fail = self.may_fail
+        return rule
 
     def newly_written(self, before: int) -> list[int]:
         """The numbers of the leaves that are written, but for those that were written before."""
