@@ -7,10 +7,12 @@ An error keeps its text, and is still of its class in Python or NumPy. One that 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from types import TracebackType
+from itertools import islice
+from types import CodeType, TracebackType
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -43,7 +45,8 @@ CURES = {
 """Hints, by a part of the text."""
 
 MAX_LINES = 4096  # older ones are forgotten
-_LINES: dict[int, tuple[object, tuple[str, int]]] = {}
+_LINES: dict[int, tuple[object, CodeType, int]] = {}
+_OUR_FILES: set[str] = set()  # that have been on the way to a user's line
 
 UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 OWN_KINDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -92,7 +95,13 @@ def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> Fuse
 
 def note_line(holder: object) -> None:
     """Note the user's line of a step that may fail, by what is in the first slot of the step."""
-    _LINES[id(holder)] = holder, lines().place()
+    frame = sys._getframe(2)  # beyond the recorder, whose line is not the user's
+    while (name := (code := frame.f_code).co_filename) in _OUR_FILES or name.startswith(lines().LIBRARIES):
+        _OUR_FILES.add(name)
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    _LINES[id(holder)] = holder, code, frame.f_lasti
     if len(_LINES) > MAX_LINES:
         with locks.lock:
             for each in [*_LINES][: MAX_LINES // 2]:
@@ -102,7 +111,11 @@ def note_line(holder: object) -> None:
 def line_of(holder: object) -> Span | None:
     """The user's line of a step, by what is in its first slot; None if it is not known."""
     found = _LINES.get(id(holder))
-    return None if found is None else cast("Span", lines().line(*found[1]))
+    if found is None:
+        return None
+    _, code, at = found
+    number = next(islice(code.co_positions(), at // 2, None))[0]  # an instruction has two bytes
+    return cast("Span", lines().line(code.co_filename, number or code.co_firstlineno))
 
 
 def refusing(function: F) -> F:

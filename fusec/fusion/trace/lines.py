@@ -22,15 +22,10 @@ MAX_DECORATORS = 20  # lines of them above a function
 
 def here() -> Span:
     """The user's line that is being run."""
-    return line(*place())
-
-
-def place() -> tuple[str, int]:
-    """The file of the user's line that is being run, and its number."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return line(frame.f_code.co_filename, frame.f_lineno)
 
 
 def is_within(name: str) -> bool:
