@@ -2,19 +2,21 @@
 
 Row by row, such an operand costs a cache line for every element. Here bands of rows are taken together: blocks of the
 operand go through registers, transposed, into a tile on the stack, from which the rows of the band read consecutive
-elements. What does not fill a band or a tile is left to the plain loops, a function of their own.
+elements. Those of the next tile are asked for meanwhile: no processor sees them coming, and from memory they would take
+three times as long. What does not fill a band, or a vector, is left to the plain loops, a function of their own.
 """
 
 from __future__ import annotations
 
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
-from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.memory import Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, uses_of
 from fusec.codegen.llvm.values import Builder, Linear, Value, integer
 from fusec.ir.loops import Program
 
-BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches
+BAND = 32  # rows taken together at most: two cache lines of float32 from every page that a column touches
+_BLOCKS = 4  # of columns that a tile has: a row goes on for some lines before the next one
 _ELEMENT_BYTES = (4, 8)
 
 
@@ -63,11 +65,12 @@ class TiledNest(Nest):
         """Name the operands that go through tiles, and the rows that a band has a multiple of."""
         self.plain = plain
         self.block = block
+        self.columns = max(self.width, _BLOCKS * block)
         self.tiles = {name: self.b.alloca(f"[{BAND * self._pitch(name)} x i8]", LINE) for name in transposed}
 
     def _pitch(self, name: str) -> int:
         """Bytes from one row of a tile to the next; a line more than it holds, lest rows share cache sets."""
-        return self.width * self.arrays[name].dtype.nbytes + LINE
+        return self.columns * self.arrays[name].dtype.nbytes + LINE
 
     def write(self) -> None:
         """Alternate between bands and pieces for the plain loops, until the range is done."""
@@ -146,11 +149,12 @@ class TiledNest(Nest):
         whole = b.binary("and", columns, integer(-self.width))
 
         def tile(column: str) -> None:
+            count = b.intrinsic("smin", b.binary("sub", whole, Value("i64", column)), integer(self.columns))
             for name, source in sources.items():
-                self._transpose(name, source, column, rows)
-            self._loop("0", 1, lambda row: self._tile_row(position, outer, row, column), rows.text)
+                self._transpose(name, source, column, rows, count)
+            self._loop("0", 1, lambda row: self._tile_row(position, outer, row, column, count), rows.text)
 
-        self._loop("0", self.width, tile, whole.text)
+        self._loop("0", self.columns, tile, whole.text)
         ragged, done = b.label("ragged"), b.label("done")
         b.fork(b.compare("icmp eq", whole, columns), done, ragged)
         b.place(ragged)
@@ -163,19 +167,24 @@ class TiledNest(Nest):
         b.jump(done)
         b.place(done)
 
-    def _tile_row(self, position: Value, outer: tuple[Value, ...], row: str, column: str) -> None:
-        """The body for the columns of a tile in one row of the band."""
+    def _tile_row(self, position: Value, outer: tuple[Value, ...], row: str, column: str, count: Value) -> None:
+        """The body for the columns of a tile, so many, in one row of the band."""
         b = self.b
         at = (*outer[:-1], b.binary("add", outer[-1], Value("i64", row)))
         first = b.binary("add", position, b.binary("mul", Value("i64", row), self._extent(self.last)))
         described = self._describe_row(at, first)
         streams = self._aligned_outputs(described, column) if self.layout.streaming else None
-        tiles = {}
-        for name, address in self.tiles.items():
-            offset = b.let(f"mul i64 {row}, {self._pitch(name)}")
-            tiles[name] = b.at(address, offset)
-        site = TileSite(self, replace(described, streams=streams), column, tiles, streaming=streams is not None)
-        self._body(site, Lanes())
+        lines = {name: b.at(at, b.let(f"mul i64 {row}, {self._pitch(name)}")) for name, at in self.tiles.items()}
+        described = replace(described, streams=streams)
+
+        def vector(inner: str) -> None:
+            tiles = {}
+            for name, line in lines.items():
+                tiles[name] = b.let(f"getelementptr [{self.arrays[name].dtype.nbytes} x i8], ptr {line}, i64 {inner}")
+            at = b.let(f"add i64 {column}, {inner}")
+            self._body(TileSite(self, described, at, tiles, streaming=streams is not None), Lanes())
+
+        self._loop("0", self.width, vector, count.text)
 
     def _aligned_outputs(self, row: Row, column: str) -> Value | None:
         """Whether all outputs of this row begin a cache line here."""
@@ -189,11 +198,12 @@ class TiledNest(Nest):
 
     # --- transposition -------------------------------------------------------------------------------------------
 
-    def _transpose(self, name: str, source: Value, column: str, rows: Value) -> None:
-        """Fill a tile: blocks of as many rows and columns as a cache line has elements."""
+    def _transpose(self, name: str, source: Value, column: str, rows: Value, count: Value) -> None:
+        """Fill so many columns of a tile: blocks of as many rows and columns as a cache line has elements."""
         nbytes = self.arrays[name].dtype.nbytes
         size = LINE // nbytes
         stride = self.arguments.number("stride", name, self.last)
+        ahead = self.b.binary("mul", stride, integer(self.columns))
 
         def block(row: str, inner: str) -> None:
             b = self.b
@@ -201,10 +211,12 @@ class TiledNest(Nest):
             start = b.at(source.text, first.text)
             start = b.let(f"getelementptr i{8 * nbytes}, ptr {start}, i64 {row}")
             vectors = []
+            further = b.at(start, ahead.text)
             for at in range(size):
+                fetch(b, further)
                 vectors.append(b.let(f"load <{size} x i{8 * nbytes}>, ptr {start}, align {nbytes}"))
                 if at < size - 1:
-                    start = b.at(start, stride.text)
+                    start, further = (b.at(each, stride.text) for each in (start, further))
             target = b.let(f"mul i64 {row}, {self._pitch(name)}")
             target = b.at(self.tiles[name], target)
             target = b.let(f"getelementptr i{8 * nbytes}, ptr {target}, i64 {inner}")
@@ -213,7 +225,7 @@ class TiledNest(Nest):
                 b.line(f"store <{size} x i{8 * nbytes}> {vector}, ptr {to}, align {LINE}")
 
         def blocks(row: str) -> None:
-            self._loop("0", size, lambda inner: block(row, inner), str(self.width))
+            self._loop("0", size, lambda inner: block(row, inner), count.text)
 
         self._loop("0", size, blocks, rows.text)
 
