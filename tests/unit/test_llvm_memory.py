@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.base.dtypes import ALL, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, DType
+from fusec.base.dtypes import (
+    ALL,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    DType,
+)
 from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm import LlvmOptions, generate
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
@@ -322,7 +335,7 @@ def test_the_text_depends_on_nothing_but_its_arguments() -> None:
 # --- tiles -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT32, COMPLEX64], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT32, COMPLEX64, UINT8, INT16, COMPLEX128], ids=str)
 @pytest.mark.parametrize("shape", [(64, 64), (70, 83), (33, 200), (3, 40), (150, 10), (3, 40, 37)])
 @pytest.mark.parametrize("streaming", [False, True])
 def test_transposed_operands_arrive_through_tiles(dtype: DType, shape: tuple[int, ...], streaming: bool) -> None:
@@ -335,13 +348,21 @@ def test_transposed_operands_arrive_through_tiles(dtype: DType, shape: tuple[int
     check(program, arrays, shape, lanes=(None,), cuts=(size // 3, size // 2 + 1), streaming=streaming)
 
 
-def test_operands_of_two_sizes_share_tiles() -> None:
+def test_tiles_of_results_in_place_compute_each_element_once() -> None:
+    x, y = filled((70, 83), FLOAT32), filled((83, 70), FLOAT32)
+    expected = x + y.T
+    fusec.evaluate("x + y", {"x": x, "y": y.T}, out=x)
+    assert (x == expected).all()
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, UINT8], ids=str)
+def test_operands_of_two_sizes_share_tiles(dtype: DType) -> None:
     program = elementwise(
-        {"x": FLOAT32, "y": FLOAT64},
+        {"x": dtype, "y": FLOAT64},
         {"z": FLOAT64},
         lambda x, y, **_: [Assign("z", apply("add", apply("add", convert(x, FLOAT64), y), convert(POSITION, FLOAT64)))],
     )
-    arrays = {"x": filled((90, 70), FLOAT32).T, "y": filled((90, 70), FLOAT64).T, "z": np.zeros((70, 90))}
+    arrays = {"x": filled((90, 70), dtype).T, "y": filled((90, 70), FLOAT64).T, "z": np.zeros((70, 90))}
     check(program, arrays, (70, 90), lanes=(None,), cuts=(1000,))
 
 

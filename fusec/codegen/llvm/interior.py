@@ -226,18 +226,9 @@ class SplitNest(Nest):
         high = b.intrinsic("smin", end, limit)
         width = b.binary("sub", high, low)
         whole = b.binary("add", low, b.binary("and", width, integer(-self.width)))
-        high = b.select(self._is_in_place(row), whole, high)
+        high = b.select(self.is_in_place(row), whole, high)
         enough = b.compare("icmp sge", width, integer(self.width))
         return b.select(enough, low, end), b.select(enough, high, end)
-
-    def _is_in_place(self, row: Row) -> Value:
-        """Whether an output lies where an input does, which must then be read once only."""
-        b, found = self.b, Value("i1", "false")
-        for source in sorted(self.uses.loaded):
-            for output, _ in self._outputs():
-                same = b.compare("icmp eq", row.addresses[source], row.addresses[output])
-                found = b.binary("or", found, same)
-        return found
 
     def _ends(self, row: Row, start: Value, low: Value, high: Value, end: Value) -> None:
         """The columns before `low` and from `high` on, one by one."""
@@ -274,7 +265,7 @@ class SplitNest(Nest):
             alike = b.binary("and", alike, b.compare("icmp eq", beyond, integer(0)))
 
         def those_that_differ() -> None:
-            shifted = Shifted(self, columns, outputs, b.invert(self._is_in_place(columns.row)))
+            shifted = Shifted(self, columns, outputs, b.invert(self.is_in_place(columns.row)))
             self._one_after_the_other(columns, shifted)
 
         self._either(alike, partial(self._one_after_the_other, columns, None), those_that_differ)
@@ -368,7 +359,7 @@ class SplitNest(Nest):
         if not self._fill_lines():
             return None, integer(0)
         b, skew = self.b, integer(0)
-        together = b.invert(self._is_in_place(row))
+        together = b.invert(self.is_in_place(row))
         for number, (name, dtype) in enumerate(outputs):
             address = b.address_of(row.addresses[name], dtype.nbytes, start.text)
             beyond = b.binary("and", address, integer(LINE - 1))

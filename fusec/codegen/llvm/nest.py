@@ -441,6 +441,15 @@ class Nest:
     def _outputs(self) -> list[tuple[str, DType]]:
         return [(name, self.arrays[name].dtype) for name in sorted(self.uses.elements) if self.arrays[name].written]
 
+    def is_in_place(self, row: Row) -> Value:
+        """Whether an output lies where an input does, which must then be read once only."""
+        b, found = self.b, Value("i1", "false")
+        for source in sorted(self.uses.loaded & row.addresses.keys()):
+            for output, _ in self._outputs():
+                same = b.compare("icmp eq", row.addresses[source], row.addresses[output])
+                found = b.binary("or", found, same)
+        return found
+
     def _fill_lines(self) -> bool:
         """Whether a vector of each output is a number of whole lines."""
         outputs = self._outputs()

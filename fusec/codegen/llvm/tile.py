@@ -3,7 +3,8 @@
 Row by row, such an operand costs a cache line for every element. Here bands of rows are taken together: blocks of the
 operand go through registers, transposed, into a tile on the stack, from which the rows of the band read consecutive
 elements. Those of the next tile are asked for meanwhile: no processor sees them coming, and from memory they would take
-three times as long. What does not fill a band, or a vector, is left to the plain loops, a function of their own.
+three times as long. The last tile of a band ends with its rows, and shares elements with the one before. What does not
+fill a band is left to the plain loops, a function of their own.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.memory import Lanes, fetch
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, uses_of
-from fusec.codegen.llvm.values import Builder, Linear, Value, integer
-from fusec.ir.loops import Program
+from fusec.codegen.llvm.values import TRUE, Builder, Linear, Value, integer
+from fusec.ir.loops import Atomic, Program
+from fusec.ir.walk import bodies_of, statements
 
 BAND = 32  # rows taken together at most: two cache lines of float32 from every page that a column touches
 _BLOCKS = 4  # of columns that a tile has: a row goes on for some lines before the next one
-_ELEMENT_BYTES = (4, 8)
+_SIDE = 16  # elements at most along a side of the squares that are turned in registers
+_WIDEST = 64  # bits of what shuffles move; wider elements move as several
 
 
 def transposed_operands(program: Program, layout: Layout) -> tuple[str, ...]:
@@ -28,16 +31,18 @@ def transposed_operands(program: Program, layout: Layout) -> tuple[str, ...]:
     return tuple(
         param.name
         for param in program.arrays
-        if param.name in loaded
-        and not param.written
-        and layout.step(param.name)[-2:] == (Step.UNIT, Step.ANY)
-        and param.dtype.nbytes in _ELEMENT_BYTES
+        if param.name in loaded and not param.written and layout.step(param.name)[-2:] == (Step.UNIT, Step.ANY)
     )
 
 
 def block_size(program: Program, transposed: tuple[str, ...]) -> int:
     """Rows and columns of the square blocks that all these operands can be transposed by; 0 for none."""
-    return max((LINE // param.dtype.nbytes for param in program.arrays if param.name in transposed), default=0)
+    return max((_side(param.dtype.nbytes) for param in program.arrays if param.name in transposed), default=0)
+
+
+def _side(nbytes: int) -> int:
+    """Elements along a side of the squares that are turned: as many as fill a line, but not too many vectors."""
+    return min(LINE // nbytes, _SIDE)
 
 
 Exchange = tuple[int, list[int], list[int]]
@@ -147,12 +152,15 @@ class TiledNest(Nest):
         b, columns = self.b, self._extent(self.last)
         sources = {name: self._row_address(self.arrays[name], self.layout.step(name), outer) for name in self.tiles}
         whole = b.binary("and", columns, integer(-self.width))
+        whole = b.select(self._is_once(self._describe_row(outer, position)), whole, columns)
 
         def tile(column: str) -> None:
-            count = b.intrinsic("smin", b.binary("sub", whole, Value("i64", column)), integer(self.columns))
+            left = b.intrinsic("smin", b.binary("sub", whole, Value("i64", column)), integer(self.columns))
+            count = b.intrinsic("smax", left, integer(self.width))
+            start = b.intrinsic("smin", Value("i64", column), b.binary("sub", whole, count)).text
             for name, source in sources.items():
-                self._transpose(name, source, column, rows, count)
-            self._loop("0", 1, lambda row: self._tile_row(position, outer, row, column, count), rows.text)
+                self._transpose(name, source, start, rows, count)
+            self._loop("0", 1, lambda row: self._tile_row(position, outer, row, start, count), rows.text)
 
         self._loop("0", self.columns, tile, whole.text)
         ragged, done = b.label("ragged"), b.label("done")
@@ -167,6 +175,14 @@ class TiledNest(Nest):
         b.jump(done)
         b.place(done)
 
+    def _is_once(self, row: Row) -> Value:
+        """Whether no element is to be computed twice, so that vectors do not overlap: around the caches they would
+        share lines.
+        """
+        has_atomics = any(isinstance(stmt, Atomic) for body in bodies_of(self.program) for stmt in statements(body))
+        is_raw = any(param.raw and param.written for param in self.program.arrays)
+        return TRUE if has_atomics or is_raw or self.layout.streaming else self.is_in_place(row)
+
     def _tile_row(self, position: Value, outer: tuple[Value, ...], row: str, column: str, count: Value) -> None:
         """The body for the columns of a tile, so many, in one row of the band."""
         b = self.b
@@ -177,14 +193,18 @@ class TiledNest(Nest):
         lines = {name: b.at(at, b.let(f"mul i64 {row}, {self._pitch(name)}")) for name, at in self.tiles.items()}
         described = replace(described, streams=streams)
 
-        def vector(inner: str) -> None:
-            tiles = {}
+        def vector(number: str) -> None:
+            inner, tiles = self._inside(number, count, self.width), {}
             for name, line in lines.items():
                 tiles[name] = b.let(f"getelementptr [{self.arrays[name].dtype.nbytes} x i8], ptr {line}, i64 {inner}")
             at = b.let(f"add i64 {column}, {inner}")
             self._body(TileSite(self, described, at, tiles, streaming=streams is not None), Lanes())
 
         self._loop("0", self.width, vector, count.text)
+
+    def _inside(self, number: str, count: Value, size: int) -> str:
+        """Where so many columns of a tile begin: the last ones end with it."""
+        return self.b.intrinsic("smin", Value("i64", number), self.b.binary("sub", count, integer(size))).text
 
     def _aligned_outputs(self, row: Row, column: str) -> Value | None:
         """Whether all outputs of this row begin a cache line here."""
@@ -199,42 +219,44 @@ class TiledNest(Nest):
     # --- transposition -------------------------------------------------------------------------------------------
 
     def _transpose(self, name: str, source: Value, column: str, rows: Value, count: Value) -> None:
-        """Fill so many columns of a tile: blocks of as many rows and columns as a cache line has elements."""
+        """Fill so many columns of a tile, square by square."""
         nbytes = self.arrays[name].dtype.nbytes
-        size = LINE // nbytes
+        size, bits = _side(nbytes), min(8 * nbytes, _WIDEST)
+        element, vector = f"[{nbytes} x i8]", f"<{size * 8 * nbytes // bits} x i{bits}>"
         stride = self.arguments.number("stride", name, self.last)
         ahead = self.b.binary("mul", stride, integer(self.columns))
 
-        def block(row: str, inner: str) -> None:
-            b = self.b
+        def block(row: str, number: str) -> None:
+            b, inner = self.b, self._inside(number, count, size)
             first = b.binary("mul", b.binary("add", Value("i64", column), Value("i64", inner)), stride)
             start = b.at(source.text, first.text)
-            start = b.let(f"getelementptr i{8 * nbytes}, ptr {start}, i64 {row}")
+            start = b.let(f"getelementptr {element}, ptr {start}, i64 {row}")
             vectors = []
             further = b.at(start, ahead.text)
             for at in range(size):
                 fetch(b, further)
-                vectors.append(b.let(f"load <{size} x i{8 * nbytes}>, ptr {start}, align {nbytes}"))
+                vectors.append(b.let(f"load {vector}, ptr {start}, align {bits // 8}"))
                 if at < size - 1:
                     start, further = (b.at(each, stride.text) for each in (start, further))
             target = b.let(f"mul i64 {row}, {self._pitch(name)}")
             target = b.at(self.tiles[name], target)
-            target = b.let(f"getelementptr i{8 * nbytes}, ptr {target}, i64 {inner}")
-            for at, vector in enumerate(self._turned(vectors, 8 * nbytes)):
+            target = b.let(f"getelementptr {element}, ptr {target}, i64 {inner}")
+            for at, text in enumerate(self._turned(vectors, vector, 8 * nbytes)):
                 to = b.at(target, at * self._pitch(name))
-                b.line(f"store <{size} x i{8 * nbytes}> {vector}, ptr {to}, align {LINE}")
+                b.line(f"store {vector} {text}, ptr {to}, align {bits // 8}")
 
         def blocks(row: str) -> None:
-            self._loop("0", size, lambda inner: block(row, inner), count.text)
+            self._loop("0", size, lambda number: block(row, number), count.text)
 
         self._loop("0", size, blocks, rows.text)
 
-    def _turned(self, vectors: list[str], bits: int) -> list[str]:
-        """The transpose of a square of vectors, as many as each has elements, in the order of columns."""
+    def _turned(self, vectors: list[str], vector: str, bits: int) -> list[str]:
+        """The transpose of a square of vectors, as many as each has elements of so many bits, in order of columns."""
         size = len(vectors)
         numbers = [[(row, column) for column in range(size)] for row in range(size)]
         for step in exchanges(size, 128 // bits):
-            vectors, (distance, low, high) = exchanged(self.b, vectors, f"<{size} x i{bits}>", step), step
+            vectors = exchanged(self.b, vectors, vector, _in_parts(step, max(bits // _WIDEST, 1)))
+            distance, low, high = step
             for at in (each for each in range(size) if not each & distance):
                 both = numbers[at] + numbers[at | distance]
                 numbers[at], numbers[at | distance] = ([both[lane] for lane in order] for order in (low, high))
@@ -249,6 +271,13 @@ def exchanged(b: Builder, vectors: list[str], kind: str, step: Exchange) -> list
         first, second = f"{kind} {vectors[at]}", vectors[at | distance]
         found[at], found[at | distance] = b.shuffle(first, low, second), b.shuffle(first, high, second)
     return found
+
+
+def _in_parts(step: Exchange, parts: int) -> Exchange:
+    """The same exchange of elements that so many lanes hold."""
+    distance, *orders = step
+    low, high = ([lane * parts + part for lane in order for part in range(parts)] for order in orders)
+    return distance, low, high
 
 
 def exchanges(size: int, chunk: int) -> list[Exchange]:
