@@ -240,3 +240,44 @@ def test_quotients_that_few_elements_or_a_loop_repeat_are_not_stored() -> None:
     assert not stored(of_rows, x, x[:, 0], x[:, 1])  # once for each row
     assert not stored(scaled, x, x, x)
     assert not stored(scaled, x[:0], y, y)
+
+
+def columns(x: Any) -> Any:
+    return np.stack([x[:, 0] * 2, x[:, 1] + 1, x[:, 2] - x[:, 0]], axis=1)
+
+
+def planes(x: Any) -> Any:
+    y = np.zeros((2, *x.shape), x.dtype)
+    y[0], y[1] = x + 1, x * 2
+    return y
+
+
+def halves(x: Any) -> Any:
+    y = np.zeros((4, x.shape[0] - 2), x.dtype)
+    y[:2], y[2:4] = x[:2, 2:3], x[1:3, 3:4] * 2
+    return y
+
+
+def crossed(x: Any) -> Any:
+    y = x + 0
+    y[:3], y[2:5] = x[:3] + 1, x[2:5] * 2
+    return y
+
+
+def swapped(x: Any) -> None:
+    x[:, 0], x[:, 1] = x[:, 1] + 0, x[:, 0] + 0
+
+
+@pytest.mark.parametrize(
+    ("function", "kernels"),
+    [(columns, 1), (planes, 2), (halves, 2), (crossed, 3), (swapped, 2)],
+    ids=lambda it: getattr(it, "__name__", ""),
+)
+def test_parts_that_share_no_element_are_written_by_one_kernel(function: Callable[..., Any], kernels: int) -> None:
+    fused = fusec.fuse(function)
+    for extent in (7, 12, 5):
+        x = np.random.default_rng(extent).normal(size=(extent, 4))
+        expected, given = x.copy(), x.copy()
+        np.testing.assert_array_equal(fused(given), function(expected))
+        np.testing.assert_array_equal(given, expected)
+    assert fused.explain(x).kernels == kernels

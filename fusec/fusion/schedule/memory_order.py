@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
-from fusec.fusion.trace.trace_values import Leaf, Statement, Write, buffers_of
+from fusec.fusion.trace.trace_values import Leaf, Statement, Write, are_apart, buffers_of
 
 _version = itemgetter(0)
 
@@ -15,7 +16,8 @@ _version = itemgetter(0)
 class MemoryOrder:
     """The uses of memory by kernels, by groups of buffers that may share it; the last ones can be taken back.
 
-    Writes to one group are in the order of their versions, each in a later kernel than the one before.
+    Writes to one group are in the order of their versions, each in a later kernel than the one before, or in the same
+    if they are apart.
     """
 
     def __init__(self) -> None:
@@ -74,7 +76,15 @@ class MemoryOrder:
     def after_uses(self, statement: Write) -> int:
         """The first kernel in which memory may be written that others read or write before."""
         group = statement.buffer.group
-        return max(self._used.get(group, -1) + 1, self._read.get(group, 0))
+        last = self._used.get(group, -1)
+        first = last if self._is_apart(statement, last) else last + 1
+        return max(first, self._read.get(group, 0))
+
+    def _is_apart(self, statement: Write, at: int) -> bool:
+        """Whether all that a kernel does to the memory of a write is to write other parts of it."""
+        group = statement.buffer.group
+        writes = list(takewhile(lambda each: each[1] == at, reversed(self._writes.get(group, ()))))
+        return bool(writes) and self._made.get(group) != at and all(are_apart(each, statement) for _, _, each in writes)
 
     def before(self, leaves: Sequence[Leaf]) -> tuple[int, Leaf, Write] | None:
         """The last kernel in which all leaves can be read, which of them sets it, and the write to it; None if any."""

@@ -392,3 +392,33 @@ def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
         and (taken or leaf.is_whole or leaf.geometry != geometry(write.phantom))
         and np.may_share_memory(leaf.phantom, write.phantom)
     )
+
+
+def are_apart(one: Write, other: Write) -> bool:
+    """Whether two statements write parts of a buffer that share no element, whatever its extents are.
+
+    They differ in one index of a view: integers that differ, or slices of which one ends before the other begins.
+    """
+    steps = [*one.steps, *other.steps]
+    if one.buffer is not other.buffer or len(one.steps) != len(other.steps):
+        return False
+    views = [each.where for each in steps if isinstance(each, Indexed) and not each.is_sized]
+    if len(views) < len(steps):
+        return False
+    count = len(one.steps)
+    pairs = [pair for pair in zip(views[:count], views[count:], strict=True) if pair[0] != pair[1]]
+    if len(pairs) != 1 or len(pairs[0][0]) != len(pairs[0][1]):
+        return False
+    parts = [(left, right) for left, right in zip(*pairs[0], strict=True) if left != right]
+    if len(parts) != 1:
+        return False
+    first, second = map(_span, parts[0])
+    return first is not None and second is not None and (first[1] <= second[0] or second[1] <= first[0])
+
+
+def _span(part: Any) -> tuple[int, int] | None:
+    """What part of an index takes, from the front: its first position and the one behind; None if that depends."""
+    if isinstance(part, slice):
+        start, stop = part.start or 0, part.stop
+        return (start, stop) if part.step in (None, 1) and stop is not None and min(start, stop) >= 0 else None
+    return (part, part + 1) if type(part) is int and part >= 0 else None
