@@ -149,7 +149,7 @@ class TilesNest(ReductionNest):
     def _pack(self, name: str, row: Row, first: Value, end: Value, rows: Value) -> None:
         """Copy all rows of a tile."""
         b, short, steps = self.b, self._short(), self.packed[name]
-        function = packing.pack(b, self._nbytes([name]), steps)
+        function = packing.pack(b, self._nbytes([name]), steps, ahead=True)
         long = integer(0) if steps[0] is Step.ZERO else self._column_step(name)
         begin = b.binary("mul", b.binary("udiv", first, short), long)
         source = b.at(row.addresses[name].text, begin.text)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from fusec.base.kernel_abi import Step
-from fusec.codegen.llvm import strided
+from fusec.codegen.llvm import memory, strided
 from fusec.codegen.llvm.counting import repeat
 from fusec.codegen.llvm.values import Builder, LinearAddress, Value, integer
 
@@ -19,14 +20,15 @@ _SHUFFLED = (2, 3, 4)  # elements of rows that are put together by shuffles
 _PIECES = (32, 16, 8, 4)  # bytes of a row that are copied at once
 
 
-def pack(b: Builder, nbytes: int, steps: Sequence[Step]) -> str:
+def pack(b: Builder, nbytes: int, steps: Sequence[Step], *, ahead: bool = False) -> str:
     """The function ``void (ptr to, ptr from, i64 long, i64 short, i64 rows, i64 columns)`` for elements of a size.
 
-    long, short: the strides along the columns and along a row, in bytes. steps: what is known of them.
+    long, short: the strides along the columns and along a row, in bytes. steps: what is known of them. ahead: whether
+    as many rows behind these are prefetched, for a later call.
     """
-    name = f'@"fusec.pack.{nbytes}.{"".join(step.value for step in steps)}"'
+    name = f'@"fusec.pack{"_ahead" * ahead}.{nbytes}.{"".join(step.value for step in steps)}"'
     given = "ptr %to, ptr %from, i64 %long, i64 %short, i64 %rows, i64 %columns"
-    define(b, name, given, lambda inner: _Packing(inner, nbytes, steps).write())
+    define(b, name, given, lambda inner: _Packing(inner, nbytes, steps, ahead).write())
     return name
 
 
@@ -56,14 +58,13 @@ def _unpack(b: Builder, nbytes: int) -> None:
     """Copy whole rows in the largest pieces that fit if their elements lie side by side, and otherwise one by one."""
     size = Value("i64", b.let(f"mul i64 %columns, {nbytes}"))
     is_dense = b.compare("icmp eq", Value("i64", "%short"), integer(nbytes))
-    for piece in _PIECES:
-        if piece >= nbytes:
-            fits, smaller = b.label("fits"), b.label("smaller")
-            b.fork(b.binary("and", is_dense, b.compare("icmp sge", size, integer(piece))), fits, smaller)
-            b.place(fits)
-            _unpack_rows(b, nbytes, partial(_copy_row, b, size, piece))
-            b.line("ret void")
-            b.place(smaller)
+    for way in _ways(nbytes):
+        fits, smaller = b.label("fits"), b.label("smaller")
+        b.fork(b.binary("and", is_dense, b.compare("icmp sge", size, integer(way.least))), fits, smaller)
+        b.place(fits)
+        _unpack_rows(b, nbytes, partial(_copy_row, b, size, way))
+        b.line("ret void")
+        b.place(smaller)
     _unpack_rows(b, nbytes, None)
     b.line("ret void")
 
@@ -100,16 +101,35 @@ def _unpack_rows(b: Builder, nbytes: int, whole: Callable[[str, str], None] | No
     repeat(b, b.let("sub i64 %begin, " + b.let("urem i64 %begin, %columns")), "%columns", row, "%end")
 
 
-def _copy_row(b: Builder, size: Value, piece: int, to: str, source: str) -> None:
-    """Copy a row in pieces of so many bytes, the last of which ends with the row."""
+class _Way(NamedTuple):
+    """How rows from some bytes on are copied: in pieces, two of them, or more if rows are long."""
+
+    least: int
+    piece: int
+    is_long: bool = False
+
+
+def _ways(nbytes: int) -> list[_Way]:
+    """All ways for elements of so many bytes; a row of fewer bytes than one is for is copied in the next one."""
+    ways = [_Way(2 * _PIECES[0] + 1, _PIECES[0], True), *(_Way(piece, piece) for piece in _PIECES)]
+    return [way for way in ways if way.piece >= nbytes]
+
+
+def _copy_row(b: Builder, size: Value, way: _Way, to: str, source: str) -> None:
+    """Copy a row in pieces, the last of which ends with it."""
+    _, piece, is_long = way
     last, kind = b.binary("sub", size, integer(piece)), f"<{piece} x i8>"
 
     def copy(position: str) -> None:
-        at = b.intrinsic("smin", Value("i64", position), last).text
+        at = b.intrinsic("smin", Value("i64", position), last).text if is_long else position
         text = b.let(f"load {kind}, ptr {b.at(source, at)}, align 1")
         b.line(f"store {kind} {text}, ptr {b.at(to, at)}, align 1")
 
-    repeat(b, "0", piece, copy, size.text)
+    if is_long:
+        repeat(b, "0", piece, copy, size.text)
+    else:
+        copy("0")
+        copy(last.text)
 
 
 def copy_element(b: Builder, nbytes: int, to: str, source: str) -> None:
@@ -121,7 +141,8 @@ def copy_element(b: Builder, nbytes: int, to: str, source: str) -> None:
 class _Packing:
     """Writes the function `pack`."""
 
-    def __init__(self, b: Builder, nbytes: int, steps: Sequence[Step]) -> None:
+    def __init__(self, b: Builder, nbytes: int, steps: Sequence[Step], ahead: bool) -> None:
+        self.distance = b.let("mul i64 %rows, %long") if ahead and steps[0] is not Step.ZERO else ""
         self.b, self.nbytes, self.kind = b, nbytes, f"i{8 * nbytes}"
         self.long, self.short = steps
         b.lanes = max(b.options.vector_bits, 128) // (8 * nbytes)
@@ -192,25 +213,32 @@ class _Packing:
         size = b.let(f"mul i64 %columns, {self.nbytes}")
         width, b.lanes = b.lanes, count
 
-        def row(to: str, source: str) -> None:
+        def row(is_short: bool, to: str, source: str) -> None:
             element = Value(self.kind, b.let(f"load {self.kind}, ptr {source}, align 1"))
             vector = b.typed(b.spread(element))
-            repeat(b, "0", SPARE, lambda at: b.line(f"store {vector}, ptr {b.at(to, at)}, align 1"), size)
+            if is_short:
+                b.line(f"store {vector}, ptr {to}, align 1")
+            else:
+                repeat(b, "0", SPARE, lambda at: b.line(f"store {vector}, ptr {b.at(to, at)}, align 1"), size)
 
-        self._rows(row, size)
+        short, long = b.label("short"), b.label("long")
+        b.fork(b.compare("icmp sle", Value("i64", size), integer(SPARE)), short, long)
+        b.place(short)
+        self._rows(partial(row, True), size)
+        b.line("ret void")
+        b.place(long)
+        self._rows(partial(row, False), size)
         b.lanes = width
 
     def _copied(self) -> None:
         """The largest pieces that a row has; the last one ends with the row."""
         b = self.b
         size = b.let(f"mul i64 %columns, {self.nbytes}")
-        for piece in _PIECES:
-            if piece < self.nbytes:
-                break
+        for way in _ways(self.nbytes):
             fits, smaller = b.label("fits"), b.label("smaller")
-            b.fork(b.compare("icmp sge", Value("i64", size), integer(piece)), fits, smaller)
+            b.fork(b.compare("icmp sge", Value("i64", size), integer(way.least)), fits, smaller)
             b.place(fits)
-            self._rows(partial(_copy_row, b, Value("i64", size), piece), size)
+            self._rows(partial(_copy_row, b, Value("i64", size), way), size)
             b.line("ret void")
             b.place(smaller)
 
@@ -220,7 +248,10 @@ class _Packing:
 
         def place(number: str) -> None:
             to, source = (b.let(f"mul i64 {number}, {step}") for step in (size, "%long"))
-            row(b.at("%to", to), b.at("%from", source))
+            source = b.at("%from", source)
+            if self.distance:
+                memory.fetch(b, b.at(source, self.distance))
+            row(b.at("%to", to), source)
 
         repeat(b, "0", 1, place, "%rows")
 
