@@ -223,6 +223,8 @@ def check_extents(names, calls, alike):
             own = copies(given_arrays)
             wanted = outcome(function, given_arrays)
             found = outcome(lambda *each: np.asarray(function(*each)), [xp.asarray(each) for each in own])
+            if wanted is None and "chosen" in names[:-1]:
+                continue  # an index that is out of range is not noticed if nobody needs the element
             assert (found is None) == (wanted is None), (one, other)
             if found is not None:
                 for ours, theirs in zip((found[0], *found[1]), (wanted[0], *wanted[1]), strict=True):
