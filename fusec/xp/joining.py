@@ -47,6 +47,19 @@ def absorb(tape: Tape, other: Tape) -> None:
         other.close()
 
 
+def both(one: Tape, other: Tape) -> Tape | None:
+    """Two tapes joined into one; None if another thread has one of them."""
+    if other.node.depth > one.node.depth:
+        one, other = other, one
+    if has_taken(one, other):
+        return one
+    try:
+        absorb(one, other)
+    except MovedError:
+        return None
+    return one
+
+
 def has_taken(tape: Tape, other: Tape) -> bool:
     """Take over what was taken over at this state before, all at once; whether that was possible.
 

@@ -17,7 +17,7 @@ import numpy as np
 from fusec.base import locks
 from fusec.xp import powers
 from fusec.xp.forms import is_held
-from fusec.xp.joining import absorb, has_taken
+from fusec.xp.joining import both
 from fusec.xp.powers import is_by_products
 from fusec.xp.recording import (
     EAGER_BLOCKS,
@@ -91,7 +91,7 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
                 behind = None if WRITTEN else tape.places.get(id(other._value))
                 if behind is None:
                     behind = _beside_others(tape, other)
-            elif there is tape or (tape := _both(tape, there)) is not None:
+            elif there is tape or (tape := both(tape, there)) is not None:
                 behind = other._at
             else:
                 return operated(function, self, other, swapped)
@@ -165,19 +165,6 @@ def _beside_others(tape: Tape, array: Any) -> int | None:
         return tape.leaf(array._value, array._form)
     except MovedError:
         return None
-
-
-def _both(one: Tape, other: Tape) -> Tape | None:
-    """Two tapes joined into one; None if another thread has one of them."""
-    if other.node.depth > one.node.depth:
-        one, other = other, one
-    if has_taken(one, other):
-        return one
-    try:
-        absorb(one, other)
-    except MovedError:
-        return None
-    return one
 
 
 def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -16,10 +16,12 @@ from weakref import ref
 
 import numpy as np
 
+from fusec.xp.forms import Form
+from fusec.xp.joining import both
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
 from fusec.xp.refusals import note_line, refusing
 from fusec.xp.sharing import WRITTEN
-from fusec.xp.tape import Tape
+from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import TRIE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +48,7 @@ def repeated(function: F) -> F:
     def run(*args: Any, **options: Any) -> Any:
         key: list[Any] = [run]
         tape: Any = None
+        floats: tuple[float, ...] = ()
         for each in args:
             kind = each.__class__
             if kind in PLAIN:
@@ -53,8 +56,13 @@ def repeated(function: F) -> F:
             elif kind is Recorded.kind and (there := each._tape) is not None and (there is tape or tape is None):
                 tape = there
                 key.append(each._at)
+            elif kind is float:
+                key.append(float)
+                floats += (each,)
             elif (tape := _signed(key, (each,), tape, args)) is MISSED:
                 return function(*args, **options)
+            elif tape is JOINED:
+                return run(*args, **options)
         for name, each in options.items():
             kind = each.__class__
             if kind in PLAIN:
@@ -62,21 +70,21 @@ def repeated(function: F) -> F:
                 continue
             key.append(name)
             if (tape := _signed(key, (each,), tape, args)) is MISSED:
-                break
-        if tape is MISSED or tape is None or CHECKED or EAGER_BLOCKS:
+                return function(*args, **options)
+            if tape is JOINED:
+                return run(*args, **options)
+        if tape is None or CHECKED or EAGER_BLOCKS:
             return function(*args, **options)
         node, found = tape.node, tuple(key)
         step = node.get(found)
-        if step is None:
-            floats = tuple([each for each in args if each.__class__ is float])
-            if floats and not options:
-                found = _typed(found, args)
-                step = node.get(found)
-            if step is None:
-                return _noted(function, args, options, (tape, node, tuple(key), found, floats))
-            after, start, form, _ = step
-            numbers = floats
+        if step is not None:
+            after, start, form, numbers = step
+            numbers = floats or numbers
         else:
+            valued = (found, *map(_as_key, floats)) if floats else found
+            step = node.get(valued)
+            if step is None:
+                return _noted(function, args, options, (tape, node, valued, found, floats))
             after, start, form, numbers = step
         made = _new(Recorded.kind)
         if tape.__class__ is _Beginning:
@@ -99,6 +107,8 @@ def repeated(function: F) -> F:
 
 MISSED: Any = object()
 """Instead of a tape: the arguments have no signature."""
+JOINED: Any = object()
+"""Instead of a tape: two tapes have become one, so that places are others."""
 
 
 def sliced(tape: Tape, array: Any, key: slice) -> Any:
@@ -128,7 +138,7 @@ def sliced(tape: Tape, array: Any, key: slice) -> Any:
 def _signed(key: list[Any], given: Any, tape: Any, args: Any, nested: bool = False) -> Any:
     """Add some arguments to a key: places of arrays; other values behind their types.
 
-    args: those by position, or the list in which they are. The result is the tape of all arrays, or MISSED.
+    args: those by position, or the list in which they are. The result is the tape of all arrays, MISSED or JOINED.
     """
     own = Recorded.kind
     for each in given:
@@ -142,7 +152,8 @@ def _signed(key: list[Any], given: Any, tape: Any, args: Any, nested: bool = Fal
                         return MISSED
                     continue
                 if tape is not None:
-                    return MISSED
+                    is_begun = tape.__class__ is _Beginning
+                    return MISSED if is_begun or both(tape, there) is None else JOINED
                 tape = there
             key.append(each._at)
         elif kind in PLAIN:
@@ -156,10 +167,10 @@ def _signed(key: list[Any], given: Any, tape: Any, args: Any, nested: bool = Fal
         elif (kind is tuple or kind is list) and not nested and len(each) <= MAX_ITEMS:
             key += (kind, len(each))
             tape = _signed(key, each, tape, each, nested=True)
-            if tape is MISSED:
-                return MISSED
-        elif kind is float:  # 0.0 is equal to -0.0, and nan not to itself
-            key += (float, each if each and each == each else repr(each))
+            if tape is MISSED or tape is JOINED:
+                return tape
+        elif kind is float:
+            key += (float, _as_key(each))
         else:
             return MISSED
     return tape
@@ -173,29 +184,19 @@ class _Beginning:
     def __init__(self) -> None:
         self.node, self.slots, self.places = TRIE.root, dict[int, Any](), dict[int, int]()
 
-    def leaf(self, array: Any) -> int | None:
-        """The place of another array; None if no tape has come to such a state."""
-        step = self.node.get(array._form)
+    def leaf(self, value: Any, form: Form) -> int | None:
+        """The place of another array with a value; None if no tape has come to such a state."""
+        step = self.node.get(form)
         if step is None:
             return None
         self.node, at, _ = step
-        self.slots[at], self.places[id(array._value)] = array._value, at
+        self.slots[at], self.places[id(value)] = value, at
         return at  # type: ignore[no-any-return]
 
 
-def _typed(key: tuple[Any, ...], args: Any) -> tuple[Any, ...]:
-    """The key of a call of arrays and floats, without the values of floats; for any other call, the key itself."""
-    made, at = [_typed, key[0]], 1  # no other key begins so: in those, a float is followed by its value
-    for each in args:
-        if each.__class__ is float:
-            made.append(float)
-            at += 2
-        elif each.__class__ is Recorded.kind:
-            made.append(key[at])
-            at += 1
-        else:
-            return key
-    return tuple(made)
+def _as_key(number: float) -> Any:
+    """What stands for a float in keys: 0.0 is equal to -0.0, and nan not to itself."""
+    return number if number and number == number else repr(number)
 
 
 def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
@@ -207,8 +208,11 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
         if tape is None:
             tape = _Beginning()
     at = tape.places.get(id(array._value))
-    if at is None and tape.__class__ is _Beginning:
-        at = tape.leaf(array)
+    if at is None:
+        try:
+            at = tape.leaf(array._value, array._form)
+        except MovedError:
+            return MISSED
     if at is None:
         return MISSED
     key.append(at)
@@ -216,7 +220,7 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
 
 
 def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any, Any]) -> Any:
-    """Call the function, and keep the step that it records: for all floats, or for these."""
+    """Call the function, and keep the step that it records: for all floats by position, or for these."""
     beginning, node, key, typed, floats = signature
     looks = LOOKS[0]
     made = function(*args, **options)

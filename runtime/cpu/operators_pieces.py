@@ -133,26 +133,6 @@ put:
 no:
   ret i1 false
 }
-
-; put an array with a value at a place; whether that went well
-define internal i1 @put_leaf(ptr %description, ptr %slots, ptr %places, ptr %place, ptr %value) {
-entry:
-  %set.item = call ptr @address(ptr %description, i64 {W.SET_ITEM})
-  %decref = call ptr @address(ptr %description, i64 {W.DECREF})
-  %from.pointer = call ptr @address(ptr %description, i64 {W.FROM_POINTER})
-  %identity = call ptr %from.pointer(ptr %value)
-  %no.identity = icmp eq ptr %identity, null
-  br i1 %no.identity, label %no, label %put
-put:
-  %at.slot = call i32 %set.item(ptr %slots, ptr %place, ptr %value)
-  %at.place = call i32 %set.item(ptr %places, ptr %identity, ptr %place)
-  call void %decref(ptr %identity)
-  %failures = or i32 %at.slot, %at.place
-  %is.put = icmp eq i32 %failures, 0
-  ret i1 %is.put
-no:
-  ret i1 false
-}
 """
 
 STEPS = """

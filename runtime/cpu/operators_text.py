@@ -11,6 +11,7 @@ from functools import cache
 
 from fusec.runtime.cpu.description import fill_in
 from fusec.runtime.cpu.fastcall_pieces import PIECES
+from fusec.runtime.cpu.operators_leaves import LEAVES
 from fusec.runtime.cpu.operators_pieces import LOOKS, STEPS
 
 
@@ -139,9 +140,25 @@ begin.which:
   br i1 %begins.alone, label %begin.one, label %begin.two
 begin.two:
   %begin.other = call ptr @address(ptr %args, i64 1)
-  br label %begin.one
+  %begin.type = call ptr @field(ptr %begin.other, i64 {TYPE})
+  %begins.both = icmp eq ptr %begin.type, %array.type
+  br i1 %begins.both, label %begin.both, label %begin.one
+begin.both:
+  %other.tape = call ptr @held(ptr %description, ptr %begin.other, i64 {W.TAPE})
+  %no.other.tape = icmp eq ptr %other.tape, %none
+  br i1 %no.other.tape, label %begin.one, label %mirror
+mirror:
+  %own.value = call ptr @held(ptr %description, ptr %array, i64 {W.VALUE})
+  %value.form = call ptr @held(ptr %description, ptr %array, i64 {W.FORM})
+  %mirror.place = call ptr @leaf_place(ptr %description, ptr %other.tape, ptr %own.value, ptr %value.form)
+  %no.mirror = icmp eq ptr %mirror.place, null
+  br i1 %no.mirror, label %unknown, label %mirrored
+mirrored:
+  %mirror.behind = call ptr @held(ptr %description, ptr %begin.other, i64 {W.AT})
+  %is.mirrored = icmp ne ptr %mirror.behind, null
+  br i1 %is.mirrored, label %key, label %fallback
 begin.one:
-  %begin.with = phi ptr [ null, %begin.which ], [ %begin.other, %begin.two ]
+  %begin.with = phi ptr [ null, %begin.which ], [ %begin.other, %begin.two ], [ %begin.other, %begin.both ]
   %begun = call ptr @begin(ptr %description, ptr %array, ptr %begin.with)
   %has.begun = icmp ne ptr %begun, null
   br i1 %has.begun, label %out, label %fallback
@@ -195,25 +212,17 @@ again:
   ret ptr %repeated
 leaf:
   %leaf.value = call ptr @held(ptr %description, ptr %other, i64 {W.VALUE})
-  %has.leaf = icmp ne ptr %leaf.value, null
-  br i1 %has.leaf, label %known, label %fallback
+  %leaf.form = call ptr @held(ptr %description, ptr %other, i64 {W.FORM})
+  %has.form = icmp ne ptr %leaf.form, null
+  br i1 %has.form, label %find, label %fallback
 no.array:
   %numpy = call ptr @address(ptr %description, i64 {W.NDARRAY})
   %is.numpy = icmp eq ptr %other.type, %numpy
-  br i1 %is.numpy, label %known, label %no.numpy
-known:
-  %value = phi ptr [ %leaf.value, %leaf ], [ %other, %no.array ]
-  %is.unwritten = call i1 @is_empty(ptr %description, i64 {W.WRITTEN})
-  br i1 %is.unwritten, label %find, label %fallback
+  br i1 %is.numpy, label %find, label %no.numpy
 find:
-  %from.pointer = call ptr @address(ptr %description, i64 {W.FROM_POINTER})
-  %identity = call ptr %from.pointer(ptr %value)
-  %no.identity = icmp eq ptr %identity, null
-  br i1 %no.identity, label %failed, label %found
-found:
-  %places = call ptr @held(ptr %description, ptr %tape, i64 {W.PLACES})
-  %leaf.place = call ptr %get.item(ptr %places, ptr %identity)
-  call void %decref(ptr %identity)
+  %value = phi ptr [ %leaf.value, %leaf ], [ %other, %no.array ]
+  %form = phi ptr [ %leaf.form, %leaf ], [ null, %no.array ]
+  %leaf.place = call ptr @leaf_place(ptr %description, ptr %tape, ptr %value, ptr %form)
   %is.new = icmp eq ptr %leaf.place, null
   br i1 %is.new, label %unknown, label %key
 
@@ -223,16 +232,21 @@ no.numpy:
   br i1 %no.number, label %unknown, label %key
 
 key:
-  %behind = phi ptr [ null, %how.many ], [ %beside.place, %beside ], [ %leaf.place, %found ],
-                    [ %number.type, %no.numpy ]
-  %is.number = phi i1 [ false, %how.many ], [ false, %beside ], [ false, %found ], [ true, %no.numpy ]
+  %behind = phi ptr [ null, %how.many ], [ %beside.place, %beside ], [ %leaf.place, %find ],
+                    [ %number.type, %no.numpy ], [ %mirror.behind, %mirrored ]
+  %is.number = phi i1 [ false, %how.many ], [ false, %beside ], [ false, %find ], [ true, %no.numpy ],
+                      [ false, %mirrored ]
+  %at = phi ptr [ %place, %how.many ], [ %place, %beside ], [ %place, %find ], [ %place, %no.numpy ],
+                [ %mirror.place, %mirrored ]
+  %its.tape = phi ptr [ %tape, %how.many ], [ %tape, %beside ], [ %tape, %find ], [ %tape, %no.numpy ],
+                      [ %other.tape, %mirrored ]
   %items = call i64 @word(ptr %description, i64 {W.ITEMS})
-  %tuple = call ptr @key_of(ptr %description, ptr %place, ptr %behind)
+  %tuple = call ptr @key_of(ptr %description, ptr %at, ptr %behind)
   %no.tuple = icmp eq ptr %tuple, null
   br i1 %no.tuple, label %failed, label %look
 
 look:
-  %node = call ptr @held(ptr %description, ptr %tape, i64 {W.NODE})
+  %node = call ptr @held(ptr %description, ptr %its.tape, i64 {W.NODE})
   %step = call ptr %get.item(ptr %node, ptr %tuple)
   call void %decref(ptr %tuple)
   %is.unknown = icmp eq ptr %step, null
@@ -248,7 +262,7 @@ take:
   %no.array.made = icmp eq ptr %made, null
   br i1 %no.array.made, label %drop.step, label %weaken
 weaken:
-  call void @hold(ptr %description, ptr %made, i64 {W.TAPE}, ptr %tape)
+  call void @hold(ptr %description, ptr %made, i64 {W.TAPE}, ptr %its.tape)
   call void @hold(ptr %description, ptr %made, i64 {W.AT}, ptr %start)
   call void @hold(ptr %description, ptr %made, i64 {W.FORM}, ptr %made.form)
   %new.reference = call ptr @address(ptr %description, i64 {W.NEW_REFERENCE})
@@ -256,7 +270,7 @@ weaken:
   %no.weak = icmp eq ptr %weak, null
   br i1 %no.weak, label %drop.made, label %claim
 claim:
-  %slots = call ptr @held(ptr %description, ptr %tape, i64 {W.SLOTS})
+  %slots = call ptr @held(ptr %description, ptr %its.tape, i64 {W.SLOTS})
   %set.default = call ptr @address(ptr %description, i64 {W.SET_DEFAULT})
   %holder = call ptr %set.default(ptr %slots, ptr %start, ptr %weak)
   call void %decref(ptr %weak)
@@ -272,7 +286,7 @@ number:
   %is.put = call i1 @put_number(ptr %description, ptr %slots, ptr %start, ptr %given)
   br i1 %is.put, label %move, label %drop.made
 move:
-  call void @swap(ptr %description, ptr %tape, i64 {W.NODE}, ptr %after)
+  call void @swap(ptr %description, ptr %its.tape, i64 {W.NODE}, ptr %after)
   call void %decref(ptr %step)
   ret ptr %made
 
@@ -302,7 +316,7 @@ fallback:
 @cache
 def operator_text() -> str:
     """The module; its entry is ``PyObject *operate(self, args, nargs, keyword names)``."""
-    text = "\n".join((LOOKS, STEPS, TEXT))
+    text = "\n".join((LOOKS, LEAVES, STEPS, TEXT))
     for word in OperatorWord:
         text = text.replace("{W." + word.name + "}", str(int(word)))
     return fill_in(PIECES + "\n" + text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
-from fusec.xp import operators, recording
+from fusec.xp import operators, recording, signatures
 from fusec.xp.tape import Tape
 
 X = np.arange(1.0, 13).reshape(3, 4)
@@ -178,3 +178,21 @@ def test_a_float_before_an_array_is_told_from_a_float_with_its_value():
             np.asarray(xp.clip(x, *bounds)).tolist()
             == np.clip(values + 1, *expected, *[None] * (2 - len(given))).tolist()
         )
+
+
+def test_calls_of_arrays_on_several_tapes_run_no_function_again(monkeypatch):
+    def calls():
+        for at in range(6):
+            x, y = xp.asarray(X), xp.asarray(X[::-1].copy())
+            z = x * 2
+            yield [
+                lambda z, x, y: xp.where(z > 3, x + 1, y / 3), lambda z, x, y: xp.concat([z, y + 1]),
+                lambda z, x, y: xp.where(z > 3, y, 0.5), lambda z, x, y: xp.where(y * 3 > z, 0.5, y),
+                lambda z, x, y: xp.clip(z, 0.5, x + 3), lambda z, x, y: np.copysign(z, y - 5),
+            ][at](z, x, y)  # fmt: skip
+
+    monkeypatch.setattr(signatures, "WRITTEN", [])  # other tests may have left writes that nobody looked at
+    wanted = [np.asarray(each) for each in (*calls(), *calls())][6:]
+    monkeypatch.setattr(recording, "_recorded", None)
+    for found, each in zip(calls(), wanted, strict=True):
+        same(found, each)
