@@ -23,15 +23,16 @@ from fusec.runtime.cpu.grain import LEAST_CHUNK_NS, SERIAL_NS, SHARE, Grain
 from fusec.runtime.cpu.machine import thread_count
 from fusec.runtime.cpu.product_text import GEMM, GEMV, HOLD, PLAIN, TURNED, hold_text, product_text
 
-LEAST_WORK = 1 << 20  # products of real numbers that a block adds up at least, some 10 us
+LEAST_WORK = 1 << 19  # products of real numbers that a block adds up at least, some 10 us
 MOST_BLOCKS = 64  # of all products of one call
-LEAST_SIDE = 32  # rows or columns of a block
+FEW_BLOCKS, LARGE_WORK = 16, 1 << 24  # more blocks than these are as large: BLAS packs the operands of each anew
+LEAST_SIDE = 64  # rows or columns of a block
 UNIT = 16  # which blocks' rows and columns are multiples of, as those of BLAS's inner loops
 OPERATIONS_IN_NS = {"s": 40, "d": 20, "c": 40, "z": 20}  # multiplications and additions of one thread
 CALL_NS = 200.0
 BYTES_IN_NS = 10.0  # read from a matrix that is multiplied by a vector
 ALONE_GEMM, ALONE_GEMV = 1 << 17, 1 << 12  # products that OpenBLAS adds up on one thread, however many it has
-LEAST_ELEMENTS = 1 << 14  # of a matrix that is multiplied by a vector, in a block
+LEAST_ELEMENTS = 1 << 16  # of a matrix that is multiplied by a vector, in a block
 _ZERO = (ctypes.c_double * 2)(0, 0)  # of either kind of complex numbers
 
 
@@ -119,7 +120,9 @@ def _gemm(
     rows, columns = sizes.rows, sizes.columns
     while rows * columns * sizes.inner * weight >= 2 * LEAST_WORK and max(rows, columns) >= 2 * LEAST_SIDE:
         halved = (_half(rows), columns) if rows >= columns else (rows, _half(columns))
-        if products * -(-sizes.rows // halved[0]) * -(-sizes.columns // halved[1]) > MOST_BLOCKS:
+        is_large = halved[0] * halved[1] * sizes.inner * weight >= LARGE_WORK
+        blocks = products * -(-sizes.rows // halved[0]) * -(-sizes.columns // halved[1])
+        if blocks > (MOST_BLOCKS if is_large else FEW_BLOCKS):
             break
         rows, columns = halved
     down, along = -(-sizes.rows // rows), -(-sizes.columns // columns)
