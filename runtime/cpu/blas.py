@@ -17,7 +17,8 @@ import numpy as np
 
 from fusec.base.records import dataclass
 
-LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+"""BLAS's letter for a dtype, by NumPy's letter."""
 _FORMS = (("scipy_", "64_", 8), ("", "64_", 8), ("scipy_", "", 4), ("", "", 4))
 """Prefixes and suffixes of names, and the bytes of the integers that such functions take."""
 
@@ -92,4 +93,4 @@ def hold() -> Hold:
 
 def takes(dtype: np.dtype[np.generic]) -> bool:
     """Whether BLAS multiplies elements of a dtype."""
-    return dtype.name in LETTERS and dtype.isnative
+    return dtype.char in LETTERS and dtype.isnative

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -33,6 +33,7 @@ CALL_NS = 200.0
 BYTES_IN_NS = 10.0  # read from a matrix that is multiplied by a vector
 ALONE_GEMM, ALONE_GEMV = 1 << 17, 1 << 12  # products that OpenBLAS adds up on one thread, however many it has
 LEAST_ELEMENTS = 1 << 16  # of a matrix that is multiplied by a vector, in a block
+_ALONE = Grain(1 << 62, 1, 1, 1, 1)
 _ZERO = (ctypes.c_double * 2)(0, 0)  # of either kind of complex numbers
 
 
@@ -77,16 +78,16 @@ def product(
     matrices: tuple[Matrix, Matrix, Matrix],
     starts: Sequence[Sequence[int]],
     dtype: np.dtype[np.generic],
-    store: CodeStore | None,
+    store: Callable[[], CodeStore | None],
 ) -> BlasProduct | None:
     """Products of an operand a with rows and an operand b with columns; None where BLAS is not known.
 
-    starts: of each of several calls, elements before a, b and the result. store: keeps the code.
+    starts: of each of several calls, elements before a, b and the result. store: gives what keeps the code.
     """  # fmt: skip
     known = blas.library()
     if known is None or not blas.takes(dtype):
         return None
-    letter, nbytes = blas.LETTERS[dtype.name], dtype.itemsize
+    letter, nbytes = blas.LETTERS[dtype.char], dtype.itemsize
     if min(sizes.rows, sizes.columns) == 1:
         if max(sizes.rows, sizes.columns) == 1:
             return None
@@ -105,10 +106,16 @@ def product(
     order = (1, 0, 2) if values.get("is_reversed") else (0, 1, 2)
     for each in starts:
         template.extend(each[at] * nbytes for at in order)
-    code = jit.compile_text("product", product_text(letter, is_vector, known.integer), store, "short")
-    kernel = Kernel("product", "llvm", (), "", Layout(1, ()))
-    executable = Executable(kernel, code.address, b"", _grain(work), store)
+    executable = replace(_executable(letter, is_vector, known.integer, store), grain=_grain(work))
     return BlasProduct(executable, template, order, positions, is_held)
+
+
+@cache
+def _executable(letter: str, is_vector: bool, integer: int, store: Callable[[], CodeStore | None]) -> Executable:
+    """The code of products, whose grain others have."""
+    kept = store()
+    code = jit.compile_text("product", product_text(letter, is_vector, integer), kept, "short")
+    return Executable(Kernel("product", "llvm", (), "", Layout(1, ())), code.address, b"", _ALONE, kept)
 
 
 def _gemm(
@@ -202,8 +209,7 @@ def holding(store: CodeStore | None) -> list[Executable]:
     for is_first in (True, False):
         name = "hold" if is_first else "release"
         code = jit.compile_text(name, hold_text(is_first), store, "short")
-        alone = Grain(1 << 62, 1, 1, 1, 1)
-        made.append(Executable(Kernel(name, "llvm", (), "", Layout(1, ())), code.address, b"", alone, store))
+        made.append(Executable(Kernel(name, "llvm", (), "", Layout(1, ())), code.address, b"", _ALONE, store))
     with locks.lock:
         _holding[:] = made
     return made

@@ -224,11 +224,15 @@ def test_texts_that_hold_blas_compile():
     assert jit.emit("release", hold_text(False), "short")
 
 
+def no_store():
+    return None
+
+
 @needs_blas
 @given(st.integers(2, 5000), st.integers(2, 5000), st.integers(1, 5000), st.integers(1, 40))
 def test_blocks_cover_results_and_are_few(rows, columns, inner, pairs):
     matrices = Matrix(False, rows, rows * inner), Matrix(False, inner, 0), Matrix(False, rows, rows * columns)
-    found = products.product(ProductSizes(rows, columns, inner, pairs), matrices, [(0, 0, 0)], np.dtype("f4"), None)
+    found = products.product(ProductSizes(rows, columns, inner, pairs), matrices, [(0, 0, 0)], np.dtype("f4"), no_store)
     words = dict(zip(products.GEMM, found.template, strict=False))
     down = words["row_blocks"]
     along = words["blocks"] // down

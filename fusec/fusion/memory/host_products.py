@@ -24,6 +24,7 @@ class HostProduct:
     def __init__(self, call: LibraryCall, function: Callable[..., Any], result: Fresh) -> None:
         self.call, self.function, self.result = call, function, result
         self._known: dict[Any, products.BlasProduct | None] = {}
+        self._terms: dict[tuple[int, int], Terms] = {}
 
     def __call__(self, a: Array, b: Array) -> Any:
         """The product."""
@@ -53,11 +54,13 @@ class HostProduct:
         row = dtypes.from_numpy(a.dtype)
         assert row is not None, "BLAS takes it"
         made = memory.empty(self.result.shape, self.result.dtype, self.result.order)
-        terms: Terms = terms_of(self.call, a.ndim, b.ndim)
+        terms = self._terms.get((a.ndim, b.ndim))
+        if terms is None:
+            terms = self._terms[a.ndim, b.ndim] = terms_of(self.call, a.ndim, b.ndim)
         tried = uncopied(terms, *(Arrangement(each.shape, each.strides, row) for each in (a, b, made)))
         if tried is None or len(tried.starts) > MOST_CALLS:
             return None
-        found = products.product(tried.sizes, tried.matrices, _swapped(tried), a.dtype, default_cache())
+        found = products.product(tried.sizes, tried.matrices, _swapped(tried), a.dtype, default_cache)
         if found is None or not tried.is_swapped:
             return found
         return found.swapped()
