@@ -59,20 +59,16 @@ def repeated(function: F) -> F:
             elif kind is float:
                 key.append(float)
                 floats += (each,)
-            elif (tape := _signed(key, (each,), tape, args)) is MISSED:
-                return function(*args, **options)
-            elif tape is JOINED:
-                return run(*args, **options)
+            elif (tape := _signed(key, (each,), tape, args)) in AGAIN:
+                return (function if tape is MISSED else run)(*args, **options)
         for name, each in options.items():
             kind = each.__class__
             if kind in PLAIN:
                 key += (name, kind, each)
                 continue
             key.append(name)
-            if (tape := _signed(key, (each,), tape, args)) is MISSED:
-                return function(*args, **options)
-            if tape is JOINED:
-                return run(*args, **options)
+            if (tape := _signed(key, (each,), tape, args)) in AGAIN:
+                return (function if tape is MISSED else run)(*args, **options)
         if tape is None or CHECKED or EAGER_BLOCKS:
             return function(*args, **options)
         node, found = tape.node, tuple(key)
@@ -109,6 +105,7 @@ MISSED: Any = object()
 """Instead of a tape: the arguments have no signature."""
 JOINED: Any = object()
 """Instead of a tape: two tapes have become one, so that places are others."""
+AGAIN = (MISSED, JOINED)
 
 
 def sliced(tape: Tape, array: Any, key: slice) -> Any:
@@ -167,7 +164,7 @@ def _signed(key: list[Any], given: Any, tape: Any, args: Any, nested: bool = Fal
         elif (kind is tuple or kind is list) and not nested and len(each) <= MAX_ITEMS:
             key += (kind, len(each))
             tape = _signed(key, each, tape, each, nested=True)
-            if tape is MISSED or tape is JOINED:
+            if tape in AGAIN:
                 return tape
         elif kind is float:
             key += (float, _as_key(each))
