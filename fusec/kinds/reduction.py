@@ -310,8 +310,8 @@ def _phase(
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
-    row, extent = rules.row, extents[axis]
-    sharing = row.sharing(role, extent, prod(space)) if is_last else row.column(role, extent)
+    extent = extents[axis]
+    sharing = rules.row.sharing(role, extent, prod(space)) if is_last else rules.row.column(role, extent)
     return Phase(layout, extents, tuple(rows), role, axis, chunks, space, sharing), after
 
 
