@@ -6,26 +6,24 @@ current there, and nothing had to be copied, cleared or waited for.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from fusec.arguments.layouts import bounds
-from fusec.arguments.scalars import SCALAR_TYPES, encode
-from fusec.arguments.signature import Signature
+from fusec.arguments.scalars import SCALAR_TYPES
 from fusec.base import locks
-from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.base.recent import Recent
+from fusec.base.records import replace
+from fusec.dispatch.cached_launches import cached_launch, in_sequence
 from fusec.dispatch.call import KernelCall
 from fusec.dispatch.device import CUDA, DeviceCode
-from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, CachedLaunch, Encoder, entry_of
+from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, entry_of
 from fusec.dispatch.overlap import ArrayArgument, may_coincide
-from fusec.dispatch.plan import CompiledLaunch, Plan
+from fusec.dispatch.plan import Plan
 from fusec.runtime import cuda
 from fusec.runtime.cuda import DeviceArray
 
-MOST_EXACT = 1 << 53  # float64 holds all integers up to here
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
@@ -75,7 +73,10 @@ class DeviceFastPath:
             results = ready.run(everything, values)  # type: ignore[union-attr]
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.fallback(*args, **kwargs)
-        if key not in self._entries and len(self._entries) < MAX_ENTRIES:
+        if len(ready.launches) > 1:  # type: ignore[union-attr]
+            if ready.sequence is None:  # type: ignore[union-attr]
+                self._ready[key] = replace(ready, sequence=ready.in_sequence())  # type: ignore[type-var, union-attr]
+        elif key not in self._entries and len(self._entries) < MAX_ENTRIES:
             self._hasten(key, everything)
         return results
 
@@ -138,22 +139,7 @@ def cached_call(plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> Cached
         returns=kernel.returns,
         note=partial(kernel.remember, bound),
         nbytes=plan.nbytes,
-    )
-
-
-def cached_launch(signature: Signature, step: CompiledLaunch[DeviceCode], between: Mapping[str, int]) -> CachedLaunch:
-    """A launch with positions of arguments for their names. between: where arrays lie that are no arguments."""
-    places = {param.name: number for number, param in enumerate(signature.params)}
-    pointers = step.arguments.pointers
-    return CachedLaunch(
-        launcher=step.code.launcher,
-        template=tuple(step.arguments.template),
-        pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
-        between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
-        scalars=tuple(
-            (slot, places[name], encoder_of(dtype, half, name, signature.name))
-            for slot, name, dtype, half in step.arguments.scalars
-        ),
+        in_sequence=partial(in_sequence, plan, kernel.signature, device),
     )
 
 
@@ -174,24 +160,3 @@ def _pairs_of(arrays: Sequence[ArrayArgument | None], written: Sequence[bool]) -
             is_harmless = not written[first] and may_coincide(other, output)
             found.append(ArrayPair(first, second, other_low - high, other_high - low, is_harmless))
     return tuple(found)
-
-
-def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
-    """A function that encodes numbers for one slot; Python's numbers for float32 and float64 have a fast path."""
-
-    def slow(value: Any) -> int:
-        return encode(value, dtype, param, kernel)[half]
-
-    if dtype not in (FLOAT32, FLOAT64):
-        return slow
-    pack = struct.Struct("<f4x" if dtype == FLOAT32 else "<d").pack
-
-    def fast(value: Any) -> int:
-        if type(value) is not float and (type(value) is not int or not -MOST_EXACT <= value <= MOST_EXACT):
-            return slow(value)
-        try:
-            return int.from_bytes(pack(value), "little", signed=True)
-        except OverflowError:  # beyond the largest float32
-            return slow(value)
-
-    return fast

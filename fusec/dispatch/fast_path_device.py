@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from fusec.base.records import dataclass, field
@@ -38,6 +38,28 @@ class CachedLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class CachedSequence:
+    """All kernels of a known kind of call, whose words lie one behind the other."""
+
+    launches: cuda.LaunchSequence
+    pointers: tuple[tuple[int, int, int], ...]  # word, argument, offset in bytes
+    between: tuple[tuple[int, int], ...]  # word, offset in bytes in the memory between the kernels of a call
+    scalars: tuple[tuple[int, int, Encoder], ...]  # word, argument, encoder
+
+    def enqueue(self, values: Sequence[Any], start: int, stream: int) -> None:
+        """Launch all. values: of arguments. start: of the memory between the kernels."""
+        held = self.launches.take()
+        words = held.words
+        for word, argument, offset in self.pointers:
+            words[word] = values[argument] + offset
+        for word, offset in self.between:
+            words[word] = start + offset
+        for word, argument, encoder in self.scalars:
+            words[word] = encoder(values[argument])
+        self.launches.enqueue(held, stream)
+
+
+@dataclass(frozen=True, slots=True)
 class CachedCall:
     """A kind of call whose arguments only need to be filled in."""
 
@@ -49,6 +71,8 @@ class CachedCall:
     nin: int  # how many inputs there are, which the outputs follow
     returns: Returns
     note: Callable[[], object]  # records the call as the kernel's last one
+    in_sequence: Callable[[], CachedSequence]  # makes the sequence of several launches, when calls are repeated
+    sequence: CachedSequence | None = None
     nbytes: int = 0  # of the memory between the launches
     allocators: dict[int, Callable[[], Any]] = field(default_factory=dict)  # of that memory, by stream
 
@@ -70,7 +94,9 @@ class CachedCall:
                 raise BufferError("new memory is oddly aligned")
         held = self._between(stream) if self.nbytes else None
         start = 0 if held is None else int(held.handle)
-        for launch in self.launches:
+        if self.sequence is not None:
+            self.sequence.enqueue(values, start, stream)
+        for launch in self.launches if self.sequence is None else ():
             words = list(launch.template)
             for slot, argument, offset in launch.pointers:
                 words[slot] = values[argument] + offset

@@ -6,13 +6,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from fusec.arguments.signature import Signature
-from fusec.base.kernel_abi import USUAL_BLOCK, Kernel
-from fusec.base.records import dataclass, replace
+from fusec.base.kernel_abi import USUAL_BLOCK
+from fusec.base.records import dataclass
 from fusec.codegen import ON_DEVICE, target_of
-from fusec.compiler import pipeline
-from fusec.dispatch.device_plans import cached_launch
-from fusec.dispatch.fast_path_device import CachedLaunch
+from fusec.dispatch.cached_launches import cached_launch, compiled_together
 from fusec.runtime import cuda
 
 
@@ -27,16 +24,6 @@ class JoinedLaunch:
     template: array[int]
     pointers: tuple[tuple[int, int, int, int], ...]
     numbers: tuple[tuple[int, int, int, Any], ...]
-    blocks: int
-
-
-@dataclass(eq=False)
-class EndedLaunch:
-    """The last two kernels of a reduction as one, whose words are those of both, and the address of a number."""
-
-    code: Any
-    template: array[int]
-    launches: tuple[CachedLaunch, ...]
     blocks: int
 
 
@@ -60,43 +47,8 @@ def joined(plans: Sequence[tuple[Any, Any]], device: int) -> JoinedLaunch | None
     if len(words) > cuda.MOST_WORDS or blocks > cuda.MAX_GRID:
         return None
     make = target_of(ON_DEVICE).generator.beside
-    code = None if make is None else _compiled(make(kernels, f"{kernels[0].title}_together"), device)
+    code = None if make is None else compiled_together(make(kernels, f"{kernels[0].title}_together"), device)
     if code is None:
         return None
     assert len(words) == len(code.kernel.slots), "words as the kernel takes them"
     return JoinedLaunch(code, words, tuple(pointers), tuple(numbers), blocks)
-
-
-def ended(kernels: Sequence[tuple[Signature, Any]], pair: Sequence[Any], device: int) -> EndedLaunch | None:
-    """Two launches as one, of which the second follows when the first is done; None if they must come one by one.
-
-    kernels: of which they are, each with its plan.
-    """
-    make = target_of(ON_DEVICE).generator.ended
-    if make is None:
-        return None
-    first, last = pair
-    kernel, end = (each.code.module.kernel for each in (first, last))
-    made, block = make(kernel, end, f"{kernel.title}_to_end"), cuda.usual_block(kernel, first.code.threads)
-    code = _compiled(None if made is None else replace(made, block=block), device)
-    if code is None or len(code.kernel.slots) > cuda.MOST_WORDS:
-        return None
-    both = zip(kernels, pair, strict=True)
-    launches = tuple(cached_launch(signature, each, plan.offsets) for (signature, plan), each in both)
-    template = array("q", [*launches[0].template, *launches[1].template, 0])
-    blocks = cuda.grid_size(kernel, first.code.threads, block)
-    return EndedLaunch(code, template, launches, blocks)
-
-
-def _compiled(kernel: Kernel | None, device: int) -> Any:
-    """The machine code of several kernels as one, if there is such a kernel."""
-    if kernel is None:
-        return None
-    arch = cuda.device(device).arch
-    texts = {"text": kernel.source, "block": str(kernel.block)}
-    name = pipeline.digest(f"several on {ON_DEVICE}", texts, arch, cuda.bindings_version())
-
-    def build(made: Kernel) -> bytes:
-        return cuda.compile(made, arch).packed()
-
-    return pipeline.machine_code(name, arch, lambda: kernel, build, cuda.CompiledModule.unpacked)

@@ -17,9 +17,9 @@ from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, replace
 from fusec.dispatch import engine
+from fusec.dispatch.cached_launches import cached_launch, ended
 from fusec.dispatch.call import KernelCall
 from fusec.dispatch.device import CUDA
-from fusec.dispatch.device_plans import cached_launch
 from fusec.dispatch.fast_path_device import CachedLaunch, Encoder
 from fusec.dispatch.overlap import disturbed
 from fusec.dispatch.plan import ALIGNED, Plan
@@ -27,7 +27,7 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.environment import debug
 from fusec.fusion.devices import device_calls
-from fusec.fusion.devices.device_launches import ended, joined
+from fusec.fusion.devices.device_launches import joined
 from fusec.fusion.devices.recipes import LibraryStage, Part, form_of, part_of
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import Returned
