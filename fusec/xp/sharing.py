@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from fusec.base import locks
 from fusec.xp.loading import on_device
@@ -19,6 +20,7 @@ WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
 
 MAX_WRITTEN = 64  # of them that wait for a look
+FEW = 8  # so many are compared with a value sooner than by ranges of addresses
 
 
 def pending() -> list[Any]:
@@ -42,7 +44,29 @@ def forget_some() -> None:
 
 def writers(value: Any) -> list[Any]:
     """The tapes that write the memory of a value."""
-    return [each for each in [*WRITTEN] if any(may_share(value, one) for one in each.written)]
+    tapes = [*WRITTEN]
+    if len(tapes) <= FEW or type(value) is not np.ndarray:
+        return [each for each in tapes if any(may_share(value, one) for one in each.written)]
+    low, high = _range(value)
+    found = []
+    for each in tapes:
+        ranges = each.ranges
+        for first, end in ranges if len(ranges) == len(each.written) else _ranges(each):
+            if first < high and low < end:
+                found.append(each)
+                break
+    return found
+
+
+def _ranges(tape: Any) -> tuple[tuple[int, int], ...]:
+    """The ranges of addresses that a tape writes, which it keeps."""
+    tape.ranges = found = tuple(map(_range, tape.written))
+    return found
+
+
+def _range(value: Any) -> tuple[int, int]:
+    """The addresses of a value, from the first to the one behind the last; none on a device."""
+    return byte_bounds(value) if type(value) is np.ndarray and value.size else (0, 0)
 
 
 def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> None:

@@ -61,6 +61,7 @@ class Tape:
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
     written: tuple[Any, ...] = ()  # arrays with values that it writes
+    ranges: tuple[tuple[int, int], ...] = ()  # of addresses of the first of these
     has_failed = False  # when it was evaluated last
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:

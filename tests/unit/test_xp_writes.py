@@ -211,3 +211,16 @@ def test_tapes_that_begin_while_others_are_forgotten_are_known(monkeypatch):
     x += 5.0
     x.compute()
     assert begun[0].tolist() == [1] * 3
+
+
+@pytest.mark.parametrize("key", [slice(None), slice(None, None, -1), slice(1, None, 2), slice(2, 2), (..., 1)])
+def test_views_see_writes_among_many_that_wait(key):
+    values = [np.arange(4.0) + at for at in range(40)]
+    arrays = [xp.asarray(each) for each in values]
+    views = [xp.asarray(each[key]) for each in values]  # of the same memory, which no array knows
+    for at, each in enumerate(arrays):
+        each[1:] *= at
+    for at, each in enumerate(views):
+        wanted = np.arange(4.0) + at
+        wanted[1:] *= at
+        assert np.array_equal(each + 0, wanted[key])
