@@ -123,10 +123,14 @@ def _is_seen(references: list[int]) -> bool:
 
 def readers(value: Any) -> list[Any]:
     """The tapes that read or write the memory of a value."""
-    return [
-        each for each in pending()
-        if any(type(one) is type(value) and may_share(one, value) for one in [*each.slots.values()])
-    ]  # fmt: skip
+    kind, found = type(value), []
+    share = np.may_share_memory if kind is np.ndarray else may_share
+    for each in pending():
+        for one in [*each.slots.values()]:
+            if one.__class__ is kind and share(one, value):
+                found.append(each)
+                break
+    return found
 
 
 def may_share(one: Any, other: Any) -> bool:
