@@ -64,8 +64,8 @@ def counted(count: int | str, noun: str, plural: str = "") -> str:
 
 
 def with_article(noun: str) -> str:
-    """A noun with "a" or "an": an int, a class, and a ufunc, which is spoken with a consonant."""
-    return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
+    """A noun with "a" or "an", as it is spoken: an int, a class, a ufunc, an ndarray."""
+    return f"{'an' if noun[:1] in 'aeioAEIO' or noun == 'ndarray' else 'a'} {noun}"
 
 
 def instance_of(value: object) -> str:

@@ -135,6 +135,36 @@ The number of axes is known only at a call, so the call raises this error.
     width = ElementwiseKernel("raw float64 x", "int64 z", "z = x.shape()[1]", "width")
     width(np.ones(6), size=1)             # wrong: no axis 1
     width(np.ones((2, 3)), size=1)        # right""",
+    "F280": """\
+A fused function is called once with stand-ins for arrays, which have shapes and dtypes, but no values. So it cannot
+branch on values, print them or loop until they are small: choose element by element, and return what the caller is
+to look at.
+
+    fuse(lambda x: x if x.sum() > 0 else -x)(out)                  # wrong
+    fuse(lambda x: np.where(x.sum() > 0, x, -x))(out)              # right
+    fuse(lambda x: np.where(0 < x < 1, x, 0))(out)                 # wrong: Python asks for one truth value
+    fuse(lambda x: np.where((0 < x) & (x < 1), x, 0))(out)         # right
+    fuse(lambda x: print(x.mean()))(out)                           # wrong
+    print(fuse(lambda x: x.mean())(out))                           # right
+    fuse(lambda x: float(x.sum()) * x)(out)                        # wrong
+    fuse(lambda x: x.sum() * x)(out)                               # right""",
+    "F281": """\
+What has a size that depends on values cannot be fused, and neither can functions of other libraries. Keep masks as
+they are, and call the rest before or after the fused function.
+
+    fuse(lambda x: x[x > 0])(out)                                  # wrong: how many there are depends on values
+    fuse(lambda x: np.where(x > 0, x, 0))(out)                     # right
+    fuse(lambda x: x[x > 0].sum())(out)                            # right: one number for any mask
+    fuse(lambda x: np.unique(x) * 2)(out)                          # wrong
+    fuse(lambda x: x * 2)(np.unique(out))                          # right""",
+    "F282": """\
+Arguments and results are arrays, numbers, constants such as texts, objects of classes written in Python, and tuples,
+lists and dictionaries of these.
+
+    fuse(lambda x: sum(x))(iter(out))                              # wrong
+    fuse(lambda x: sum(x))(list(out))                              # right
+    fuse(lambda x: (each * 2 for each in x))(out)                  # wrong: a generator
+    fuse(lambda x: [each * 2 for each in x])(out)                  # right""",
     "F700": """\
 Work on arrays is recorded once and runs at every call; other changes would happen only when it is recorded.
 

@@ -18,7 +18,7 @@ from fusec.errors.base import (
 class NeedsValues(Described, code="F280", exception=FusecTypeError):
     """An operation of Python that needs values of an array that are not known yet."""
 
-    message = "{what} needs a Python scalar, but a fused function does not see the values of arrays"
+    message = "{what} needs values of an array, which are not known while a fused function is traced"
     label = "the values are not known here"
 
 

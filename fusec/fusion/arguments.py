@@ -199,6 +199,9 @@ class CallArguments:
     def _object(self, given: Any) -> Given:
         kind = type(given)
         constants.refuse_random(given)
+        if constants.is_sparse(given):
+            cure = f"pass {self.name()}.toarray(), or {self.name()}.data to work on what it stores"
+            raise NotTraceable(f"argument '{self.name()}' is a sparse matrix, which cannot be fused", cure).at()
         if not isinstance(given, self.CALLED) and not is_readable(kind):
             what = f"argument '{self.name()}' of type {kind.__module__}.{kind.__qualname__} cannot be fused"
             plain = PLAIN.get(kind)

@@ -141,3 +141,15 @@ def test_a_mask_of_another_shape_raises_numpys_error() -> None:
         with pytest.raises(IndexError) as ours:
             fusec.fuse(lambda x, mask: x[mask].sum())(x, wrong)
         assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize(("shape", "picked"), [((3, 4), (4,)), ((2, 3, 4), (3, 4)), ((2, 3, 4), (4,)), ((4,), (4,))])
+def test_a_mask_of_the_last_axes_stores_a_number(shape, picked):
+    def store(x, mask):
+        x = x * 1
+        x[..., mask] = 0
+        return x
+
+    random = np.random.default_rng(0)
+    x, mask = random.random(shape), random.random(picked) > 0.5
+    np.testing.assert_array_equal(fusec.fuse(store)(x, mask), store(x, mask))

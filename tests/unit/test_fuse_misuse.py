@@ -5,11 +5,17 @@ from __future__ import annotations
 import collections
 import functools
 import math
+import re
+import statistics
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
+import scipy.sparse
+import scipy.special
+from scipy.ndimage import gaussian_filter
 
 import fusec
 from fusec.fusion.trace.tables import FUNCTIONS, INSTEAD, METHODS
@@ -24,11 +30,11 @@ X = np.ones((3, 4))
         (lambda x: x.sum(axis=1, nothing=True), "F281", "'sum' with nothing= cannot", "leave it out"),
         (lambda x: math.sqrt(x), "F281", "math.sqrt cannot be fused", "write np.sqrt(x)"),
         (lambda x: math.erf(x), "F281", "math.erf cannot be fused", "NumPy has none: a function with @fusec.element"),
-        (lambda x: x[: x.argmin()], "F280", "the bound of a slice needs a Python scalar", "pass it as a number; or"),
+        (lambda x: x[: x.argmin()], "F280", "the bound of a slice needs values", "pass it as a number; or"),
         (lambda x: np.gradient(x[0], x[1]), "F280", "np.gradient with an array of coordinates needs", "pass distances"),
         (lambda x: np.cov(x, aweights=x[0]), "F280", "np.cov with an array of weights needs", "call it before or"),
         (lambda x: np.float32(x), "F280", "np.float32(x) needs", 'convert by a method: x.astype("float32")'),
-        (lambda x: float(x), "F280", "float() needs a Python scalar", "keep arrays as they are"),
+        (lambda x: float(x), "F280", "float() needs values of an array", "leave out float()"),
         (lambda x: x.mean(axis=4), "F240", "axis 4 is out of bounds for array of dimension 2", "the axes of "),
         (lambda x: np.max(x, axis=-3), "F240", "axis -3 is out of bounds for array of dimension 2", "the axes of "),
     ],
@@ -154,15 +160,29 @@ OF_VALUES = {
     ),
     "s[1:] != s[:-1]": (lambda x: np.unique(x), lambda x: np.unique_counts(x), lambda x: np.unique_values(x)),
     "np.isin(a, b)": (lambda x: np.union1d(x, x), lambda x: np.setdiff1d(x, x), lambda x: np.intersect1d(x, x)),
-    "xp.where(condition, a, b)": (
-        lambda x: x if x.any() else -x, lambda x: [each for each in x[0] if each > 0], lambda x: max(x[0]),
-        lambda x: 1 if np.allclose(x, x) else 2,
+    "np.where(condition, a, b)": (
+        lambda x: x if x.any() else -x, lambda x: [each for each in x[0] if each > 0],
+        lambda x: 1 if np.allclose(x, x) else 2, lambda x: list(filter(lambda each: each > 0, x[0])),
     ),
+    "write np.max(x[0])": (lambda x: max(x[0]),),
+    "np.sort(x)": (lambda x: sorted(x),),
+    "write np.sort(x.ravel())": (lambda x: sorted(x.ravel()),),
+    "write np.maximum(a, b)": (lambda x: max(x[0, 0], x[0, 1]),),
+    "write (0.2 < x) & (x < 0.5)": (lambda x: np.where(0.2 < x < 0.5, x, 0),),
+    "write (x < 0) | (x > 1)": (lambda x: np.where(x < 0 or x > 1, x, 0),),
+    "write np.logical_not(x > 0)": (lambda x: np.where(not x > 0, x, 0),),
+    "write (x == 0.5).any()": (lambda x: 0.5 in x,),
+    "return it, and print the result": (lambda x: print(x), lambda x: print("sum:", x.sum()), lambda x: f"{x.sum()}"),
+    "leave out item()": (lambda x: x.sum().item(),),
+    "as a Python number": (lambda x: range(x.argmax()),),
+    "np.add.at(counts, x, 1)": (lambda x: np.bincount(x[0].astype(int), minlength=4),),
+    "np.where(mask, a, b)": (lambda x: x[:, x[0] > 0],),
     "np.putmask": (lambda x: np.place(x, x > 0, [1, 2]),),
     "mode='clip'": (lambda x: np.choose(x.astype(int), [x, x]),),
     "np.where(condition, f(x), y)": (lambda x: np.piecewise(x, [x < 0], [np.abs]),),
     "np.linalg.eigh": (lambda x: np.linalg.eig(x[:3, :3]),),
     "write z.real": (lambda x: np.real_if_close(x),),
+    "pass np.array([...]) in place of a list": (lambda x: np.linalg.norm([x[0], x[1]]),),
     "return the array, and call it on the result": (lambda x: x.tobytes(), lambda x: np.array2string(x)),
 }  # fmt: skip
 
@@ -176,6 +196,50 @@ def test_what_depends_on_values_names_the_nearest_replacement(cure: str, functio
     assert cure in raised.value.hint
     assert raised.value.span is not None
     assert "lambda x" in raised.value.span.text
+
+
+def test_loops_and_assertions_that_need_values_say_where_they_can_be() -> None:
+    def halve(x: Any) -> Any:
+        while x.max() > 0.1:
+            x = x / 2
+        return x
+
+    def root(x: Any) -> Any:
+        assert (x >= 0).all(), "negative"
+        return np.sqrt(x)
+
+    for function, told, cure in (
+        (halve, "the condition of a loop", "fuse one step"),
+        (root, "an assertion", "check it"),
+    ):
+        with pytest.raises(fusec.FusecTypeError, match=f"{told} needs values") as raised:
+            fusec.fuse(function)(X)
+        assert cure in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("function", "told", "hint"),
+    [
+        (lambda x: statistics.mean(x[0]), "statistics.mean", "call it before or after"),
+        (lambda x: scipy.ndimage.gaussian_filter(x, 1), "scipy.ndimage.gaussian_filter", "call it before or after"),
+        (lambda x: gaussian_filter(x, 1), "gaussian_filter of scipy", "call it before or after"),
+        (lambda x: scipy.special.softmax(x, axis=1), "scipy.special.softmax", "write fusec.softmax(x), or"),
+    ],
+)
+def test_functions_of_other_packages_are_refused_at_the_users_line(
+    function: Callable[..., Any], told: str, hint: str
+) -> None:
+    with pytest.raises(fusec.FusecTypeError, match=rf"{re.escape(told)} cannot be fused \[F281\]") as raised:
+        fusec.fuse(function)(X)
+    assert raised.value.hint.startswith(hint)
+    assert raised.value.span is not None
+    assert raised.value.span.file.name == __file__
+
+
+def test_sparse_matrices_are_refused_by_name() -> None:
+    with pytest.raises(fusec.FusecTypeError, match=r"argument 'a' is a sparse matrix.*F282") as raised:
+        fusec.fuse(lambda a: a * 2)(scipy.sparse.eye(3))
+    assert raised.value.hint.startswith("pass a.toarray()")
 
 
 def test_no_hint_is_for_a_function_that_is_fused() -> None:

@@ -929,8 +929,8 @@ def test_what_super_and_descriptors_find_is_what_it_is_now(name, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "code"),
     [
-        (lambda x: f"{x}", "F281"), (lambda x: str(x), "F281"), (lambda x: repr([x]), "F281"),
-        (lambda x: f"{x!r:>9}", "F281"),
+        (lambda x: f"{x}", "F280"), (lambda x: str(x), "F280"), (lambda x: repr([x]), "F280"),
+        (lambda x: f"{x!r:>9}", "F280"),
         (lambda x: "".join(map(str, x)), "F280"), (lambda x: f"{x.sum():.3}", "F280"), (lambda x: x + None, "F281"),
         (lambda x: None - x, "F281"), (lambda x: x < object(), "F281"), (lambda x: np.add(x, {1}), "F281"),
         (lambda x: x.iloc[0], "F283"), (lambda x: x.summ(), "F283"),

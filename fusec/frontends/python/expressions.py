@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.source import Span
@@ -174,6 +176,8 @@ class PythonExpressions:
             case v.Scalar(), name if name in METHODS or name == "astype":
                 return v.Method(owner, name)
         cure = "numbers have .real, .imag, .dtype, .conjugate() and .astype(dtype)"
+        if hasattr(np.ndarray, node.name):
+            cure = "the function sees one element; a function of whole arrays takes @fusec.fuse"
         raise UnknownMember(v.show(owner), node.name, cure).at(node.span)
 
     def _index(self, node: s.Index) -> v.Value:

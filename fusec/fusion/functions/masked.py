@@ -140,13 +140,19 @@ def _taken_apart(x: Tracer, index: Any, stores_number: bool = False) -> tuple[Tr
     """A view of an array, and the mask that picks from its first axes. Raises NotFusable."""
     items = [_traced(x, each) for each in (index if isinstance(index, tuple) else (index,))]
     masks = [at for at, each in enumerate(items) if is_mask(each)]
-    before, after, mask = items[: masks[0]], items[masks[0] + 1 :], items[masks[0]]
+    mask = items[masks[0]]
+    for at in [at for at, each in enumerate(items[: masks[0]]) if each is ...]:
+        taken = sum(each is not None for each in items) - 2 + mask.ndim  # axes, by all but this and the mask
+        items[at : at + 1] = (slice(None),) * (x.ndim - taken)
+        masks[0] += x.ndim - taken - 1
+    before, after = items[: masks[0]], items[masks[0] + 1 :]
     if before and stores_number and all(isinstance(each, slice) for each in before):
         axes = range(len(before), len(before) + mask.ndim)
         x, before = np.moveaxis(x[tuple(before)], axes, range(mask.ndim)), []
         after = [*(slice(None),) * masks[0], *after]
     if len(masks) > 1 or not all(isinstance(each, (int, np.integer)) for each in before):
-        raise NotFusable("a mask beside other indices", cure_for("nonzero")).at(here())
+        cure = "write np.where(mask, a, b), whose mask broadcasts, or x.sum(where=mask)"
+        raise NotFusable("a mask beside other indices", cure).at(here())
     x = _part(x, before)
     return _part(x, [*(slice(None),) * mask.ndim, *after]) if after else x, mask
 

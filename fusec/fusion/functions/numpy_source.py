@@ -6,6 +6,7 @@ Their source sees stand-ins for the few functions that make arrays, and for othe
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from operator import mul
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -23,6 +24,10 @@ NAMES = (
     " polyval resize select split tile trace trapezoid tril tril_indices_from triu triu_indices_from unstack unwrap"
     " vander vsplit vstack"
 ).split()
+
+OF_LISTS = (
+    "sum prod mean std var max min amax amin any all ptp argmax argmin median average cumsum cumprod sort".split()
+)
 
 
 class NumPyNames(dict[str, Any]):
@@ -110,4 +115,29 @@ STAND_INS: dict[str, dict[str, Any]] = {
 }
 FUNCTIONS.update({name: on_traced(getattr(np, name), STAND_INS.get(name, {})) for name in NAMES} | {"average": average})
 IN_SOURCE.update(NAMES)
+
+
+class Joining:
+    """np.r_ or np.c_ with traced parts."""
+
+    def __init__(self, origin: Any) -> None:
+        self._origin, self._join = origin, on_traced(type(origin).__getitem__, {})
+
+    def __getitem__(self, parts: Any) -> Any:
+        found: Any = self._join(self._origin, parts)
+        return found
+
+
+def _of_lists(origin: Any) -> Callable[..., Any]:
+    """A function of an array that takes lists of traced arrays too."""
+
+    @wraps(origin)
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        return origin(asarray(a) if isinstance(a, (list, tuple)) else a, *args, **options)
+
+    return call
+
+
 CREATION[np.require] = on_traced(np.require, {})
+CREATION.update({each: Joining(each) for each in (np.r_, np.c_)})
+CREATION.update({each: _of_lists(each) for each in (getattr(np, name) for name in OF_LISTS)})

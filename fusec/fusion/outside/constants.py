@@ -33,6 +33,7 @@ CALLABLES = (
 )  # fmt: skip
 OPERATORS = tuple(f"__{name}__" for name in "add sub mul truediv pow array_ufunc array_function".split())
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.linspace))
+JOINING = type(np.r_).__base__ or type(np.r_)  # of np.r_ and np.c_
 KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""
@@ -186,7 +187,7 @@ class NumPy(types.ModuleType):
         if name == "random":
             raise DrawsNumbers("numpy.random").at(here())
         found = getattr(np, name)
-        return CREATION.get(found, found) if isinstance(found, FUNCTIONS) else found
+        return CREATION.get(found, found) if isinstance(found, (*FUNCTIONS, JOINING)) else found
 
     def __eq__(self, other: object) -> bool:
         return self is other or other is np
@@ -204,6 +205,11 @@ def is_array(value: object) -> bool:
         return False
     own = getattr(value, "__dict__", ())  # an instance may say it for itself
     return any(name in own or hasattr(type(value), name) for name in PROTOCOLS)
+
+
+def is_sparse(value: object) -> bool:
+    """Whether a value is a sparse matrix, which is none of NumPy's arrays."""
+    return all(hasattr(type(value), name) for name in ("toarray", "nnz", "dtype"))
 
 
 def is_on_device(value: Any) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import linecache
 import os
 import re
 import sys
+import sysconfig
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,15 +21,75 @@ from fusec.base.source import SourceFile, Span
 
 HERE = str(Path(__file__).parents[2]) + os.sep
 LIBRARIES = (HERE, str(Path(np.__file__).parent) + os.sep)  # whose lines are not the user's
+STANDARD = sysconfig.get_path("stdlib") + os.sep
+INSTALLED = re.compile(rf"{re.escape(STANDARD)}|.*[/\\](site|dist)-packages[/\\]")
 MAX_DECORATORS = 20  # lines of them above a function
 
 
 def here() -> Span:
     """The user's line that is being run."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
-        frame = frame.f_back
+    frame = _frame()[0]
     return line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _frame() -> tuple[FrameType, FrameType]:
+    """The user's frame that is being run, and the one that it called.
+
+    It is the innermost one outside of installed packages; if there is none, that outside of fusec and NumPy.
+    """
+    called = frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+        called, frame = frame, frame.f_back
+    found, inner, outer = (frame, called), called, frame
+    while outer.f_back is not None and _is_library(outer.f_code.co_filename):
+        if outer.f_code.co_qualname == "TracedRun._result":  # the fused function is installed itself
+            return found
+        inner, outer = outer, outer.f_back
+    return outer, inner
+
+
+def _is_library(name: str) -> bool:
+    """Whether a file is no program of the user's."""
+    return name.startswith(LIBRARIES) or INSTALLED.match(name) is not None
+
+
+def library() -> str:
+    """The function of an installed package that the user's line calls; "" if it is fusec's or NumPy's."""
+    called = _frame()[1]
+    if called.f_code.co_filename.startswith(LIBRARIES):
+        return ""
+    module = ".".join(part for part in called.f_globals.get("__name__", "").split(".") if not part.startswith("_"))
+    return f"{module}.{called.f_code.co_qualname}"
+
+
+def nodes() -> list[ast.AST]:
+    """What the user's line runs just now, as syntax, from the inside to the outside; [] if the source is lost."""
+    frame = _frame()[0]
+    name, place = frame.f_code.co_filename, next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    node = None if None in place else _tree(name, "".join(linecache.getlines(name)))
+    found: list[ast.AST] = []
+    while node is not None:
+        found.insert(0, node)
+        node = next((each for each in ast.iter_child_nodes(node) if _covers(each, place)), None)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _tree(name: str, text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text, name)
+    except SyntaxError:
+        return None
+
+
+def _covers(node: ast.AST, place: Any) -> bool:
+    """Whether an instruction is part of a node. place: its first and last lines, its first and last columns."""
+    if any(_covers(each, place) for each in getattr(node, "decorator_list", ())):  # which are above their function
+        return True
+    if not isinstance(node, (ast.expr, ast.stmt, ast.excepthandler, ast.keyword)):
+        return any(_covers(each, place) for each in ast.iter_child_nodes(node))
+    (first, last, column, last_column), end = place, (node.end_lineno, node.end_col_offset)
+    return (node.lineno, node.col_offset) <= (first, column) and (last, last_column) <= end
 
 
 def is_within(name: str) -> bool:

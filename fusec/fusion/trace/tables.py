@@ -56,7 +56,7 @@ _CURES = {
     "polymul": "write np.convolve(a, b)",
     "polyfit": "write np.linalg.pinv(np.vander(x, n)) @ y",
     "real_if_close": "its dtype depends on values: write z.real",
-    "bincount": "its size depends on values: np.histogram(x, bins=range(n + 1)) counts the integers below n",
+    "bincount": "write np.add.at(counts, x, 1), or np.histogram(x, bins=range(n + 1), weights=w)[0]",
     "lstsq": "the shape of the residuals depends on values: write np.linalg.pinv(a) @ b",
     "eig eigvals": "its dtype depends on values: np.linalg.eigh suits symmetric matrices",
 }  # fmt: skip

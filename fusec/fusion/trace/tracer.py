@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -15,12 +14,11 @@ import numpy as np
 from fusec.arguments.operands import dtype_of
 from fusec.base.diagnostics import did_you_mean, with_article
 from fusec.base.dtypes import BOOL
-from fusec.base.source import Span
 from fusec.errors import FusecError
-from fusec.errors.fusing import ComplexIntoReal, NeedsValues, NoSuchAttribute, NotFusable
+from fusec.errors.fusing import ComplexIntoReal, NoSuchAttribute, NotFusable
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
-from fusec.fusion.trace import conditions, elementwise, lines
+from fusec.fusion.trace import conditions, elementwise, needed
 from fusec.fusion.trace.flags import Flags
 from fusec.fusion.trace.indices import basic, has_mask, is_chosen, is_known_mask
 from fusec.fusion.trace.numbers import is_extent
@@ -28,19 +26,6 @@ from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, IN_SOURCE, METHODS
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace, check_fits, constant, here, literal
 from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, Storage, ViewOf, laid_out, leaves_of
 
-CURES = {
-    "making a NumPy array of it": "use functions that docs/fuse.md lists; np.zeros makes arrays that take it",
-    "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
-    "the bound of a slice": "pass it as a number; or choose elements: xp.where(xp.arange(len(x)) < bound, x, 0)",
-    "iteration": "iterate over range(len(x)) and index, or write it without a loop",
-}
-
-
-NEEDING = {
-    "gradient": ("an array of coordinates", "pass distances as numbers, or call it before or after the fused function"),
-    "cov": ("an array of weights", "call it before or after the fused function"),
-}  # functions of NumPy's source that branch on values of an argument
-CONVERSION = re.compile(r"\.(bool|u?int(?:8|16|32|64)|float(?:16|32|64)|complex(?:64|128))\(")
 OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
 REDUCED = frozenset("sum prod mean std var min max any all".split())
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
@@ -252,10 +237,7 @@ class Tracer:
                 arguments = [place for each in names if each.number for place in self._trace.arguments_of(each.number)]
                 if arguments:
                     raise NeedsNumberError(arguments[0])
-        line = here()
-        _refuse_function(what, line)
-        cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
-        raise NeedsValues(what, cure).at(line)
+        raise needed.refused(what)
 
     def __hash__(self) -> int:
         if not self._is_scalar:
@@ -270,10 +252,7 @@ class Tracer:
 
     def _text(self) -> Any:
         """Raise what tells that a text needs values."""
-        if self._is_scalar:
-            return self._number("a text")
-        cure = "return the array, and format the result; x.shape and x.dtype are known"
-        raise NotFusable("the text of an array", cure).at(here())
+        return self._number("a text")
 
     def __copy__(self) -> Any:
         return self if self._is_scalar else METHODS["copy"](self)
@@ -348,26 +327,6 @@ class Tracer:
             return _asked(f"the method '{name}'", method, (self, *args), options)
 
         return call
-
-
-def _refuse_function(what: str, line: Span) -> None:
-    """Raise NotFusable or NeedsValues if the user's line calls a function of NumPy's or math's that needs values."""
-    if lines.is_within("vectorize.__call__"):
-        raise NotFusable("np.vectorize", cure_for("vectorize")).at(line)
-    for name, (told, cure) in NEEDING.items():
-        if what == "bool()" and lines.is_within(name):
-            raise NeedsValues(f"np.{name} with {told}", cure).at(line)
-    types = set(re.findall(CONVERSION, line.text)) if what == "making a NumPy array of it" else set()
-    if len(types) == 1:
-        raise NeedsValues(f"np.{(made := types.pop())}(x)", f'convert by a method: x.astype("{made}")').at(line)
-    called = dict.fromkeys(re.findall(r"\bmath\.(\w+)\(", line.text)) if what == "float()" else {}
-    if len(called) != 1:  # the line does not tell
-        return
-    (name,) = called
-    cure = f"NumPy has none: a function with @fusec.elementwise applies math.{name} to every element"
-    if name in FUNCTIONS or isinstance(getattr(np, name, None), np.ufunc):
-        cure = f"write np.{name}(x)"
-    raise NotFusable(f"math.{name}", cure).at(line)
 
 
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
