@@ -261,8 +261,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=TARGETS, default=DEFAULT_TARGET, help=targets)
     types = "dtypes of placeholders or parameters; may be given several times"
     parser.add_argument("--types", action="append", default=[], metavar="T=DTYPE,...", help=types)
-    scalars = "inputs passed by value; may be given several times"
-    parser.add_argument("--scalars", type=_names, action="extend", default=[], metavar="NAME,...", help=scalars)
+    scalars = "inputs passed by value, with a value that a fused function needs; may be given several times"
+    parser.add_argument("--scalars", type=_names, action="extend", default=[], metavar="NAME[=VALUE],...", help=scalars)
     shape = "of contiguous arguments that have axes, of all or of one; a million elements if not given"
     parser.add_argument("--shape", action="append", default=[], metavar="[NAME=]NxM,...", help=shape)
     parser.add_argument("--fp", choices=MODES, help="floating-point mode; default: the kernel's own, else strict")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -45,6 +46,7 @@ class Choice:
     shape: tuple[int, ...] | None = None  # of the call of a reduction or scan
     axis: int | tuple[int, ...] | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of parameters
+    numbers: Mapping[str, object] = field(default_factory=dict)  # the values of some of `scalars`
 
     def kernels(self, target: str) -> list[Kernel]:
         """The kernel of an elementwise definition, or all kernels of a reduction or a scan."""
@@ -57,14 +59,18 @@ class Choice:
     def _shown(self, target: str) -> ShownKernels:
         from fusec.dispatch.shown import Showing
 
-        asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis, shapes=self.shapes)
+        asked = Showing(
+            target, self.types or None, self.scalars, self.shape, self.axis, shapes=self.shapes, numbers=self.numbers
+        )
         try:
             found: ShownKernels = self.kernel.shown(asked)
         except FusecError:
             raise
         except Exception as problem:  # whatever a fused function raises for such arguments
             what = f"{self.kernel.name}() raised {type(problem).__name__}: {problem}"
-            raise UsageError(f"{what}; --types and --shape describe its arguments") from problem
+            raise UsageError(
+                f"{what}; --types and --shape describe its arrays, --scalars NAME=VALUE a number"
+            ) from problem
         return found.in_mode(self.fp)
 
 
@@ -107,14 +113,18 @@ def from_options(options: argparse.Namespace) -> list[Choice]:
     every, some = _shapes(",".join(options.shape))
     if every is not None or some:
         chosen = [replace(each, shape=each.shape if every is None else every, shapes=some) for each in chosen]
+    if numbers := _numbers(options.scalars):
+        chosen = [replace(each, numbers=numbers) for each in chosen]
     return chosen if options.fp is None else [replace(each, fp=options.fp) for each in chosen]
 
 
 def _from_options(options: argparse.Namespace) -> list[Choice]:
-    types, scalars = _types(",".join(options.types)), tuple(options.scalars)
+    types, scalars = _types(",".join(options.types)), tuple(text.partition("=")[0].strip() for text in options.scalars)
     what = options.what
     if options.expr is not None:
         return [Choice(_from_expression(options), types, scalars)]
+    if options.outputs and re.fullmatch(r"[\w./\\-]+", options.outputs):
+        raise UsageError(f"compile: -o names the outputs of --expr; --out {options.outputs} writes a file")
     for option in ("inputs", "outputs", "preamble"):
         if getattr(options, option):
             raise UsageError(f"compile: --{option} goes with --expr")
@@ -255,7 +265,11 @@ def _imported(name: str) -> Any:
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
     if not is_kernel(found):
-        raise UsageError(f"{name} is {instance_of(found)}, not a kernel")
+        is_function = callable(found) and not isinstance(found, type)
+        cure = (
+            "; decorate it with @fusec.fuse, or with @fusec.elementwise if it takes one element" if is_function else ""
+        )
+        raise UsageError(f"{name} is {instance_of(found)}, not a kernel{cure}")
     return found
 
 
@@ -274,9 +288,28 @@ def _shapes(text: str) -> tuple[tuple[int, ...] | None, dict[str, tuple[int, ...
         shape = tuple(map(int, extents.split("x")))
         if name:
             some[name.strip()] = shape
+        elif every is not None:
+            both = "x".join(map(str, (*every, *shape)))
+            raise UsageError(f"--shape takes one shape for all arguments: write {both} for more axes")
         else:
             every = shape
     return every, some
+
+
+def _numbers(given: Sequence[str]) -> dict[str, object]:
+    """``steps=5`` as a mapping; names without a value are left out."""
+    numbers = {}
+    for part in given:
+        name, equals, text = (word.strip() for word in part.partition("="))
+        if not equals:
+            continue
+        try:
+            numbers[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            numbers[name] = None
+        if not isinstance(numbers[name], (int, float, complex)):
+            raise UsageError(f"--scalars takes NAME or NAME=VALUE, a number as in steps=5, not '{part}'")
+    return numbers
 
 
 def _types(text: str) -> dict[str, str]:
@@ -285,6 +318,8 @@ def _types(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, dtype = (word.strip() for word in part.partition("="))
         if not (name and equals and dtype):
-            raise UsageError(f"--types takes PLACEHOLDER=DTYPE pairs, not '{part}'")
+            raise UsageError(
+                f"--types takes NAME=DTYPE, as in x=float32, for a parameter or a placeholder such as T; not '{part}'"
+            )
         types[name] = dtype
     return types

@@ -31,6 +31,7 @@ class Showing:
     axis: object = None
     reverse: bool = False
     shapes: Mapping[str, Shape] = field(default_factory=dict)  # of parameters, where `shape` is not that of all
+    numbers: Mapping[str, object] = field(default_factory=dict)  # what functions are given for some of `scalars`
 
     @property
     def of_last(self) -> bool:

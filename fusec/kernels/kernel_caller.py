@@ -162,7 +162,8 @@ class KernelCaller(Public):
         for name in self.params:
             dtype = dtype_named(name, types[name]).numpy if name in types else None
             if name in asked.scalars:
-                found[name] = 1.0 if dtype is None else dtype.type(1)
+                value = asked.numbers.get(name, 1.0)
+                found[name] = value if dtype is None else dtype.type(value)
             elif dtype is not None:
                 shape = asked.shapes.get(name, asked.shape)
                 found[name] = np.empty(SHOWN if shape is None else shape, dtype)

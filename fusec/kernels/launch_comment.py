@@ -28,6 +28,7 @@ class MemoryUse:
     writers: list[int] = field(default_factory=list)  # launches in order; none for memory that is only read
     readers: list[int] = field(default_factory=list)
     is_returned: bool = False
+    labels: Sequence[str] = ()  # of launches and calls, in order
     same_as: str = ""  # an argument before it whose memory it is
 
     @property
@@ -44,12 +45,30 @@ class MemoryUse:
     def fate(self) -> str:
         """Who writes it, and who reads it then."""
         readers = [at for at in self.readers if not self.writers or at > self.writers[0]]
-        return f"{_by('written', self.writers)}{_by('read', readers)}{', returned' if self.is_returned else ''}"
+        return f"{self.by('written', self.writers)}{self.by('read', readers)}{', returned' if self.is_returned else ''}"
+
+    def by(self, verb: str, users: Sequence[int]) -> str:
+        """Who does something with it: launches by their numbers, calls of libraries by their letters."""
+        found = [self.labels[at - 1] for at in dict.fromkeys(users)]
+        launches, calls = list(filter(str.isdigit, found)), list(filter(str.isalpha, found))
+        words = [f"{'launches' if len(launches) > 1 else 'launch'} {', '.join(launches)}"] if launches else []
+        words += [f"{'calls' if len(calls) > 1 else 'call'} {', '.join(calls)}"] if calls else []
+        return f", {verb} by {' and '.join(words)}" if words else ""
 
 
-def _by(verb: str, launches: Sequence[int]) -> str:
-    found = list(map(str, dict.fromkeys(launches)))
-    return f", {verb} by {'launches' if len(found) > 1 else 'launch'} {', '.join(found)}" if found else ""
+def _labels(listed: Sequence[Listed]) -> list[str]:
+    """What the comment calls each launch, from 1, and each call of a library, from A."""
+    found, calls = list[str](), 0
+    for each in listed:
+        is_call = isinstance(each, NotedLibraryCall)
+        calls += is_call
+        found.append(_letters(calls) if is_call else str(len(found) + 1 - calls))
+    return found
+
+
+def _letters(number: int) -> str:
+    """A, B, ..., Z, AA, AB, ..."""
+    return (_letters((number - 1) // 26) if number > 26 else "") + chr(ord("A") + (number - 1) % 26)
 
 
 class MemoryUses:
@@ -61,6 +80,7 @@ class MemoryUses:
 
     def __init__(self, notes: KeptNotes, call: tuple[object, object], listed: Sequence[Listed]) -> None:
         self.found: list[MemoryUse] = []
+        self.labels = _labels(listed)
         arguments, result = call
         self.origin = notes.origin
         self._at: dict[object, MemoryUse] = {}
@@ -91,12 +111,12 @@ class MemoryUses:
 
     def _add_argument(self, view: View, name: str) -> None:
         first = next((each for each in self.found if bounds(each.view) == bounds(view)), None)
-        self.found.append(MemoryUse(view, name, same_as="" if first is None else first.name))
+        self.found.append(MemoryUse(view, name, labels=self.labels, same_as="" if first is None else first.name))
 
     def _last(self, view: View) -> MemoryUse:
         """The newest memory that holds a view; what is not known is no part of a call."""
         known = (each for each in reversed(self.found) if not each.same_as and each.holds(view))
-        return next(known, MemoryUse(view))
+        return next(known, MemoryUse(view, labels=self.labels))
 
     def of(self, view: View, at: int) -> MemoryUse:
         """The memory of a view in a launch, which is new if nothing is known of it."""
@@ -166,22 +186,23 @@ def lines_of(name: str, places: MemoryUses, listed: Sequence[Listed]) -> Iterato
     what += f" and {counted(len(listed) - launches, 'library call')}" if launches < len(listed) else ""
     yield f"{name}: {what}{' in this order' if len(listed) > 1 else ''}"
     for each in places.found[: places.given]:
-        yield f"  {each.name}: {each.words}{_by('written', each.writers)}"
+        yield f"  {each.name}: {each.words}{each.by('written', each.writers)}"
     for title, number in places.numbers.items():
         yield f"  {title}: {places.number(number, 0)}, a number"
     for each in places.found[places.given :]:
         if not each.writers:
             yield f"  {each.name}: {each.words}, from outside of the function"
     for at, entry in enumerate(listed, 1):
+        label = places.labels[at - 1]
         if isinstance(entry, NotedLibraryCall):
-            yield from _lines(f"  {at}. {entry.name}: ", _operands(entry, at, places))
+            yield from _lines(f"  {label}. {entry.name}: ", _operands(entry, at, places))
         elif isinstance(entry, ListedTogether):
             end = "; the last goes on; done = 0 before and after" if entry.has_end else ""
-            yield f"  {at}. {entry.title} over {entry.count}{end}:"
+            yield f"  {label}. {entry.title} over {entry.count}{end}:"
             for part in entry.parts:
                 yield from _lines(f"     {part.title} over {part.count}: ", _arguments(part, at, places))
         else:
-            yield from _lines(f"  {at}. {entry.title} over {entry.count}: ", _arguments(entry, at, places))
+            yield from _lines(f"  {label}. {entry.title} over {entry.count}: ", _arguments(entry, at, places))
     for each in places.found[places.given :]:
         if each.writers:
             size = counted(each.view.size * each.view.dtype.nbytes, "byte")

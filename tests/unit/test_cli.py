@@ -428,6 +428,33 @@ def test_shapes_are_those_of_all_arguments_or_of_one(
     for wrong in ("3y4", "x=", "z=3"):
         assert main.main([*asked, wrong]) in (1, 2)
     assert "--shape takes" in capsys.readouterr().err
+    assert main.main([*asked, "3,4"]) == 2
+    assert "--shape takes one shape for all arguments: write 3x4 for more axes" in capsys.readouterr().err
+
+
+def test_numbers_that_a_fused_function_needs_have_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "    for _ in range(steps):\n        x = x * 2\n    return x\n"
+    (tmp_path / "steps_for_cli.py").write_text(f"import fusec\n@fusec.fuse\ndef doubled(x, steps):\n{body}")
+    (tmp_path / "steps_for_cli.py").open("a").write("def plain(x):\n    return x\n")
+    monkeypatch.chdir(tmp_path)
+    asked = ["compile", "steps_for_cli:doubled", "--types", "x=float32", "--target", "ir"]
+    texts = []
+    for steps in ("1", "3"):
+        assert main.main([*asked, "--scalars", f"steps={steps}"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert [text.count("float32(2.0)") for text in texts] == [1, 3]
+    for more, told in (
+        (["--scalars", "steps"], "--scalars NAME=VALUE its numbers"),
+        (["--scalars", "steps=x"], "--scalars takes NAME or NAME=VALUE, a number as in steps=5, not 'steps=x'"),
+        (["-o", "heat.cu"], "-o names the outputs of --expr; --out heat.cu writes a file"),
+        (["--types", "float32"], "--types takes NAME=DTYPE, as in x=float32"),
+    ):
+        assert main.main([*asked, *more]) == 2
+        assert told in capsys.readouterr().err
+    assert main.main(["compile", "steps_for_cli:plain"]) == 2
+    assert "not a kernel; decorate it with @fusec.fuse" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -189,9 +189,12 @@ def test_calls_of_libraries_have_places_among_the_launches() -> None:
 
     assert lines_of(between.source("cuda", np.ones((3, 3)), np.ones((3, 3))))[0::4] == [
         "between: 2 launches and 1 library call in this order",
-        "  2. np.matmul: reads t1, reads y, makes t2",
-        "  r1: float64 (3, 3), 72 bytes, written by launch 3, returned",
+        "  A. np.matmul: reads t1, reads y, makes t2",
+        "  r1: float64 (3, 3), 72 bytes, written by launch 2, returned",
     ]
+    text = fusec.fuse(lambda x, y: ((2 * x) @ y) @ y + 1).source("cuda", np.ones((3, 3)), np.ones((3, 3)))
+    assert "written by call A, read by call B" in text
+    assert "written by launch 1, read by call A" in text
 
 
 def test_compiled_graphs_list_their_launches() -> None:
@@ -205,6 +208,6 @@ def test_compiled_graphs_list_their_launches() -> None:
 def test_checks_of_indices_are_listed_with_the_extents_that_they_are_given(target: str) -> None:
     gather = fusec.fuse(lambda table, ids: np.maximum(table[ids], 0))
     text = gather.source(target, np.ones((50, 10), np.float32), np.arange(5))
-    assert "1. a check of indices: reads ids, is given 50\n" in text
+    assert "A. a check of indices: reads ids, is given 50\n" in text
     taken = fusec.fuse(lambda x, i: np.take_along_axis(x, i, axis=1) + np.take(x, i[0], axis=0).sum())
     assert "check of indices" in taken.source(target, np.ones((4, 6), np.float32), np.zeros((4, 2), np.int64))
