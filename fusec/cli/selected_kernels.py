@@ -68,9 +68,8 @@ class Choice:
             raise
         except Exception as problem:  # whatever a fused function raises for such arguments
             what = f"{self.kernel.name}() raised {type(problem).__name__}: {problem}"
-            raise UsageError(
-                f"{what}; --types and --shape describe its arrays, --scalars NAME=VALUE a number"
-            ) from problem
+            cure = "--types and --shape describe its arrays, --scalars NAME=VALUE a number"
+            raise UsageError(f"{what}; {cure}") from problem
         return found.in_mode(self.fp)
 
 
@@ -266,10 +265,8 @@ def _imported(name: str) -> Any:
         found = getattr(found, part)
     if not is_kernel(found):
         is_function = callable(found) and not isinstance(found, type)
-        cure = (
-            "; decorate it with @fusec.fuse, or with @fusec.elementwise if it takes one element" if is_function else ""
-        )
-        raise UsageError(f"{name} is {instance_of(found)}, not a kernel{cure}")
+        cure = "; decorate it with @fusec.fuse, or with @fusec.elementwise if it takes one element"
+        raise UsageError(f"{name} is {instance_of(found)}, not a kernel{cure if is_function else ''}")
     return found
 
 

@@ -446,7 +446,7 @@ def test_numbers_that_a_fused_function_needs_have_values(
         texts.append(capsys.readouterr().out)
     assert [text.count("float32(2.0)") for text in texts] == [1, 3]
     for more, told in (
-        (["--scalars", "steps"], "--scalars NAME=VALUE its numbers"),
+        (["--scalars", "steps"], "--scalars NAME=VALUE a number"),
         (["--scalars", "steps=x"], "--scalars takes NAME or NAME=VALUE, a number as in steps=5, not 'steps=x'"),
         (["-o", "heat.cu"], "-o names the outputs of --expr; --out heat.cu writes a file"),
         (["--types", "float32"], "--types takes NAME=DTYPE, as in x=float32"),
