@@ -1,6 +1,6 @@
 """A dask array whose chunks are lazy arrays: the operations on a chunk are recorded, and run as one plan.
 
-Prints the kernels for a chunk, and the time beside that of NumPy chunks. Needs dask (pip install dask).
+Prints the kernels for a chunk, and the time beside that of NumPy chunks. Needs dask, which the extra `examples` brings.
 """
 
 from time import perf_counter
