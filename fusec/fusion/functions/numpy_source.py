@@ -139,5 +139,6 @@ def _of_lists(origin: Any) -> Callable[..., Any]:
 
 
 CREATION[np.require] = on_traced(np.require, {})
-CREATION.update({each: Joining(each) for each in (np.r_, np.c_)})
+_joining: Any = Joining  # not called, but indexed
+CREATION.update({each: _joining(each) for each in (np.r_, np.c_)})
 CREATION.update({each: _of_lists(each) for each in (getattr(np, name) for name in OF_LISTS)})
