@@ -180,7 +180,8 @@ def held_cases():
     """Many rows, which groups, blocks of a thread for each lane, and of several, hold in registers."""
     few = [case("softmax", (129, 2100), 1), case("softmax", (129, 5000), 1), case("spread", (130, 2048), 1)]
     sharings = {each.phases[0].sharing for each in few}
-    assert {each.segments for each in sharings} == {1, 2} and {each.is_full for each in sharings} == {True, False}
+    assert {each.segments for each in sharings} == {1, 2}
+    assert {each.is_full for each in sharings} == {True, False}
     return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
 
 
