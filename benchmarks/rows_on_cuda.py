@@ -102,7 +102,7 @@ class Timed:
     def round(self) -> None:
         """One more batch, behind work that keeps the device busy meanwhile."""
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(300_000 + 60_000 * self.count)  # cycles: launches are ready before the first of them runs
+        torch.cuda._sleep(300_000 + 100_000 * self.count)  # cycles: launches are ready before the first of them runs
         begin.record()
         start = time.perf_counter()
         for _ in range(self.count):
