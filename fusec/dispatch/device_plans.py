@@ -73,17 +73,20 @@ class DeviceFastPath:
             results = ready.run(everything, values)  # type: ignore[union-attr]
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.fallback(*args, **kwargs)
-        if len(ready.launches) > 1:  # type: ignore[union-attr]
-            if ready.sequence is None:  # type: ignore[union-attr]
-                self._ready[key] = replace(ready, sequence=ready.in_sequence())  # type: ignore[type-var, union-attr]
-        elif key not in self._entries and len(self._entries) < MAX_ENTRIES:
+        if key not in self._entries:
             self._hasten(key, everything)
         return results
 
     def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
-        """Put a function for this kind of call before all that are there."""
+        """Make a sequence of several launches, or put a function for this kind of call before all that are there."""
         ready = self._ready.get(key)
-        if ready is None or len(ready.launches) != 1:  # forgotten meanwhile, or more than such a function does
+        if ready is None:  # forgotten meanwhile
+            return
+        if len(ready.launches) > 1:  # more than a function of its own does
+            if ready.sequence is None and not cuda.is_captured(ready.source.stream(ready.device)):  # code is loaded
+                self._ready[key] = replace(ready, sequence=ready.in_sequence())
+            return
+        if len(self._entries) >= MAX_ENTRIES or not ready.launches:
             return
         if not ready.launches[0].launcher.only_device:  # which one is current must be looked at in every call
             return

@@ -65,7 +65,7 @@ from fusec.runtime.cuda.products import library as cublas
 from fusec.runtime.cuda.products import takes as multiplies
 from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
-from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, synchronise
+from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, is_captured, synchronise
 from fusec.runtime.cuda.transforms import MOST_AXES, Placing, Transform, TransformForm, transform_plan
 from fusec.runtime.cuda.transforms import Kind as TransformKind
 from fusec.runtime.cuda.transforms import library as cufft
@@ -114,6 +114,7 @@ __all__ = [
     "handle",
     "in_cupy",
     "initialise",
+    "is_captured",
     "is_current",
     "is_device_array",
     "is_whole",
