@@ -41,7 +41,9 @@ def examine() -> list[Finding]:
         *_asked("cache", _cache, fault=True),
         *_asked("CPU", _trial, fault=True),
         *_asked("CUDA compiler", _nvrtc),
-        *_asked("CUDA products", _products),
+        *_asked("CUDA products", lambda: _library("cuBLAS")),
+        *_asked("CUDA transforms", lambda: _library("cuFFT")),
+        *_asked("CUDA linear algebra", lambda: _library("cuSOLVER")),
         *_asked("CUDA device", _device),
         Finding("Metal", "kernels compile to text; there is no runtime yet"),
     ]
@@ -126,10 +128,10 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _products() -> str:
+def _library(name: str) -> str:
     from fusec.runtime.cuda.libraries import math_library
 
-    return f"cuBLAS, {math_library('cublas')._name}"
+    return f"{name}, {math_library(name.lower())._name}"
 
 
 def _nvrtc() -> str:

@@ -1,7 +1,7 @@
 """Lazy arrays on CUDA devices. Their values are arrays of `fusec.runtime.cuda`, whatever library made the memory.
 
-Recorded programs run as fused functions of such arrays do. What is not traced is CuPy's to compute, and so are calls
-of libraries but products; nothing is copied to the host unless the user looks at it.
+Recorded programs run as fused functions of such arrays do. CUDA's libraries compute products, transforms and linear
+algebra; what is not traced otherwise is CuPy's to compute. Nothing is copied to the host unless the user looks at it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fusec.errors import FusecError
 from fusec.errors.lazy import DevicesDoNotMix, NeedsCopy, NoSuchDevice, NotOnDevice
 from fusec.errors.targets import DeviceDtypeUnsupported
 from fusec.fusion.arguments import CallArguments, pattern_of
-from fusec.fusion.devices import device_calls
+from fusec.fusion.devices import device_calls, device_functions
 from fusec.fusion.devices.device_memory import DeviceSide, is_described, outline
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitArraysError
 from fusec.fusion.memory.results import MISSED, ServedCall
@@ -219,7 +219,10 @@ def _there(found: Any, device: int) -> CudaArray:
 
 
 def call(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What a function makes of arrays: one of fusec's own, or CuPy's of that name. Raises NotOnDevice."""
+    """What a function makes of arrays: one of fusec's own, one that stands for NumPy's here, or CuPy's of that name.
+
+    Raises NotOnDevice, and what the function raises.
+    """
     arrays = [each for each in _items((args, tuple(options.values()))) if type(each) is CudaArray]
     device = arrays[0].device
     for each in _items((args, tuple(options.values()))):
@@ -229,6 +232,9 @@ def call(function: Any, args: Any, options: dict[str, Any]) -> Any:
         return function(*args, **options)
     stream = arrays[0].stream
     cuda.acquire(map(cuda.describe, arrays), stream, device)
+    own = device_functions.of(function)
+    if own is not None:
+        return own(*args, **options)
     name = getattr(function, "__name__", None) or str(getattr(function, "args", [function])[0])
     try:
         import_module("cupy")

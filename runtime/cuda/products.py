@@ -24,13 +24,14 @@ from fusec.base.dtypes import DType
 from fusec.base.matrices import Matrix, ProductSizes
 from fusec.errors.targets import CudaMathRefused
 from fusec.runtime.cuda import driver
+from fusec.runtime.cuda.handles import Handles
 from fusec.runtime.cuda.libraries import math_library
 from fusec.runtime.cuda.memory import CudaArray, empty
 from fusec.runtime.cuda.streams import PER_THREAD, is_captured
 
 # cuBLAS API reference, sections "cuBLAS Datatypes Reference" and "CUDA Datatypes Reference".
 _REAL = {dtypes.FLOAT16: 2, dtypes.BFLOAT16: 14, dtypes.FLOAT32: 0, dtypes.FLOAT64: 1}  # CUDA_R_16F, ...
-_KINDS = {**_REAL, dtypes.COMPLEX64: 4, dtypes.COMPLEX128: 5}  # cudaDataType
+DATA_TYPES = {**_REAL, dtypes.COMPLEX64: 4, dtypes.COMPLEX128: 5}  # cudaDataType
 _COMPUTE_32F, _COMPUTE_64F = 68, 70  # cublasComputeType_t
 _DEFAULT_MATH, _WHOLE_TOTALS = 0, 16  # cublasMath_t; the latter: no totals in the narrow type of the operands
 _DEFAULT_ALGORITHM = -1
@@ -38,7 +39,7 @@ _PLAIN, _TRANSPOSED = c_int(0), c_int(1)
 
 WORKSPACE_BYTES = {True: 32 << 20, False: 4 << 20}  # as cuBLAS's guide recommends: from sm_90 on, and before
 MOST_WORKSPACES = 16  # streams that keep memory for cuBLAS
-ROWS = frozenset(_KINDS)
+ROWS = frozenset(DATA_TYPES)
 """The dtypes of products."""
 
 
@@ -77,7 +78,7 @@ class Gemm:
         )  # fmt: skip
         several = sizes.pairs > 1
         first, second, third = (
-            (c_int(_KINDS[row]), c_int64(each.leading), *((c_int64(each.step),) if several else ()))
+            (c_int(DATA_TYPES[row]), c_int64(each.leading), *((c_int64(each.step),) if several else ()))
             for each, row in ((a, operand), (b, operand), (c, result))
         )
         self._a, self._b = first, (*second, zero)
@@ -91,7 +92,7 @@ class Gemm:
             handle, *self._head, c_void_p(a), *self._a, c_void_p(b), *self._b, c_void_p(c), *self._c
         )  # fmt: skip
         if status:
-            _check(status, f"multiply matrices ({self.sizes.rows}, {self.sizes.inner}, {self.sizes.columns})")
+            check(status, f"multiply matrices ({self.sizes.rows}, {self.sizes.inner}, {self.sizes.columns})")
 
 
 @cache
@@ -105,7 +106,8 @@ def _factors(row: DType) -> tuple[c_void_p, c_void_p, c_int]:
 _kept: dict[DType, Any] = {}  # memory of factors
 
 
-def _check(status: int, what: str) -> None:
+def check(status: int, what: str) -> None:
+    """Raise CudaMathRefused unless a call was done."""
     if status:
         name = library().cublasGetStatusName(c_int(status)) or b"CUBLAS_STATUS_UNKNOWN"
         raise CudaMathRefused("cuBLAS", what, name.decode()).at()
@@ -115,13 +117,13 @@ def _check(status: int, what: str) -> None:
 
 
 class Handle:
-    """CuBLAS's state for one device: one thread at a time uses it."""
+    """CuBLAS's state for one device."""
 
     def __init__(self, device: int) -> None:
         self.pointer = c_void_p()
         with driver.on_device(device):
-            _check(library().cublasCreate_v2(byref(self.pointer)), f"start on device {device}")
-            _check(library().cublasSetMathMode(self.pointer, c_int(_DEFAULT_MATH | _WHOLE_TOTALS)), "keep to float32")
+            check(library().cublasCreate_v2(byref(self.pointer)), f"start on device {device}")
+            check(library().cublasSetMathMode(self.pointer, c_int(_DEFAULT_MATH | _WHOLE_TOTALS)), "keep to float32")
         self._nbytes = c_size_t(workspace_bytes(device))
         self._set: tuple[int, int] | None = None  # stream, and address of the memory to work in
 
@@ -131,28 +133,12 @@ class Handle:
             return
         entries, known, self._set = library(), self._set, None
         if known is None or known[0] != stream:
-            _check(entries.cublasSetStream_v2(self.pointer, c_void_p(stream)), "use a stream")
-        _check(entries.cublasSetWorkspace_v2(self.pointer, c_void_p(workspace), self._nbytes), "use memory")
+            check(entries.cublasSetStream_v2(self.pointer, c_void_p(stream)), "use a stream")
+        check(entries.cublasSetWorkspace_v2(self.pointer, c_void_p(workspace), self._nbytes), "use memory")
         self._set = stream, workspace
 
 
-class _Lease:
-    """A handle while one thread has it; others take it when that thread has ended."""
-
-    def __init__(self, device: int) -> None:
-        self._spare = _spare.setdefault(device, [])
-        try:
-            self.handle = self._spare.pop()
-        except IndexError:
-            self.handle = Handle(device)
-
-    def __del__(self) -> None:
-        if hasattr(self, "handle"):
-            self._spare.append(self.handle)
-
-
-_spare: dict[int, list[Handle]] = {}
-_leases = threading.local()
+handles: Handles[Handle] = Handles(Handle)
 
 
 def workspace(stream: int, device: int) -> CudaArray:
@@ -180,11 +166,7 @@ def multiply(calls: Sequence[tuple[Gemm, int, int, int]], device: int, stream: i
     if not driver.is_current(device):
         with driver.on_device(device):
             return multiply(calls, device, stream)
-    known: dict[Any, _Lease] = _leases.__dict__
-    lease = known.get(device)
-    if lease is None:
-        lease = known[device] = _Lease(device)
-    held, handle = workspace(stream, device), lease.handle
+    held, handle = workspace(stream, device), handles.of(device)
     handle.use(stream, held.pointer)
     for gemm, a, b, c in calls:
         gemm(handle.pointer, a, b, c)

@@ -8,25 +8,81 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
+from fusec.fusion.functions.creation import asarray
 from fusec.fusion.functions.libraries import LibraryFunction
+from fusec.fusion.functions.numpy_source import on_traced
 from fusec.fusion.functions.reducing import normalised
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
+from fusec.fusion.trace.conditions import require_extents
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace import here
+from fusec.fusion.trace.tracer import Tracer
 
 _ARRAYS = {
-    1: ("cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "matrix_rank", "pinv", "qr", "slogdet", "svd", "svdvals"),
-    2: ("solve",),
-}  # by how many operands they have
+    1: ("cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "svd", "svdvals"), 2: ("solve",),
+}  # fmt: skip
+"""Functions of LAPACK, by how many operands they have."""
 _NEVER_RAISE = ("det", "slogdet")
 _OF_NUMPY = ("cross", "diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot")
-_OPERANDS = ("a", "x", "A", "b", "tol", "rcond", "rtol")
+_OPERANDS = ("a", "x", "b")
+_CALLS = {
+    name: LibraryFunction(
+        getattr(np.linalg, name), f"np.linalg.{name}", tuple(range(operands)), _OPERANDS, name not in _NEVER_RAISE
+    )
+    for operands, names in _ARRAYS.items()
+    for name in names
+}
 
 
-def matrix_power(a: Any, n: Any) -> Any:
-    """np.linalg.matrix_power; the first power is the array itself."""
-    is_square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
-    return a if is_square and n == 1 else _matrix_power(a, n)
+# --- what is composed of others ---------------------------------------------------------------------------------------
+
+
+def inverses_or_nan(x: Any) -> Any:
+    """The inverses of matrices, nan for those of singular ones."""
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        if x.ndim > 2:
+            return np.stack([inverses_or_nan(each) for each in x])
+        return np.full_like(x, np.nan, dtype=np.result_type(x, np.float32))
+
+
+_inverse_or_nan = LibraryFunction(inverses_or_nan, "np.linalg.cond")
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """np.linalg.cond."""
+    if x.ndim > 1 and x.size == 0:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
+    if p is None or p in (2, -2):
+        values = _CALLS["svd"](x, compute_uv=False)
+        most, least = values[..., 0], values[..., -1]
+        found = least / most if p == -2 else most / least
+    else:
+        inverse = _inverse_or_nan(x)
+        found = norm(x, p, (-2, -1)) * norm(inverse, p, (-2, -1))
+        found = found.astype(inverse.real.dtype)
+    is_known = np.isnan(found) & ~np.isnan(x).any(axis=(-2, -1))
+    return np.where(is_known, found.dtype.type(np.inf), found)
+
+
+_ranks = on_traced(np.linalg.matrix_rank, {"svd": _CALLS["svd"], "asarray": asarray})
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:  # noqa: N803
+    """np.linalg.matrix_rank; that of a vector or a number is whether one of its elements is not 0."""
+    if np.ndim(A) < 2:
+        return np.any(A != 0).astype(int)
+    return _ranks(A, tol, hermitian, rtol=rtol)
+
+
+def _chain_order(arrays: Any) -> Any:
+    """Which products of NumPy's multi_dot come first; other extents may want another order."""
+    for each in arrays:
+        if isinstance(each, Tracer):
+            require_extents(each, range(each.ndim))
+    order = np.linalg.multi_dot.__wrapped__.__globals__["_multi_dot_matrix_chain_order"]  # type: ignore[attr-defined]
+    return order([getattr(each, "_seen", each) for each in arrays])
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002 - NumPy's name
@@ -115,19 +171,24 @@ def _numpys(name: str) -> Callable[..., Any]:
     return call
 
 
-_matrix_power = LibraryFunction(np.linalg.matrix_power, "np.linalg.matrix_power", (0,), ("a",), may_raise=True)
+def _as_it_is(a: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """An array, and what makes results be of its kind."""
+    return asarray(a), lambda found: found
+
+
+_IN_SOURCE = {
+    "linalg.pinv": on_traced(np.linalg.pinv, {"svd": _CALLS["svd"], "asarray": asarray, "_makearray": _as_it_is}),
+    "linalg.matrix_power": on_traced(np.linalg.matrix_power, {"inv": _CALLS["inv"], "asanyarray": asarray}),
+    "linalg.multi_dot": on_traced(
+        np.linalg.multi_dot, {"asanyarray": asarray, "_multi_dot_matrix_chain_order": _chain_order}
+    ),
+    "linalg.matrix_rank": matrix_rank, "linalg.cond": cond,
+}  # fmt: skip
 FUNCTIONS.update(
-    {
-        f"linalg.{name}": LibraryFunction(
-            getattr(np.linalg, name), f"np.linalg.{name}", tuple(range(operands)), _OPERANDS, name not in _NEVER_RAISE
-        )
-        for operands, names in _ARRAYS.items()
-        for name in names
-    }
+    {f"linalg.{name}": each for name, each in _CALLS.items()}
+    | _IN_SOURCE
     | {f"linalg.{name}": _numpys(name) for name in _OF_NUMPY}
     | {
-        "linalg.multi_dot": LibraryFunction(np.linalg.multi_dot, "np.linalg.multi_dot", (0,), ("arrays",)),
-        "linalg.matrix_power": matrix_power, "linalg.norm": norm, "linalg.vector_norm": vector_norm,
-        "linalg.matrix_norm": matrix_norm,
+        "linalg.norm": norm, "linalg.vector_norm": vector_norm, "linalg.matrix_norm": matrix_norm,
     }
 )  # fmt: skip

@@ -24,14 +24,17 @@ extern "C" const int {name}__threads = {bound};
 
 MATHEMATICS = {
     "libcublasLt.so.13": "stub_cublas.c",  # the stand-in has all of both
+    "libnvJitLink.so.13": "stub_cublas.c",  # cuSOLVER is loaded behind these; nobody calls them
+    "libcusparse.so.12": "stub_cublas.c",
     "libcufft.so.12": "stub_cufft.c",
+    "libcusolver.so.12": "stub_cusolver.c",
     "libcublas.so.13": "stub_cublas.c",
 }
 _GCC = ("gcc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror")
 
 
 def build_driver(folder: Path) -> Path:
-    """Compile libcuda.so.1, cuBLAS and cuFFT into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
+    """Compile libcuda.so.1 and other libraries into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
     out = folder / "libcuda.so.1"
     named = ["-Wl,-soname,libcuda.so.1", "-ldl", "-lpthread"]
     subprocess.run([*_GCC, str(HERE / "stub_driver.c"), "-o", str(out), *named], check=True)

@@ -3,8 +3,7 @@
 #define STUB_LOG stub_cublas_log
 #define STUB_LOG_CLEAR stub_cublas_log_clear
 #include "stub_log.h"
-
-#include <complex.h>
+#include "stub_lapack.h"
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
 
@@ -42,7 +41,7 @@ API int cublasSetWorkspace_v2(struct handle *handle, void *workspace, size_t byt
 
 /* --- elements ------------------------------------------------------------------------------------------------- */
 
-enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14, COMPUTE_32F = 68, COMPUTE_64F = 70 };
+enum { R_16F = 2, R_16BF = 14, COMPUTE_32F = 68, COMPUTE_64F = 70 };
 
 static float from_bits(uint32_t bits) { float value; memcpy(&value, &bits, 4); return value; }
 static uint32_t to_bits(float value) { uint32_t bits; memcpy(&bits, &value, 4); return bits; }
@@ -121,3 +120,51 @@ API int cublasGemmStridedBatchedEx_64(struct handle *handle, int ta, int tb, int
   return multiply(handle, ta, tb, m, n, k, alpha, a, kind_a, lda, step_a, b, kind_b, ldb, step_b, beta, c, kind_c,
                   ldc, step_c, count, compute, algorithm);
 }
+
+/* --- many systems ---------------------------------------------------------------------------------------------- */
+
+static int many_lu(struct handle *handle, int kind, int n, void **a, int lda, int *pivots, int *info, int count) {
+  if (!handle->workspace || !handle->stream || (current() >= 0 && current() != handle->device)) return NOT_INITIALIZED;
+  if (n < 1 || lda < n || count < 1) return INVALID_VALUE;
+  int64_t *places = malloc(n * sizeof *places);
+  for (int each = 0; each < count; each++) {
+    number *values = loaded(a[each], kind, n, n, lda);
+    info[each] = lu(values, n, places);
+    for (int at = 0; at < n; at++) pivots[each * n + at] = (int)places[at] + 1;
+    stored(a[each], kind, n, n, lda, values);
+  }
+  free(places);
+  return SUCCESS;
+}
+
+static int many_solved(struct handle *handle, int kind, int transposed, int n, int columns, void **a, int lda,
+                       const int *pivots, void **b, int ldb, int *info, int count) {
+  if (!handle->workspace || !handle->stream || (current() >= 0 && current() != handle->device)) return NOT_INITIALIZED;
+  if (transposed || n < 1 || columns < 1 || lda < n || ldb < n || count < 1) return INVALID_VALUE;
+  int64_t *places = malloc(n * sizeof *places);
+  for (int each = 0; each < count; each++) {
+    number *values = loaded(a[each], kind, n, n, lda), *sides = loaded(b[each], kind, n, columns, ldb);
+    for (int at = 0; at < n; at++) places[at] = pivots[each * n + at] - 1;
+    for (int64_t c = 0; c < columns; c++) lu_solve(values, n, places, sides + c * n);
+    stored(b[each], kind, n, columns, ldb, sides);
+    free(values);
+  }
+  free(places);
+  *info = 0;
+  return SUCCESS;
+}
+
+#define MANY(letter, kind) \
+  API int cublas##letter##getrfBatched(struct handle *handle, int n, void **a, int lda, int *pivots, int *info, int count) { \
+    ENTER("%d times", count); \
+    return many_lu(handle, kind, n, a, lda, pivots, info, count); \
+  } \
+  API int cublas##letter##getrsBatched(struct handle *handle, int transposed, int n, int columns, void **a, int lda, \
+                                       const int *pivots, void **b, int ldb, int *info, int count) { \
+    ENTER("%d times", count); \
+    return many_solved(handle, kind, transposed, n, columns, a, lda, pivots, b, ldb, info, count); \
+  }
+MANY(S, R_32F)
+MANY(D, R_64F)
+MANY(C, C_32F)
+MANY(Z, C_64F)
