@@ -105,11 +105,15 @@ class Interface(NamedTuple):
 
 
 class SolverCall:
-    """A function for several matrices of a size, but for its pointers. nbytes: of the memory that it works in."""
+    """A function for several matrices of a size, but for its pointers. nbytes: of the memory that it works in.
+
+    several: how many matrices there are.
+    """
 
     def __init__(self, name: str, arguments: Sequence[Any], stack: MatrixStack, interface: Interface) -> None:
         entries, number = library(), c_int64 if interface.wide else c_int
         self.name, self._arguments, self._interface = name, arguments, interface
+        self.several = stack.several
         self._calls = 1 if interface.at_once else stack.several
         self._several = (number(stack.several),) if interface.at_once else ()
         self._call = getattr(entries, f"cusolverDn{name}")

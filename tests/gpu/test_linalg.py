@@ -48,9 +48,10 @@ def adjoint(x):
     return x.mT.conj()
 
 
-def near(found, wanted, bound):
+def near(found, wanted, bound, what=""):
     assert found.shape == wanted.shape
-    assert np.abs(found - wanted).max(initial=0) <= bound
+    error = np.abs(found - wanted).max(initial=0)
+    assert error <= bound, f"{what}: {error:.3g} instead of {bound:.3g}"
 
 
 def called(function, *arrays):
@@ -115,19 +116,20 @@ def test_determinants(dtype, sizes):
     for found in called(function, a):
         same_forms(found, function(a))
         for one, other in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(one, other, eps(a) * 10)
+            is_held = np.abs(other) < 1e30
+            np.testing.assert_allclose(one[is_held], np.asarray(other)[is_held], eps(a) * 10, eps(a))
     for sign, size in called(np.linalg.slogdet, np.zeros_like(a)):
         assert (sign == 0).all()
         assert (size == -np.inf).all()
 
 
-SHAPES = [(4, 4), (6, 3), (3, 6), (1, 5), (40, 3), (3, 40)]
-WIDE = [pytest.param(each, marks=pytest.mark.hardware) for each in ((200, 150), (150, 200), (1000, 20))]
+SHAPES = [(4, 4), (3, 6), (1, 5), (40, 3), (3, 40)]
+OF_SHAPES = [*((dtype, (6, 3)) for dtype in "fdFD"), *((dtype, shape) for shape in SHAPES for dtype in "fD")]
+OF_SHAPES += [pytest.param("d", shape, marks=pytest.mark.hardware) for shape in ((200, 150), (150, 200), (1000, 20))]
 
 
 @pytest.mark.parametrize("stack", [(), (2, 3)])
-@pytest.mark.parametrize("shape", [*SHAPES, *WIDE])
-@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize(("dtype", "shape"), OF_SHAPES)
 def test_orthogonal_factors(dtype, shape, stack):
     a = values((*stack, *shape), dtype)
 
@@ -144,8 +146,7 @@ def test_orthogonal_factors(dtype, shape, stack):
 
 
 @pytest.mark.parametrize("stack", [(), (2, 3)])
-@pytest.mark.parametrize("shape", [*SHAPES, *WIDE])
-@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize(("dtype", "shape"), OF_SHAPES)
 def test_singular_values(dtype, shape, stack):
     a, few = values((*stack, *shape), dtype), min(shape)
 
@@ -184,8 +185,11 @@ def test_hermitian_matrices_of_which_one_triangle_is_read(dtype, sizes, uplo):
         near(alone, wanted[2], eps(a, 4))
 
 
-@pytest.mark.parametrize("sizes", [(4,), (2, 3, 4), pytest.param((100,), marks=pytest.mark.hardware)])
-@pytest.mark.parametrize("dtype", "fdFD")
+OF_ANY = [(dtype, sizes) for dtype in "fdFD" for sizes in ((4,), (2, 3, 4))]
+OF_ANY += [pytest.param(dtype, (100,), marks=pytest.mark.hardware) for dtype in "dD"]
+
+
+@pytest.mark.parametrize(("dtype", "sizes"), OF_ANY)
 def test_any_square_matrices(dtype, sizes):
     a = square(sizes, dtype)
     x = xp.asarray(a, device="cuda:0")

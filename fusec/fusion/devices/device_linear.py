@@ -195,12 +195,11 @@ class _LinearBuilder(RecipeBuilder):
 
     def solve(self, routine: solvers.SolverCall, *arrays: Part, info: Part | None = None, text: str = "") -> None:
         """Call cuSOLVER. text: of the error where it cannot do its work; "": it always can."""
-        count = prod(info.form.shape) if info is not None else 0
-        info = info or self.room((1,), dtypes.INT32)
+        info = info or self.info(routine.several)
         space = self.room((max(1, routine.nbytes),), dtypes.UINT8)
         self.call(routine.run, (space, info, *arrays))
         if text:
-            self.call(solvers.Outcome(count, text).run, [info])
+            self.call(solvers.Outcome(routine.several, text).run, [info])
 
     def info(self, count: int) -> Part:
         """Memory for a number for each matrix."""
@@ -256,14 +255,14 @@ def _cholesky(builder: _LinearBuilder, given: Given, results: Results) -> None:
         return
     row, size, count = result.form.row, result.form.shape[-1], prod(result.form.shape[:-2])
     made, order = builder.target(result, "CF")
-    builder.launch("upper" if is_upper else "lower", given["a"], made)
+    builder.copy(given["a"], made)
     routine = solvers.cholesky(builder.stack(row, size, size, count), is_upper == (order == "F"))
     info, text = builder.info(count), "Matrix is not positive definite"
     given_as = made
     if solvers.is_many(size, count):
         given_as = builder.addresses(made, count, size * size * row.nbytes)
     builder.solve(routine, given_as, info=info, text=text)
-    builder.settle(made, result)
+    builder.launch("upper" if is_upper else "lower", made, result)  # cuSOLVER works in the other triangle
 
 
 def _inverse(builder: _LinearBuilder, given: Given, results: Results) -> None:

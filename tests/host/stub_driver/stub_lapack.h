@@ -75,6 +75,7 @@ static void lu_solve(const number *a, int64_t n, const int64_t *pivots, number *
 
 /* The lower factor of the lower triangle, or the upper one of the upper; the other triangle is spoilt. */
 static int cholesky(number *a, int64_t n, int is_upper) {
+  for (int64_t c = 0; c < n; c++) for (int64_t r = 0; r < n; r++) if (is_upper ? r > c : r < c) a[c * n + r] = NAN;
   for (int64_t j = 0; j < n; j++)
     for (int64_t i = j; i < n; i++) {
       int64_t place = is_upper ? i * n + j : j * n + i;
