@@ -112,13 +112,13 @@ _KERNELS = {
 class _Addresses(NamedTuple):
     """The addresses of matrices that follow each other, so many bytes apart."""
 
-    count: int
+    several: int
     step: int
 
     def run(self, addresses: Sequence[int], device: int, stream: int) -> None:
         """Enqueue what writes them. addresses: of the first matrix, and of what is written."""
         start, place = addresses
-        target = cuda.DeviceArray(place, (self.count,), (8,), dtypes.UINT64, device, False, None, None, None)
+        target = cuda.DeviceArray(place, (self.several,), (8,), dtypes.UINT64, device, False, None, None, None)
         kernel("addresses").run((start, self.step, target), None, CallOptions(stream=stream))
 
 
@@ -146,7 +146,7 @@ class _Factors(NamedTuple):
     pivots: Part
     info: Part
     size: int
-    count: int
+    several: int
     lists: Part | None
 
 
@@ -226,7 +226,7 @@ class _LinearBuilder(RecipeBuilder):
 
     def solved(self, factors: _Factors, sides: Part, columns: int, is_sure: bool = False) -> None:
         """Solutions of systems with so many right-hand sides, in their place. is_sure: singular ones are no error."""
-        lu, size, count = factors.lu, factors.size, factors.count
+        lu, size, count = factors.lu, factors.size, factors.several
         row = lu.form.row
         if factors.lists is None:
             self.solve(solvers.solution(self.stack(row, size, size, count), columns), lu, factors.pivots, sides)
@@ -333,7 +333,7 @@ def _determinant(builder: _LinearBuilder, given: Given, results: Results) -> Non
         builder.launch("filled", 0.0, size)
     else:
         factors = builder.factored(builder.loaded(a, row, "C"))
-        shape = (factors.count, factors.size, factors.size)
+        shape = (factors.several, factors.size, factors.size)
         strides = strides_in_order(shape, range(3), row.nbytes)
         lu = factors.lu._replace(form=factors.lu.form._replace(shape=shape, strides=strides))
         builder.launch("determinant", lu, factors.pivots, factors.info, turned, size)

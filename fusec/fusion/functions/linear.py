@@ -25,7 +25,7 @@ _ARRAYS = {
 _NEVER_RAISE = ("det", "slogdet")
 _OF_NUMPY = ("cross", "diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot")
 _OPERANDS = ("a", "x", "b")
-_CALLS = {
+_CALLS: dict[str, Callable[..., Any]] = {
     name: LibraryFunction(
         getattr(np.linalg, name), f"np.linalg.{name}", tuple(range(operands)), _OPERANDS, name not in _NEVER_RAISE
     )
@@ -176,7 +176,7 @@ def _as_it_is(a: Any) -> tuple[Any, Callable[[Any], Any]]:
     return asarray(a), lambda found: found
 
 
-_IN_SOURCE = {
+_IN_SOURCE: dict[str, Callable[..., Any]] = {
     "linalg.pinv": on_traced(np.linalg.pinv, {"svd": _CALLS["svd"], "asarray": asarray, "_makearray": _as_it_is}),
     "linalg.matrix_power": on_traced(np.linalg.matrix_power, {"inv": _CALLS["inv"], "asanyarray": asarray}),
     "linalg.multi_dot": on_traced(
