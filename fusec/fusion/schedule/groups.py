@@ -113,7 +113,7 @@ class Group:
         if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
             return "it reads only totals, which do not differ along rows"
         if is_inside and own and not staged:
-            return "rows are too long to stay in cache for another pass"
+            return "the elements of each total are too many to stay in cache for another pass"
         reads_nothing = all(leaf.buffer is None for leaf in leaves)
         if not isinstance(statement, Total) and not own and (is_inside or not reads_nothing):
             return "it needs none of the totals"
