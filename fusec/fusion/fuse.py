@@ -1,4 +1,4 @@
-"""fusec.fuse: a function of arrays that is traced for each kind of call and then runs as few kernels."""
+"""fusec.fuse: a function of arrays that is traced for each kind of call and compiled into few kernels."""
 
 from __future__ import annotations
 
@@ -393,7 +393,7 @@ class Fused(KernelCaller, Traced):
         """The signature of the function, and what has become of it."""
         return (
             f"{self.name}({', '.join(self.params)})",
-            "A function of arrays that runs as few kernels; see fusec.fuse.",
+            "A function of arrays that is compiled into few kernels; see fusec.fuse.",
         )
 
     def clear_cache(self) -> None:
@@ -450,7 +450,7 @@ def fuse(
 def fuse(
     function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = "", **unknown: object
 ) -> Any:
-    """Make a function of NumPy arrays run as few kernels; a decorator, with or without options.
+    """Compile a function of NumPy arrays into few kernels; a decorator, with or without options.
 
     The function is called once for every kind of call (dtypes, shapes, strides) with objects that record the
     operations; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments,

@@ -424,7 +424,7 @@ class Graph:
         return const(given, like)
 
     def compile(self) -> GraphFunction:
-        """The graph as a function of arrays, which runs as few kernels. Raises GraphBroken.
+        """The graph as a function of arrays, compiled into few kernels. Raises GraphBroken.
 
         The function takes an argument for each input and returns the output, or a tuple of several; out= gives arrays
         for them. It has the verbs of fused functions: explain, source, clear_cache.

@@ -140,7 +140,7 @@ class FusedFunction(CallsKernels, Protocol[P, Result]):
     """The result of `fusec.fuse`, which is called like the function itself, also as a method."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
-        """Run as few kernels."""
+        """Run the kernels."""
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...

@@ -32,7 +32,7 @@ from fusec.fusion.trace.trace_values import ArrayValue, LibraryCall, outermost_f
 from fusec.fusion.trace.tracer import Tracer
 from fusec.library.graph_sources import ReducingSource
 
-OUTSIDE = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
+OUTSIDE = "make it of an argument, e.g. with np.zeros_like(x), or pass it as one"
 FIRST = 257  # among the integers that stand for those passed by value: no two are one object
 TWINS = frozenset(
     "sum prod nansum nanprod any all min max nanmin nanmax mean nanmean var std ptp count_nonzero argmin argmax".split()

@@ -308,7 +308,7 @@ def _stored(name: str, found: Any, out: Any) -> Any:
     """A result in the array given for it. Raises NumPy's errors."""
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if not isinstance(target, tracer.Tracer) or not isinstance(found, tracer.Tracer):
-        cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
+        cure = "make it of an argument, e.g. with np.zeros_like(x), or pass it as one"
         raise NotFusable(f"out= of {name} that is not an argument", cure).at(here())
     if not np.can_cast(found.dtype, target.dtype, "same_kind"):
         raise TypeError(

@@ -192,7 +192,7 @@ def store(x: Tracer, index: Any, given: Any) -> None:
         METHODS["_scatter"](whole, index, given)
         return
     elif np.ndim(given) > rest:
-        raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
+        raise NotFusable("a mask that picks elements", "write x[...] = np.where(mask, value, x)").at(here())
     value = tracer._operand(x._trace, given)
     if value.is_weak:
         value = x._trace.adapted(value, elementwise.known_dtype(x.dtype))

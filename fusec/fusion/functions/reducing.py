@@ -103,7 +103,7 @@ def _finished(trace: Trace, value: ArrayValue, axes: tuple[int, ...], keepdims: 
         (out,) = out
     if out is not None:
         if not isinstance(out, Tracer):
-            raise NotFusable("out= of a reduction that is not an argument", "make it with xp.zeros_like").at(here())
+            raise NotFusable("out= of a reduction that is not an argument", "make it with np.zeros_like").at(here())
         if out.shape != value.shape:
             raise ValueError(f"output array has shape {out.shape}, the totals have {value.shape}")
         out._write(value)

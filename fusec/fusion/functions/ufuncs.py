@@ -54,7 +54,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     values = [tracer._operand(trace, each) for each in args]
     found = elementwise.apply_ufunc(trace, ufunc, values, dtype)
     if where is not True and not any(each is not None for each in outputs):
-        raise NotFusable("where= without out=", "elements left out would have no value: use xp.where").at(here())
+        raise NotFusable("where= without out=", "elements left out would have no value: use np.where").at(here())
     results = []
     for at, value in enumerate(found):
         target = outputs[at] if at < len(outputs) else None
@@ -70,7 +70,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
 def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
     """Store a result in an array given for it."""
     if isinstance(target, np.ndarray) and not isinstance(target, tracer.Tracer):
-        cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
+        cure = "make it of an argument, e.g. with np.zeros_like(x), or pass it as one"
         raise NotFusable("writing into an array that the function made outside of the trace", cure).at(here())
     if not isinstance(target, tracer.Tracer):
         raise TypeError("return arrays must be of ArrayType")
