@@ -48,6 +48,7 @@ def _frame() -> tuple[FrameType, FrameType]:
     return outer, inner
 
 
+@lru_cache(maxsize=1024)
 def _is_library(name: str) -> bool:
     """Whether a file is no program of the user's."""
     return name.startswith(LIBRARIES) or INSTALLED.match(name) is not None
