@@ -1,4 +1,4 @@
-"""Functions of arrays, compiled into few kernels; see `fusec.fusion.fuse`. It compiles graphs, too, wherever they are made."""
+"""Functions of arrays, compiled into few kernels; see `fusec.fusion.fuse`. It compiles graphs, too."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ def _frame() -> tuple[FrameType, FrameType]:
     called = frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         called, frame = frame, frame.f_back
-    found, inner, outer = (frame, called), called, frame
-    while outer.f_back is not None and _is_library(outer.f_code.co_filename):
-        if outer.f_code.co_qualname == "TracedRun._result":  # the fused function is installed itself
-            return found
+    inner, outer = called, frame
+    while _is_library(outer.f_code.co_filename):
+        if outer.f_back is None or outer.f_code.co_qualname == "TracedRun._result":  # the function is installed itself
+            return frame, called
         inner, outer = outer, outer.f_back
     return outer, inner
 
