@@ -35,6 +35,7 @@ from fusec.fusion.outside.constants import Traced
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
+from fusec.fusion.trace.lines import users
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, defined
 from fusec.kernels.kernel_caller import FUNCTION_VERBS, KernelCaller
 from fusec.kernels.launches import KeptNotes
@@ -158,6 +159,10 @@ class Fused(KernelCaller, Traced):
             raise self._told(plan.named(error)) from error.__cause__
         except MemoryError as problem:
             raise self._told(problem) from problem.__cause__
+        except Exception as problem:
+            if hasattr(problem, "__notes__"):  # a library's
+                users(problem)
+            raise
 
     def _nested(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, Sequence[Any], Sequence[Any]]:
         """The key, arrays and numbers, and objects of a call with containers, constants or keywords; None as the key of
@@ -194,6 +199,10 @@ class Fused(KernelCaller, Traced):
             if problem is plan.problem:
                 raise
             raise self._told(problem) from problem.__cause__
+        except Exception as problem:
+            if problem is plan.problem or hasattr(problem, "__notes__"):
+                users(problem)
+            raise
         if found.side is not None and found.side.served is not None:
             self._repeats = self._repeats or found.side.repeats(self._told)
             served = ServedCall(plan, flat, len(found.flat), found.side.served, self._values, self._objects)

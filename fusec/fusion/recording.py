@@ -31,6 +31,7 @@ from fusec.fusion.outside.constants import (
     maker_of,
 )
 from fusec.fusion.outside.kept import Kept
+from fusec.fusion.outside.namespaces import Names, of_system
 from fusec.fusion.outside.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.outside.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
 from fusec.fusion.trace import lines
@@ -81,6 +82,7 @@ class Recording:
         self.labelled = labelled
         self.described: Callable[[Any], Any] = lambda value: value  # an array on a device, as kernels take it
         self.name, self.numbers, self.operand = name, numbers, operand
+        self.is_over = False  # whether the function has returned
         self.rows: list[Guard] = []
         self.picks: list[int] = []
         self.paths: list[Path] = []  # of what is picked
@@ -90,7 +92,7 @@ class Recording:
         self.classes: dict[type, type] = {}
         self.origins: dict[int, tuple[Any, Any, int]] = {}  # by identity of a stand-in: it, what it is for, its row
         self.objects: dict[int, tuple[Any, int]] = {}
-        self.namespaces: dict[int, tuple[_Names, dict[str, Any]]] = {}
+        self.namespaces: dict[int, tuple[Names, dict[str, Any]]] = {}
         self.cells: list[tuple[Any, CellType, Any]] = []
         self.attached: list[tuple[FunctionType, dict[str, Any]]] = []  # functions, and the attributes that they had
         self.attributes: dict[tuple[int, str], Any] = {}  # those that were set, by the object's row
@@ -215,14 +217,14 @@ class Recording:
         if isinstance(value, (type, ModuleType)):
             at = self.note(found, reads.SAME, value)
             if is_of_library(value):
-                return randomness.traced(value)
+                return of_system(self, randomness.traced(value))
             if isinstance(value, type):
                 return class_standing_in(self, value)
             return object_standing_in(self, found, at, value)
         key = exact(value)
         if isinstance(key, constants.Same) or value is None or isinstance(value, bool):
             self.note(found, reads.SAME, value)
-            return randomness.traced(value)
+            return of_system(self, randomness.traced(value))
         self.note(found, reads.EQUAL, (ABSENT if is_mutable(value) else value, key))
         if isinstance(value, (list, dict, set)):
             self.watch(value, found.name, is_stand_in=False)
@@ -290,7 +292,7 @@ class Recording:
         found: where calls find a function that is another each time; at: the row of that.
         """
         origin = origin._function if isinstance(origin, Traced) else origin
-        if not isinstance(origin, FunctionType) or is_of_library(origin) or origin.__globals__.__class__ is _Names:
+        if not isinstance(origin, FunctionType) or is_of_library(origin) or origin.__globals__.__class__ is Names:
             return origin
         if origin not in self.functions:
             cells = tuple(CellType() for _ in origin.__code__.co_freevars)
@@ -373,9 +375,9 @@ class Recording:
         found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
         return found, self.note(found, reads.SAME, origin)
 
-    def _names(self, origin: dict[str, Any]) -> _Names:
+    def _names(self, origin: dict[str, Any]) -> Names:
         if id(origin) not in self.namespaces:
-            made = _Names({name: origin[name] for name in OWN if name in origin})
+            made = Names({name: origin[name] for name in OWN if name in origin})
             given = origin.get("__builtins__", builtins)
             given = given if isinstance(given, dict) else vars(given)
             made["__builtins__"] = {
@@ -439,45 +441,6 @@ class Recording:
                 found.append(Stored(cell, "cell_contents", now))
         found += [Stored(at, name, value) for (at, name), value in self.attributes.items()]
         return found
-
-
-class _Names(dict[str, Any]):
-    """The global names of a function as it sees them."""
-
-    origin: dict[str, Any]
-    recording: Recording
-    own: frozenset[str]
-
-    def __missing__(self, name: str) -> Any:
-        value = self.origin.get(name, ABSENT)
-        found = Location(reads.GLOBAL, self.origin, name, ("global", id(self.origin), name))
-        if value is ABSENT:
-            self.recording.lacks(found)
-            raise KeyError(name)
-        return self.recording.seen(found, value)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """What globals().get finds."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def __contains__(self, name: object) -> bool:
-        return self.get(name, ABSENT) is not ABSENT  # type: ignore[arg-type]
-
-    def setdefault(self, name: str, default: Any = None) -> Any:
-        """What globals().setdefault finds or sets."""
-        if name not in self:
-            self[name] = default
-        return self[name]
-
-    def _all(self, *_: Any) -> Any:
-        """Refused: names that a module gets later would not be seen."""
-        raise NotTraceable("a fused function cannot read all names of a module", "look up names one by one").at(here())
-
-    __iter__ = __len__ = __or__ = __ror__ = __eq__ = keys = values = items = copy = pop = popitem = _all
-    __hash__ = None
 
 
 def _in_brackets(name: Any) -> str:

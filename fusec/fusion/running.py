@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from fusec.arguments.operands import dtype_of, without_memory
 from fusec.base import dtypes
+from fusec.base.contexts import run_holding
 from fusec.base.diagnostics import instance_of
 from fusec.base.dtypes import DType
 from fusec.codegen import ON_DEVICE
@@ -45,8 +47,9 @@ from fusec.fusion.schedule.repeats import leave_out_repeats
 from fusec.fusion.schedule.resizing import PlanTemplate, template_of
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
+from fusec.fusion.trace.lines import users
 from fusec.fusion.trace.numbers import is_extent, picking, plain
-from fusec.fusion.trace.trace import NeedsNumberError, Trace, recorded_by
+from fusec.fusion.trace.trace import RECORDING, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.trace.tracer import Tracer, made
 from fusec.ir.graph import Input
@@ -144,14 +147,19 @@ class TracedRun:
     def ran(self) -> tuple[Any, Exception | None]:
         """What the function returns for tracers, or raises, with the traced parts of the exception."""
         try:
-            return self._result(), None
+            result = self._result()
+            if self.trace.needed is not None:
+                raise self.trace.needed
+            return result, None
         except Exception as raised:  # whatever the function raises; its arguments may be traced
+            if self.trace.needed is not None:
+                raise self.trace.needed from None
             is_refused = isinstance(raised, FusecError) and not isinstance(raised.error, LIKE_NUMPY)
-            if is_refused or isinstance(raised, NeedsNumberError):
+            if is_refused:
                 raise
             is_made = self.recording.made_any
             own = {name: each for name, each in vars(raised).items() if is_made((each,))}
-            return [raised.args if is_made(raised.args) else None, own], raised
+            return [raised.args if is_made(raised.args) else None, own], users(raised)
 
     def _result(self) -> Any:
         """What the function returns for tracers."""
@@ -162,8 +170,10 @@ class TracedRun:
             called = recording.seen(Location(GIVEN, function, None, ("function",)), function)
         args = [each(self) for each in self.found.args]
         options = {name: each(self) for name, each in self.found.options.items()}
-        with recorded_by(recording):
-            return called(*args, **options)
+        try:
+            return run_holding(RECORDING, recording, partial(called, *args, **options))
+        finally:
+            recording.is_over = True
 
     def _quick(
         self, steps: Sequence[KernelStep | CallStep], writes: Sequence[int], result: Any

@@ -26,6 +26,7 @@ from fusec.fusion.functions.inlining import NotPureError, outputs_of_call, outpu
 from fusec.fusion.functions.libraries import Asked, Place, filled, parts_of_result, rebuilt
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
+from fusec.fusion.trace.failing import restricting
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.trace import here, recorded_by
 from fusec.fusion.trace.trace_values import ArrayValue, LibraryCall, outermost_first
@@ -324,4 +325,4 @@ def _same(part: Any, made: Sequence[Any]) -> int | None:
     return None
 
 
-Tracer.__fusec_compose__ = staticmethod(compose)  # type: ignore[attr-defined]
+Tracer.__fusec_compose__ = staticmethod(restricting(compose))  # type: ignore[attr-defined]

@@ -86,6 +86,9 @@ def array(
     if not any(isinstance(each, Tracer) for each in items):
         return np.array(given, dtype, copy=copy, order=order, ndmin=ndmin)
     if not isinstance(given, Tracer):
+        if len(set(map(np.ndim, items))) > 1:  # lists of numbers beside arrays
+            given = _of_arrays(given)
+            items = list(_items(given))
         given, copy, order = _joined(given, items), None, "C" if order == "K" else order
     elif given._is_scalar:  # an array of the number
         given, copy = tracer.made(given._trace, given._read()), None
@@ -102,6 +105,14 @@ def _items(given: Any) -> Iterator[Any]:
             yield from _items(each)
     else:
         yield given
+
+
+def _of_arrays(given: Any) -> Any:
+    """Nested lists with arrays in place of lists that nothing traced is in."""
+    if not isinstance(given, (list, tuple)):
+        return given
+    is_traced = any(isinstance(each, Tracer) for each in _items(given))
+    return list(map(_of_arrays, given)) if is_traced else np.array(given)
 
 
 def _outer_shape(given: Any) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from fusec.fusion.functions import (
     arranging,
     comparing,
@@ -26,8 +28,13 @@ from fusec.fusion.functions import (
     transforms,
     ufuncs,
 )
+from fusec.fusion.trace.failing import restrict, restricting
+from fusec.fusion.trace.tables import CREATION
+from fusec.fusion.trace.tracer import Tracer
 
 LOADED = (
     *(arranging, comparing, composing, contractions, creation, gathering, known, linear, masked, moving, numpy_source),
     *(operators, parts, places, products, reducing, routines, scans, scattering, sorting, transforms, ufuncs),
 )
+restrict(Tracer)
+CREATION.update({made: restricting(each) for made, each in CREATION.items() if isinstance(each, FunctionType)})

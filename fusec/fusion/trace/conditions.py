@@ -109,8 +109,7 @@ def indexed(x: TracedView, where: tuple[Any, ...]) -> Indexed:
         for axis, each in enumerate(items)
         if not is_regular_part(each) and not any(each is other for other in made)
     ]
-    if len(items) > x._seen.ndim:  # an error, which the function may catch
-        trace.has_looked = True
+    if len(items) > x._seen.ndim:  # an error
         return step
     known = {axis: (x._seen.shape[axis], _is_near(each)) for axis, each in irregular}
     reach = trace.reach

@@ -12,12 +12,13 @@ import sysconfig
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from fusec.base.source import SourceFile, Span
+from fusec.environment import debug
 
 HERE = str(Path(__file__).parents[2]) + os.sep
 LIBRARIES = (HERE, str(Path(np.__file__).parent) + os.sep)  # whose lines are not the user's
@@ -91,6 +92,20 @@ def _covers(node: ast.AST, place: Any) -> bool:
         return any(_covers(each, place) for each in ast.iter_child_nodes(node))
     (first, last, column, last_column), end = place, (node.end_lineno, node.end_col_offset)
     return (node.lineno, node.col_offset) <= (first, column) and (last, last_column) <= end
+
+
+def users(problem: Exception) -> Exception:
+    """The exception with the frames of the user's functions alone, unless FUSEC_DEBUG shows all."""
+    if debug.level():
+        return problem
+    found, at = list[TracebackType](), problem.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith(LIBRARIES):
+            found.append(at)
+        at = at.tb_next
+    for each in reversed(found):
+        at = TracebackType(at, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return problem.with_traceback(at)
 
 
 def is_within(name: str) -> bool:

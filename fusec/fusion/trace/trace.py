@@ -91,6 +91,7 @@ class Trace:
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes = list[str]()
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
+        self.needed: NeedsNumberError | None = None
         self.has_looked = False  # whether what it does may depend on extents
         self.conditions, self.reach = list[Condition](), PartsTaken()  # under which it does not
         self.extents = TraceExtents(self)
@@ -110,6 +111,11 @@ class Trace:
     def require(self, derived: Sequence[Derived], holds: Callable[..., bool]) -> None:
         """State what must be true of calls that share the plan."""
         self.conditions.append(Condition(derived, holds))
+
+    def needing(self, place: int) -> NeedsNumberError:
+        """The error for a number that is needed as such, which is raised again should the function catch it."""
+        self.needed = NeedsNumberError(place)
+        return self.needed
 
     # --- memory --------------------------------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class Trace:
         try:
             found = function(*map(self._number_at, operands))
         except Exception:  # which the function may catch
-            raise NeedsNumberError(arguments[0]) from None
+            raise self.needing(arguments[0]) from None
         place = self._computed[key] = next(self._temporaries)
         self.numbers[place] = Computed(function, operands, found, arguments)
         return self.number(("computed", place), PYTHON_TYPES[type(found)])
@@ -477,10 +483,7 @@ def common_shape(values: Sequence[ArrayValue]) -> layouts.Shape:
 
 
 def _apart(*what: Any) -> Exception:
-    """The error for shapes, which the function may catch: its trace depends on extents."""
-    recording = RECORDING.get()
-    if recording is not None:
-        recording.trace.has_looked = True
+    """The error for shapes."""
     return ShapesDoNotBroadcast(*what).at(here())
 
 

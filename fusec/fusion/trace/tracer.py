@@ -19,11 +19,12 @@ from fusec.errors.fusing import ComplexIntoReal, NoSuchAttribute, NotFusable
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.trace import conditions, elementwise, needed
+from fusec.fusion.trace.failing import restricting
 from fusec.fusion.trace.flags import Flags
 from fusec.fusion.trace.indices import basic, has_mask, is_chosen, is_known_mask
 from fusec.fusion.trace.numbers import is_extent
 from fusec.fusion.trace.tables import ANY_EXTENTS, FUNCTIONS, IN_SOURCE, METHODS, STATED, cure_for
-from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace, check_fits, constant, here, literal
+from fusec.fusion.trace.trace import RECORDING, Trace, check_fits, constant, here, literal
 from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, Storage, ViewOf, laid_out, leaves_of
 
 OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
@@ -236,7 +237,7 @@ class Tracer:
             if all(each.number is not None for each in names):
                 arguments = [place for each in names if each.number for place in self._trace.arguments_of(each.number)]
                 if arguments:
-                    raise NeedsNumberError(arguments[0])
+                    raise self._trace.needing(arguments[0])
         raise needed.refused(what)
 
     def __hash__(self) -> int:
@@ -329,6 +330,7 @@ class Tracer:
         return call
 
 
+@restricting
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function that stands for one of NumPy's. Raises NotFusable for arguments that only NumPy's has."""
     params = _parameters(function)
