@@ -157,12 +157,8 @@ class Fused(KernelCaller, Traced):
             return self._general(args, options)
         except FusecError as error:
             raise self._told(plan.named(error)) from error.__cause__
-        except MemoryError as problem:
-            raise self._told(problem) from problem.__cause__
         except Exception as problem:
-            if hasattr(problem, "__notes__"):  # a library's
-                users(problem)
-            raise
+            raise self._told(problem) from problem.__cause__
 
     def _nested(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, Sequence[Any], Sequence[Any]]:
         """The key, arrays and numbers, and objects of a call with containers, constants or keywords; None as the key of
@@ -195,14 +191,11 @@ class Fused(KernelCaller, Traced):
         except UnfitNumberError as unfit:
             plan, flat = self._made(found, unfit.places)
             return plan.run(flat, found.side)
-        except MemoryError as problem:
+        except Exception as problem:
             if problem is plan.problem:
+                users(problem)
                 raise
             raise self._told(problem) from problem.__cause__
-        except Exception as problem:
-            if problem is plan.problem or hasattr(problem, "__notes__"):
-                users(problem)
-            raise
         if found.side is not None and found.side.served is not None:
             self._repeats = self._repeats or found.side.repeats(self._told)
             served = ServedCall(plan, flat, len(found.flat), found.side.served, self._values, self._objects)
@@ -210,11 +203,13 @@ class Fused(KernelCaller, Traced):
         return result
 
     def _told(self, problem: Exception) -> Exception:
-        """An error as the user sees it: of memory for a plan, with the function in place of a kernel."""
+        """An error as the user sees it: of memory for a plan, with the function in place of a kernel; of libraries."""
         what = str(problem)
         if isinstance(problem, FusecError) and isinstance(problem.error, OutputTooLarge):
             what = f"a new array of shape {problem.error.shape} takes {problem.error.nbytes:,} bytes"
-        elif type(problem) is not MemoryError or hasattr(problem, "__notes__"):  # others are those of libraries
+        elif hasattr(problem, "__notes__"):  # those of libraries
+            return users(problem)
+        elif type(problem) is not MemoryError:
             return problem
         return self._too_large(what)
 

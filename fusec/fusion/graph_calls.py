@@ -27,7 +27,7 @@ from fusec.fusion.graphs.graph_libraries import NumpyCall, NumpyCalls
 from fusec.fusion.graphs.graph_memory import Rooms
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.tables import METHODS
-from fusec.fusion.trace.trace import Trace, constant, holds, rounded_to, widened
+from fusec.fusion.trace.trace import RECORDING, Trace, constant, holds, rounded_to, widened
 from fusec.fusion.trace.trace_values import Array, ArrayValue, Indexed, Step, ViewOf, phantom, replaced
 from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes
@@ -152,7 +152,9 @@ def _from_text(text: str) -> CompiledGraph:
 def check(graph: ArrayGraph) -> None:
     """Raise GraphBroken for a graph without outputs, or with sizes that no input has as an extent."""
     if not graph.outputs:
-        raise GraphBroken(f"graph '{graph.name}' has no outputs", "name them with graph.output(value, name)").at()
+        raise GraphBroken(
+            f"graph '{graph.name}' has no outputs", "name them with g.output(value, name), where g is the graph"
+        ).at()
     known = decided(extent for each in graph.inputs for extent in each.shape)
     for value in inner_first([*graph.inputs, *(value for _, value in graph.outputs)]):
         extents = [*nodes.shape_of(value), *getattr(value, "starts", ()), getattr(value, "extent", 0)]
@@ -170,16 +172,11 @@ class Lowering:
         count = len(graph.inputs)
         if len(args) not in (count, count + len(graph.outputs)):
             names = ", ".join(each.name for each in graph.inputs)
-            what = f"graph '{graph.name}' takes {count} arguments, given {len(args)}"
-            raise GraphArguments(what, f"its inputs are, in this order: {names}").at()
+            what = f"graph '{graph.name}' takes {counted(count, 'argument')}, given {len(args)}"
+            raise GraphArguments(what, f"its inputs are, in this order: {names}" if names else "it has no inputs").at()
         self.given, self.out = args[:count], args[count:]
         self.sizes = bound(graph, [self._shape(each, value) for each, value in zip(graph.inputs, args, strict=False)])
-        traced = [each for each in args if isinstance(each, Tracer)]
-        if not traced:
-            raise GraphArguments(
-                f"graph '{graph.name}' was called without arrays", "pass one, e.g. np.asarray(2.0)"
-            ).at()
-        self.trace: Trace = traced[0]._trace
+        self.trace: Trace = RECORDING.get().trace
         # Calls that share a plan are not looked at again: what they are asked must follow from equal extents alone.
         is_open = all(
             each in (0, 1) or str(each).isidentifier() for declared in graph.inputs for each in declared.shape
@@ -187,11 +184,13 @@ class Lowering:
         self.trace.has_looked |= not is_open or bool(self.out) or any(each.donated for each in graph.inputs)
         self.values: dict[Expr, ArrayValue] = {}
         self.called: dict[object, Sequence[Tracer]] = {}  # the results of functions
+        self.wholes: dict[Expr, Tracer] = {}  # operands of libraries, which are stored once
 
     def _shape(self, declared: ArrayInput, given: Any) -> Shape:
         """The shape of an argument of the declared dtype. Raises GraphArguments."""
         if not isinstance(given, Tracer):
-            raise GraphArguments(f"input '{declared.name}' of graph '{self.graph.name}' is no array", "pass one").at()
+            what = f"input '{declared.name}' of graph '{self.graph.name}' is no array"
+            raise GraphArguments(what, f"pass one, e.g. np.asarray(x, dtype='{declared.type}')").at()
         kind = given._read().kind
         fits = holds(declared.type, kind) if isinstance(kind, PythonType) else kind == declared.type
         if not fits:
@@ -255,7 +254,7 @@ class Lowering:
 
     def _value(self, value: Expr) -> ArrayValue:
         """A node's value; its operands have theirs."""
-        args = [self.values[each] for each in value.children]
+        args = [self.wholes[each]._read() if each in self.wholes else self.values[each] for each in value.children]
         match value:
             case ArrayInput():
                 place = self.graph.inputs.index(value)
@@ -304,7 +303,7 @@ class Lowering:
             case nodes.Take():
                 return graph_elements.Taking(self.trace, self.sizes, self.values).taken(value)
             case nodes.External(nodes.PRODUCT):
-                factors = tuple(tracer.made(self.trace, each) for each in args)
+                factors = tuple(self._operands(value.children))
                 return METHODS["_product"](np.matmul, factors, {})._read()  # type: ignore[no-any-return]
             case nodes.External():
                 return self._called(value)[value.at]._read()
@@ -326,6 +325,21 @@ class Lowering:
         memory = self.trace.constant(array, value.type)
         return self.trace.read(memory, (), memory.base)
 
+    def _operands(self, given: Sequence[Expr]) -> list[Tracer]:
+        """Operands of a library; a transpose and what it is of are one array, as where functions are traced."""
+        return [
+            self._whole(each.value)._view(ViewOf(np.transpose, (each.axes,)))
+            if isinstance(each, nodes.Transpose)
+            else self._whole(each)
+            for each in given
+        ]
+
+    def _whole(self, value: Expr) -> Tracer:
+        """The array of a value; what reads the value later reads the array, if it is stored."""
+        if value not in self.wholes:
+            self.wholes[value] = tracer.made(self.trace, self.values[value])
+        return self.wholes[value]
+
     def _called(self, value: nodes.External) -> Sequence[Tracer]:
         """All results of a function, which is called once."""
         key = (value.function, value.args, value.results)
@@ -336,7 +350,7 @@ class Lowering:
             orders = orders if len(orders) == len(kinds) else (None,) * len(kinds)
             wanted = tuple(phantom(shape, kind.numpy, axes) for (kind, shape), axes in zip(kinds, orders, strict=True))
             function = CheckedFunction(self.graph.name, value.function, given, wanted)
-            args = [tracer.made(self.trace, self.values[each]) for each in value.args]
+            args = self._operands(value.args)
             call = LibraryFunction(
                 function,
                 value.function,

@@ -31,7 +31,7 @@ from fusec.fusion.outside.constants import (
     maker_of,
 )
 from fusec.fusion.outside.kept import Kept
-from fusec.fusion.outside.namespaces import Names, of_system
+from fusec.fusion.outside.namespaces import TracedNames, of_system
 from fusec.fusion.outside.reads import ABSENT, Guard, Location, Path
 from fusec.fusion.outside.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
 from fusec.fusion.trace import lines
@@ -92,7 +92,7 @@ class Recording:
         self.classes: dict[type, type] = {}
         self.origins: dict[int, tuple[Any, Any, int]] = {}  # by identity of a stand-in: it, what it is for, its row
         self.objects: dict[int, tuple[Any, int]] = {}
-        self.namespaces: dict[int, tuple[Names, dict[str, Any]]] = {}
+        self.namespaces: dict[int, tuple[TracedNames, dict[str, Any]]] = {}
         self.cells: list[tuple[Any, CellType, Any]] = []
         self.attached: list[tuple[FunctionType, dict[str, Any]]] = []  # functions, and the attributes that they had
         self.attributes: dict[tuple[int, str], Any] = {}  # those that were set, by the object's row
@@ -292,7 +292,7 @@ class Recording:
         found: where calls find a function that is another each time; at: the row of that.
         """
         origin = origin._function if isinstance(origin, Traced) else origin
-        if not isinstance(origin, FunctionType) or is_of_library(origin) or origin.__globals__.__class__ is Names:
+        if not isinstance(origin, FunctionType) or is_of_library(origin) or origin.__globals__.__class__ is TracedNames:
             return origin
         if origin not in self.functions:
             cells = tuple(CellType() for _ in origin.__code__.co_freevars)
@@ -375,9 +375,9 @@ class Recording:
         found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
         return found, self.note(found, reads.SAME, origin)
 
-    def _names(self, origin: dict[str, Any]) -> Names:
+    def _names(self, origin: dict[str, Any]) -> TracedNames:
         if id(origin) not in self.namespaces:
-            made = Names({name: origin[name] for name in OWN if name in origin})
+            made = TracedNames({name: origin[name] for name in OWN if name in origin})
             given = origin.get("__builtins__", builtins)
             given = given if isinstance(given, dict) else vars(given)
             made["__builtins__"] = {

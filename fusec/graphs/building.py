@@ -15,6 +15,7 @@ from fusec.errors.graphs import GraphBroken, GraphShapes, GraphTypes
 from fusec.graphs import rules
 from fusec.graphs.compiler import GraphCompiler
 from fusec.graphs.extents import Extent, Size
+from fusec.graphs.missing import CHOOSE, absent, no_operand
 from fusec.graphs.nodes import ArrayGraph, ArrayInput, shape_of
 from fusec.graphs.parse import extent_of
 from fusec.graphs.text import print_arrays
@@ -220,7 +221,13 @@ class GraphValue:
         return (self[at] for at in range(self.shape[0]))
 
     def __bool__(self) -> bool:
-        raise GraphBroken("a value of a graph has no truth value", "choose with graph.apply('where', ...)").at()
+        raise GraphBroken("a value of a graph has no truth value", CHOOSE).at()
+
+    def __getattr__(self, name: str) -> Any:
+        raise absent(self, name)
+
+    def __setitem__(self, index: object, part: object) -> None:
+        raise GraphBroken("values of graphs do not change", "write x = x.updated(index, part)").at()
 
     __hash__ = None  # type: ignore[assignment] # == compares elements
 
@@ -417,8 +424,7 @@ class Graph:
                 raise GraphTypes(f"a NumPy number of {given.dtype} where {like} is expected", cure).at()
             return const(given, like)
         if type(given) not in kinds or kinds[type(given)] > rank:
-            cure = "pass a value of the graph, or a Python number that the dtype holds"
-            raise GraphTypes(f"{given!r} where {like} is expected", cure).at()
+            raise no_operand(given, like)
         if like.is_integer and not np.iinfo(like.numpy).min <= given <= np.iinfo(like.numpy).max:  # type: ignore[operator]
             raise GraphTypes(f"{given} as {like}", "it is out of range").at()
         return const(given, like)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import BOOL, BY_NAME, DType
+from fusec.base.ops import TABLE
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.graphs import GraphShapes, GraphSyntax, GraphTypes
@@ -27,6 +28,7 @@ SCANNER = re.compile(
     r'|(?P<NAME>[^\W\d]\w*|"[^"\\\n]*(?:\\.[^"\\\n]*)*")|(?P<OPERATOR>//|.)'
 )
 CURE = "docs/graphs.md defines the text of a graph"
+WITH_NAMES = "outputs are values with names: write %1 = {}(x), and return o = %1"
 
 
 def parse_arrays(text: str, functions: Mapping[str, Callable[..., object]] | None = None) -> ArrayGraph:
@@ -240,7 +242,8 @@ class GraphTextBuilder(SyntaxBuilder):
         """A dtype by name. Raises GraphSyntax."""
         found = BY_NAME.get(name.text)
         if found is None:
-            cure = did_you_mean(name.text, BY_NAME) or CURE
+            is_op = name.text in TABLE
+            cure = WITH_NAMES.format(name.text) if is_op else did_you_mean(name.text, BY_NAME) or CURE
             raise GraphSyntax(f"there is no dtype '{name.text}'", cure).at(self._at(name))
         return found
 

@@ -159,6 +159,9 @@ def indexed(own: Shape, items: Sequence[object]) -> tuple[Index, Shape]:
             parts.append(index_of(extent, each))
             shape.append(parts[-1][2])
         elif isinstance(each, int):
+            if isinstance(extent, int) and not -extent <= each < extent:
+                what = f"index {each} is out of bounds for axis {len(parts)} of {counted(extent, 'element')}"
+                raise GraphShapes(what, "indices count from 0, or from the end as -1, -2, ...").at()
             parts.append((extent + each if each < 0 else each, 1, 1))
     starts, steps, extents = zip(*parts, strict=True) if parts else ((), (), ())
     return (starts, steps, extents), tuple(shape)

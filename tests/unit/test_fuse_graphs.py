@@ -241,3 +241,27 @@ def test_expressions_are_graphs_too() -> None:
 def test_the_graph_of_a_compiled_graph_is_itself() -> None:
     made = graph.parse("graph double(x: int32[n]) { %1 = add(x, x) return y = %1 }")
     assert str(made.compile().graph()) == str(made)
+
+
+def test_scans_into_arrays_have_nodes() -> None:
+    b = np.arange(4.0)
+    same_as_a_graph(lambda b: np.vander(b, 3), b)
+    same_as_a_graph(lambda b: np.multiply.accumulate(b, out=np.empty(4)), b)
+    same_as_a_graph(lambda b, w: np.cumsum(b, out=w), b, np.ones(4))
+    same_as_a_graph(lambda b, w: np.cumsum(b, axis=1, out=w[:, 1:]), b.reshape(2, 2), np.ones((2, 3)))
+    same_as_a_graph(lambda b, w: np.cumsum(b, out=w), np.arange(4), np.ones(4), functions=1)  # in the dtype of `w`
+
+
+@pytest.mark.parametrize("extents", [(200, 40), (1000, 3)])
+def test_products_of_a_value_and_its_transpose_have_the_functions_bits(extents: tuple[int, int]) -> None:
+    """Libraries see that both operands are one array, and then add in another order."""
+
+    def products(x: Any) -> Any:
+        c = x - 1
+        d = np.exp(x[:, ::-1])
+        return c.T @ c, c.sum(0), d.T @ np.sort(d, axis=0), np.tensordot(d, d.T, 1), d.mean(), c[1:].T @ c[1:]
+
+    x = np.random.default_rng(0).random(extents)
+    fused = fusec.fuse(products)
+    for ours, theirs in zip(fused.graph(x).compile()(x), fused(x), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)

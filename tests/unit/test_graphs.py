@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -421,3 +422,38 @@ def test_declared_extents_are_asked_at_every_call():
     np.testing.assert_array_equal(compiled(x[:3], x), [1, 2, 3])
     with pytest.raises(fusec.FusecError, match=r"has shape \[3\]; given \[4\]"):
         compiled(x, x[:2])
+
+
+def test_graphs_without_inputs_run() -> None:
+    made = graph.Graph("constants")
+    made.output(made.array([1, 2, 3], "float32") * 2, "double")
+    run = made.compile()
+    for _ in range(3):
+        np.testing.assert_array_equal(run(), np.array([2, 4, 6], "float32"), strict=True)
+    kept = np.zeros(3, "float32")
+    assert run(out=kept) is kept
+    assert kept.tolist() == [2, 4, 6]
+    with pytest.raises(TypeError, match=r"takes 0 arguments, given 2(.*\n)+.*no inputs"):
+        run(kept, kept)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "hint"),
+    [
+        (lambda g, x: x.max(1), r"x\.fold\('maximum', axis\)"),
+        (lambda g, x: x.cumsum(1), r"x\.scan\('add', axis\)"),
+        (lambda g, x: x.exp(), r"g\.apply\('exp', x\)"),
+        (lambda g, x: x.shap, "'shape'"),
+        (lambda g, x: x + np.ones(3), r"g\.array\(values, 'float32'\)"),
+        (lambda g, x: x.__setitem__(0, 1), r"x = x\.updated\(index, part\)"),
+        (lambda g, x: bool(x), r"g\.apply\('where'"),
+        (lambda g, x: x[:, 5], "index 5 is out of bounds for axis 1 of 3 elements"),
+        (lambda g, x: x[:, -4], "index -4 is out of bounds for axis 1 of 3 elements"),
+        (lambda g, x: g.compile(), r"g\.output\(value, name\)"),
+        (lambda g, x: graph.parse("graph a(x: float32[n]) { return o = exp(x) }"), r"%1 = exp\(x\)"),
+    ],
+)
+def test_mistakes_have_hints_that_graphs_understand(mistake: Any, hint: str) -> None:
+    made = graph.Graph("g")
+    with pytest.raises((AttributeError, TypeError, ValueError, SyntaxError), match=hint):
+        mistake(made, made.input("x", "float32", ("n", 3)))

@@ -20,7 +20,9 @@ from fusec.fusion.functions.contractions import Contraction
 from fusec.fusion.functions.libraries import (
     LibraryFunction,
     Place,
+    _called,
     _called_plainly,
+    _called_with,
     calls_plainly,
     filled,
     parts_of_result,
@@ -32,6 +34,7 @@ from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.graphs.extents import Shape, at
 
 FAR = 1 << 10  # no function treats extents from here on in ways of their own
+CALLS = (_called, _called_plainly, _called_with)
 LETTERS = {None: "x", True: "i", False: "n"}
 """What operands are called: arrays, numbers of Python, and numbers of NumPy."""
 
@@ -75,6 +78,8 @@ class NumpyCalls(dict[str, Callable[..., object]]):
 def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> str:
     """The text of a call of a library, as the trace has it; "" for those that texts do not say."""
     if not isinstance(function, partial):
+        return ""
+    if function.func not in CALLS:  # one of fusec's own kernels
         return ""
     called, *rest = function.args
     args, options = (tuple(map(Place, range(len(numbers)))), {}) if function.func is _called_plainly else rest

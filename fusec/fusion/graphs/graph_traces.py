@@ -26,7 +26,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, storage
 from fusec.fusion.arguments import pattern_of
 from fusec.fusion.functions.composing import _run, _run_plainly
 from fusec.fusion.functions.gathering import CHECK_OF_INDICES
-from fusec.fusion.functions.libraries import _called_plainly
+from fusec.fusion.functions.libraries import Place, _called_plainly
 from fusec.fusion.functions.scans import SCANS
 from fusec.fusion.graphs.graph_libraries import NumpyCalls, is_product, open_shapes, text_of
 from fusec.fusion.graphs.graph_views import ArrayStep, view_of
@@ -468,12 +468,12 @@ def _scan_of(call: t.LibraryCall, args: Sequence[Expr]) -> Expr | None:
     """A scan, as a node of its own; None for other calls, and for scans in another dtype than their operand's."""
     if not isinstance(call.function, partial) or call.function.func not in (_run, _run_plainly):
         return None
-    asked = call.function.args[0]
-    if call.function.func is _run:
-        function, rest, options = asked.function, asked.args[1:], asked.options
-    else:
-        function, rest, options = call.function.args
+    asked, *others = call.function.args
+    is_run = call.function.func is _run
+    function, rest, options = (asked.function, asked.args[1:], asked.options) if is_run else (asked, *others)
     ops = [op for op, name in SCANS.items() if function is getattr(cumulative, name)]
+    if isinstance(options.get("out"), Place) and len(args) == 2 and scalar_type(args[0]) == call.buffers[0].dtype:
+        args, options = args[:1], {name: each for name, each in options.items() if name != "out"}
     if not ops or rest or len(args) != 1 or not options.keys() <= {"axis", "dtype"} or len(call.buffers) != 1:
         return None
     (value,), (buffer,) = args, call.buffers

@@ -13,7 +13,7 @@ from fusec.fusion.outside.reads import ABSENT, Location
 from fusec.fusion.trace.trace import here
 
 
-class Names(dict[str, Any]):
+class TracedNames(dict[str, Any]):
     """The global names of a function as it sees them."""
 
     origin: dict[str, Any]
@@ -55,7 +55,7 @@ class Names(dict[str, Any]):
 def _of_all(name: str) -> Callable[..., Any]:
     """A method that is refused while the trace lasts: names that a module gets later would not be seen."""
 
-    def ask(self: Names, *args: Any) -> Any:
+    def ask(self: TracedNames, *args: Any) -> Any:
         if self.recording.is_over:  # a traceback, which keeps frames of the function, is printed
             return getattr(self.origin, name)(*args)
         raise NotTraceable("a fused function cannot read all names of a module", "look up names one by one").at(here())
@@ -64,7 +64,7 @@ def _of_all(name: str) -> Callable[..., Any]:
 
 
 for _name in "__iter__ __len__ __or__ __ror__ __eq__ keys values items copy pop popitem".split():
-    setattr(Names, _name, _of_all(_name))
+    setattr(TracedNames, _name, _of_all(_name))
 
 
 class OperatingSystem(ModuleType):

@@ -114,8 +114,8 @@ class Trace:
 
     def needing(self, place: int) -> NeedsNumberError:
         """The error for a number that is needed as such, which is raised again should the function catch it."""
-        self.needed = NeedsNumberError(place)
-        return self.needed
+        found = self.needed = NeedsNumberError(place)
+        return found
 
     # --- memory --------------------------------------------------------------------------------------------------
 
@@ -477,14 +477,9 @@ def common_shape(values: Sequence[ArrayValue]) -> layouts.Shape:
     for number, each in enumerate(values, 1):
         joined = layouts.common_shape(shape, each.shape)
         if isinstance(joined, int):
-            raise _apart(f"operand {number}", shape, each.shape, joined)
+            raise ShapesDoNotBroadcast(f"operand {number}", shape, each.shape, joined).at(here())
         shape = joined
     return shape
-
-
-def _apart(*what: Any) -> Exception:
-    """The error for shapes."""
-    return ShapesDoNotBroadcast(*what).at(here())
 
 
 def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
@@ -493,7 +488,7 @@ def check_fits(what: str, given: layouts.Shape, wanted: layouts.Shape) -> None:
     pairs = enumerate(zip((1,) * -lead + given, (1,) * lead + wanted, strict=True))
     axis = 0 if lead > 0 else next((at for at, (one, other) in pairs if one not in (1, other)), None)
     if axis is not None:
-        raise _apart(what, wanted, given, axis, "the array that takes it has")
+        raise ShapesDoNotBroadcast(what, wanted, given, axis, "the array that takes it has").at(here())
 
 
 def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
