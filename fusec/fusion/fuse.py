@@ -21,7 +21,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
-from fusec.errors.arguments import OutputTooLarge
+from fusec.errors.arguments import OutputTooLarge, ScalarDoesNotFit
 from fusec.errors.fusing import NotTraceable, TooLittleMemory
 from fusec.errors.python import NotAFunction
 from fusec.fusion import pickling
@@ -207,6 +207,8 @@ class Fused(KernelCaller, Traced):
         what = str(problem)
         if isinstance(problem, FusecError) and isinstance(problem.error, OutputTooLarge):
             what = f"a new array of shape {problem.error.shape} takes {problem.error.nbytes:,} bytes"
+        elif isinstance(problem, FusecError) and isinstance(problem.error, ScalarDoesNotFit):
+            return problem.error.at(problem.span or defined(self._function))
         elif hasattr(problem, "__notes__"):  # those of libraries
             return users(problem)
         elif type(problem) is not MemoryError:

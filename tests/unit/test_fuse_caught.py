@@ -200,3 +200,15 @@ def test_variables_of_the_environment_are_looked_up_at_each_call(
         assert fused(np.ones(1)) == float(value)
     monkeypatch.setenv("FUSEC_OTHER", "1")
     assert fused(np.ones(1)) == float(read())
+
+
+def test_numbers_that_do_not_fit_name_the_function() -> None:
+    def add(x: Any, k: int) -> Any:
+        return x + k
+
+    fused = fusec.fuse(add)
+    for _ in range(2):
+        with pytest.raises(
+            OverflowError, match=r"300 does not fit uint8(.*\n)+.*test_fuse_caught.py, line(.*\n)+.*def add"
+        ):
+            fused(np.arange(3, dtype="uint8"), 300)

@@ -287,3 +287,16 @@ def test_totals_of_what_earlier_totals_scale_are_lowered_once_each():
     for _ in range(40):
         expected = expected / (expected * expected).sum()
     np.testing.assert_allclose(normed(x), expected, rtol=1e-10)
+
+
+def test_extremes_of_complex_numbers_have_an_initial_one() -> None:
+    x = np.array([[1 + 2j, 3 - 1j, 2j], [0, 4j, 1]])
+    for find in (np.max, np.min):
+        for given, axis in ((x, 0), (x, 1), (x, None), (x[:0], 0), (x[:, :0], 1), (x[:0, 0], None), (x[:0], 1)):
+            for start in (2 + 1j, 1 + 2j, 5j, -1, 3.0):
+                for dtype in ("complex64", "complex128"):
+                    values = given.astype(dtype)
+                    fused = fusec.fuse(
+                        lambda values, find=find, axis=axis, start=start: find(values, axis, initial=start)
+                    )
+                    np.testing.assert_array_equal(fused(values), find(values, axis, initial=start), strict=True)

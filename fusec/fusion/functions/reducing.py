@@ -184,7 +184,7 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
         if 0 in value.shape and start is None:
             np.max(np.empty(value.shape), axis)  # NumPy's error
         if value.dtype.is_complex:
-            found = _lexicographic(trace, value, axes, upwards)
+            found = _lexicographic(trace, value, axes, upwards, start)
         else:
             name = {"maximum": "fmax", "minimum": "fmin"}[op] if skips_nan and value.dtype.is_float else op
             if value.dtype == BOOL:
@@ -195,19 +195,28 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
     return reduce
 
 
-def _lexicographic(trace: Trace, value: ArrayValue, axes: tuple[int, ...], upwards: bool) -> ArrayValue:
-    """The extreme complex number: by real parts, then by imaginary ones; nan if any part is."""
+def _lexicographic(
+    trace: Trace, value: ArrayValue, axes: tuple[int, ...], upwards: bool, start: ArrayValue | None
+) -> ArrayValue:
+    """The extreme complex number: by real parts, then by imaginary ones; nan if any part is. start: one more number."""
     part, op = real_type(value.dtype), "maximum" if upwards else "minimum"
     end = const(-np.inf if upwards else np.inf, part)
     re, im = (apply(which, value.expr) for which in ("real", "imag"))
-    first = totals(trace, op, ArrayValue(Scalar(part, re), value.phantom), axes, part)
+    starts: list[ArrayValue | None] = [None, None]
+    if start is not None:
+        starts = [ArrayValue(Scalar(part, apply(each, start.expr)), start.phantom) for each in ("real", "imag")]
+    first = totals(trace, op, ArrayValue(Scalar(part, re), value.phantom), axes, part, starts[0])
     chosen = apply("where", apply("equal", re, first.expr), im, end)
     broken = apply("logical_or", apply("isnan", re), apply("isnan", im))
     chosen = apply("where", broken, const(np.nan, part), chosen)
-    second = totals(trace, op, trace.combined(Scalar(part, chosen), [value, first]), axes, part)
+    second = totals(trace, op, trace.combined(Scalar(part, chosen), [value, first]), axes, part, starts[1])
     nan = apply("isnan", second.expr)
     real = apply("where", nan, second.expr, first.expr)
-    return trace.combined(Scalar(value.dtype, apply("complex", real, second.expr)), [first, second])
+    found = trace.combined(Scalar(value.dtype, apply("complex", real, second.expr)), [first, second])
+    if start is None:
+        return found
+    (found,) = elementwise.apply_ufunc(trace, np.maximum if upwards else np.minimum, [found, start])
+    return found
 
 
 def _truth(op: str) -> Callable[..., Any]:
