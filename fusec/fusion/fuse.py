@@ -192,10 +192,10 @@ class Fused(KernelCaller, Traced):
             plan, flat = self._made(found, unfit.places)
             return plan.run(flat, found.side)
         except Exception as problem:
-            if problem is plan.problem:
-                users(problem)
+            told = users(problem) if problem is plan.problem else self._told(problem)
+            if told is problem:
                 raise
-            raise self._told(problem) from problem.__cause__
+            raise told from problem.__cause__
         if found.side is not None and found.side.served is not None:
             self._repeats = self._repeats or found.side.repeats(self._told)
             served = ServedCall(plan, flat, len(found.flat), found.side.served, self._values, self._objects)
