@@ -90,9 +90,9 @@ def one_hot(x: Operand, /, num_classes: int, *, dtype: DType = None, axis: int =
     x = array_of(x)
     if x.dtype.kind not in "iu":
         raise TypeError(f"one_hot takes integers, not {x.dtype}")
-    hot: Array = x.view(np.expand_dims, -1) == arange(num_classes)
+    hot: Array = x._viewed(np.expand_dims, -1) == arange(num_classes)
     found = hot.astype(np.float64 if dtype is None else dtype)
-    return found if axis == -1 else found.view(np.moveaxis, -1, axis)
+    return found if axis == -1 else found._viewed(np.moveaxis, -1, axis)
 
 
 @documented
@@ -175,6 +175,6 @@ def softmax_cross_entropy(x: Operand, labels: Operand, /) -> Array:
     >>> xp.round(xp.extra.softmax_cross_entropy(xp.asarray([[0.0, 0.0]]), xp.asarray([1])), 4)
     Array([0.6931])
     """
-    picked = take_along_axis(log_softmax(x), array_of(labels).view(np.expand_dims, -1))
-    found: Array = -picked.view(np.squeeze, -1)
+    picked = take_along_axis(log_softmax(x), array_of(labels)._viewed(np.expand_dims, -1))
+    found: Array = -picked._viewed(np.squeeze, -1)
     return found

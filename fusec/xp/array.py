@@ -18,9 +18,10 @@ from fusec.xp.native import ask_for_builtins, find_names
 from fusec.xp.operators import binary, power, unary
 from fusec.xp.recording import NUMBERS, Recorded, beside, eager, lazy, record, valued, wrapped
 from fusec.xp.refusals import refuse, refusing
+from fusec.xp.sharing import WRITTEN, writers
 from fusec.xp.signatures import repeated, sliced
 from fusec.xp.tape import AT_FIRST
-from fusec.xp.writes import IN_PLACE, check_number, in_place, store, write
+from fusec.xp.writes import IN_PLACE, check_number, in_place, is_read_elsewhere, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
@@ -209,7 +210,7 @@ class Array(Recorded):
     def __getitem__(self, key: Any, /) -> Array:
         tape, kind = self._tape, key.__class__
         if tape is None:
-            if kind in PLAIN_KEYS and self._form.device is CPU:
+            if kind in PLAIN_KEYS and self._form.device is CPU and not WRITTEN:
                 try:
                     return wrapped(valued(self)[key])  # type: ignore[no-any-return]
                 except IndexError as problem:
@@ -225,7 +226,9 @@ class Array(Recorded):
             return eager(operator.getitem, (self, key), {})
         if _any(_is_array, key):
             return record(operator.getitem, self, key)
-        return self.view(operator.getitem, key)
+        if self._tape is None and WRITTEN and is_read_elsewhere(self, key):
+            valued(self)
+        return self._viewed(operator.getitem, key)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         value = beside(value, self) if isinstance(value, (list, tuple)) else value
@@ -237,32 +240,46 @@ class Array(Recorded):
             check_number(value, self._form)
         write(_fill, self, value)
 
-    def view(self, function: Call, *args: Any, **options: Any) -> Array:
+    @repeated
+    def view(self, dtype: Any = None) -> Array:
+        """A view whose elements have another dtype and the same bits; without a dtype, a view of the same elements.
+
+        Raises ValueError if the bytes of the last axis are not whole elements, and NotADType for a dtype that is not
+        held, or is in another byte order.
+        """
+        if dtype is None:
+            return self._viewed(operator.getitem, ...)
+        dtype = np.dtype(dtype)
+        if not is_held(dtype):
+            raise refused(dtype, "write np.asarray(x).view(...), which makes a NumPy array")
+        return self._viewed(_with_bits, dtype)
+
+    def _viewed(self, function: Call, *args: Any, **options: Any) -> Array:
         """What a function makes of the array without a copy."""
-        if self._tape is None and self.device == CPU:
+        if self._tape is None and self.device == CPU and not (WRITTEN and writers(self._value)):
             return wrapped(function(valued(self), *args, **options))  # type: ignore[no-any-return]
         return record(function, self, *args, **options)  # type: ignore[no-any-return]
 
     @property
     def T(self) -> Array:  # noqa: N802 - NumPy's name
         """The transpose."""
-        return self.view(np.transpose) if self._tape is None else self._reversed()
+        return self._viewed(np.transpose) if self._tape is None else self._reversed()
 
     @repeated
     def _reversed(self) -> Array:
-        return self.view(np.transpose)
+        return self._viewed(np.transpose)
 
     @property
     @repeated
     def mT(self) -> Array:  # noqa: N802 - NumPy's name
         """The array with its last two axes exchanged. Raises ValueError for less than two axes."""
-        return self.view(np.matrix_transpose)
+        return self._viewed(np.matrix_transpose)
 
     @property
     @repeated
     def real(self) -> Array:
         """The real part, a view."""
-        return self.view(np.real)
+        return self._viewed(np.real)
 
     @real.setter
     def real(self, given: Any) -> None:
@@ -273,7 +290,7 @@ class Array(Recorded):
     @repeated
     def imag(self) -> Array:
         """The imaginary part, a view."""
-        return self.view(np.imag)
+        return self._viewed(np.imag)
 
     @imag.setter
     def imag(self, given: Any) -> None:
@@ -283,12 +300,12 @@ class Array(Recorded):
     @repeated
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
         """The elements in another shape, a view if that is possible."""
-        return self.view(np.reshape, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
+        return self._viewed(np.reshape, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
 
     @repeated
     def transpose(self, *axes: Any) -> Array:
         """A view with the axes in another order, or in reverse."""
-        return self.view(np.transpose, (axes[0] if len(axes) == 1 else axes) or None)
+        return self._viewed(np.transpose, (axes[0] if len(axes) == 1 else axes) or None)
 
     @repeated
     def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True) -> Array:
@@ -385,6 +402,10 @@ def _as_type(x: Any, dtype: Any, order: Any, casting: Any) -> Any:
     return x.astype(dtype, order, casting)
 
 
+def _with_bits(x: Any, dtype: Any) -> Any:
+    return x.view(dtype)
+
+
 def _into(target: Any, function: Call, args: Any, options: Any) -> None:
     function(*args, out=target, **dict(options))
 
@@ -407,7 +428,7 @@ def _method(run: Call, name: str, is_view: bool = False) -> Call:
 
     def method(self: Array, *args: Any, **options: Any) -> Any:
         if is_view:
-            return self.view(call, *args, **options)
+            return self._viewed(call, *args, **options)
         return run(call, self, *args, **options)
 
     method.__name__ = method.__qualname__ = name

@@ -262,7 +262,7 @@ def _flat(function: Any, x: Array, axis: int | None) -> Array:
         return function(x)  # type: ignore[no-any-return]
     positions = arange(x.size).reshape(x.shape)
     found = function(x, axis=axis, keepdims=True)
-    return call(np.take_along_axis, positions, found, axis=axis).view(np.squeeze, axis)
+    return call(np.take_along_axis, positions, found, axis=axis)._viewed(np.squeeze, axis)
 
 
 @documented

@@ -30,10 +30,10 @@ CPU = Device("cpu")
 class Form:
     """The dtype, shape and device of arrays. strides: in bytes, None in C order. limits: the range of an integer dtype.
 
-    places: the keys of the first few small parts that were written.
+    places: the keys of the first few small parts that were written; reads: of those read while a write was pending.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "shape", "strides")
+    __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "reads", "shape", "strides")
 
     def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device) -> None:
         """Raises NotADType for a dtype that lazy arrays do not have."""
@@ -41,6 +41,7 @@ class Form:
             raise refused(dtype)
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
         self.places: tuple[Any, ...] = ()
+        self.reads: tuple[Any, ...] = ()
         found = np.iinfo(dtype) if dtype.kind in "iu" else None
         self.limits = None if found is None else range(int(found.min), int(found.max) + 1)
 

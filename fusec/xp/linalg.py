@@ -305,7 +305,7 @@ def diagonal(x: Operand, /, *, offset: int = 0) -> Array:
     >>> xp.linalg.diagonal(xp.asarray([[1, 2], [3, 4]]))
     Array([1, 4])
     """
-    return array_of(x).view(np.linalg.diagonal, offset=offset)
+    return array_of(x)._viewed(np.linalg.diagonal, offset=offset)
 
 
 @documented

@@ -61,7 +61,7 @@ def broadcast_to(x: Operand, /, shape: Any) -> Array:
     Array([[1, 2],
            [1, 2]])
     """
-    return array_of(x).view(np.broadcast_to, shape)
+    return array_of(x)._viewed(np.broadcast_to, shape)
 
 
 @documented
@@ -101,7 +101,7 @@ def expand_dims(x: Operand, /, axis: Axes = 0) -> Array:
     >>> xp.expand_dims(xp.asarray([1, 2]), axis=1).shape
     (2, 1)
     """
-    return array_of(x).view(np.expand_dims, axis)
+    return array_of(x)._viewed(np.expand_dims, axis)
 
 
 @documented
@@ -113,7 +113,7 @@ def flip(x: Operand, /, axis: Axis = None) -> Array:
     >>> xp.flip(xp.asarray([1, 2, 3]))
     Array([3, 2, 1])
     """
-    return array_of(x).view(np.flip, axis)
+    return array_of(x)._viewed(np.flip, axis)
 
 
 @documented
@@ -125,7 +125,7 @@ def moveaxis(x: Operand, source: Axes, destination: Axes, /) -> Array:
     >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    return array_of(x).view(np.moveaxis, source, destination)
+    return array_of(x)._viewed(np.moveaxis, source, destination)
 
 
 @documented
@@ -137,7 +137,7 @@ def permute_dims(x: Operand, /, axes: tuple[int, ...]) -> Array:
     >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return array_of(x).view(np.permute_dims, axes)
+    return array_of(x)._viewed(np.permute_dims, axes)
 
 
 @documented
@@ -166,7 +166,7 @@ def reshape(x: Operand, /, shape: Any, *, copy: bool | None = None, order: str =
     options: dict[str, Any] = {} if order == "C" else {"order": order}
     if copy:
         return call(np.reshape, x, shape, copy=True, **options)
-    return array_of(x).view(np.reshape, shape, **({} if copy is None else {"copy": copy}), **options)
+    return array_of(x)._viewed(np.reshape, shape, **({} if copy is None else {"copy": copy}), **options)
 
 
 @documented
@@ -190,7 +190,7 @@ def squeeze(x: Operand, /, axis: Axis = None) -> Array:
     >>> xp.squeeze(xp.ones((2, 1, 3)), axis=1).shape
     (2, 3)
     """
-    return array_of(x).view(np.squeeze, axis)
+    return array_of(x)._viewed(np.squeeze, axis)
 
 
 @documented

@@ -124,7 +124,7 @@ def _runner(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     if name in CHANGING:
         return lambda target, *args, **options: change(function, target, args, options)
     if name in VIEWS:
-        return lambda x, *args, **options: _lazy(x).view(function, *args, **options)
+        return lambda x, *args, **options: _lazy(x)._viewed(function, *args, **options)
     if name in PARTS:
         return lambda x, *args, **options: _parts(function, _lazy(x), args, options)
 

@@ -3,7 +3,8 @@
 Note [Places]: a trace knows the places of views. So a recorded write to a part of an array holds for one place, and a
 loop over all places would have each of its writes traced. For this reason each form remembers the first few small parts
 that were written, and writes to these are recorded. Any other small part is written at once. It has few elements, the
-plans that compute its operands do not depend on the place, and NumPy rounds the conversion as kernels do.
+plans that compute its operands do not depend on the place, and NumPy rounds the conversion as kernels do. Reads of an
+array with a pending write follow the same law: a read of any other small part has the write done, and is a view.
 """
 
 from __future__ import annotations
@@ -154,9 +155,25 @@ def store(target: Any, key: Any, value: Any) -> None:
     again = _Again(place, target, value)
     if again.is_taken():
         return
-    if place in form.places or not _is_elsewhere(target, key, place) or not _written(target, key, value):
-        write(operator.setitem, target, key, value)
-        again.keep()
+    if place in form.places or not _is_elsewhere(target, key, place):
+        if _is_there(target, key, value):  # as after x[i] += y
+            return
+    elif _written(target, key, value):
+        return
+    write(operator.setitem, target, key, value)
+    again.keep()
+
+
+def _is_there(target: Any, key: Any, value: Any) -> bool:
+    """Whether a value is this part of an array itself, in the same memory."""
+    if value.__class__ is not target.__class__ or target._tape is not None or value._tape is not None:
+        return False
+    if value._form.device != CPU or value._form.dtype != target._form.dtype:
+        return False
+    part, given = target._value[key], value._value
+    if part.__class__ is not np.ndarray:  # a NumPy scalar, which is a copy
+        return False
+    return (part.ctypes.data, part.shape, part.strides) == (given.ctypes.data, given.shape, given.strides)
 
 
 @refusing
@@ -173,16 +190,35 @@ def check_number(number: Any, form: Form) -> None:
 def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:
     """Whether a key selects a small part to which writes are not recorded. Remembers the first few such parts."""
     form = target._form
-    try:
-        part = (np.broadcast_to(_ZERO, form.shape) if target._tape is not None else target._value)[key]
-    except IndexError:
-        return False  # the trace raises the error, with the line
-    if SMALL * part.size > prod(form.shape):
+    if not _is_small(target, key):
         return False
     if len(form.places) < MAX_PLACES:
         form.places += (place,)
         return False
     return True
+
+
+def is_read_elsewhere(array: Any, key: Any) -> bool:
+    """Whether a read of an array with a pending write is not recorded. Remembers the first few small parts."""
+    form, place = array._form, _place(key)
+    if place is None:
+        return True
+    if place in form.reads or not _is_small(array, key):
+        return False
+    if len(form.reads) < MAX_PLACES:
+        form.reads += (place,)
+        return False
+    return True
+
+
+def _is_small(array: Any, key: Any) -> bool:
+    """Whether a key selects a small part of an array."""
+    shape = array._form.shape
+    try:
+        part = (np.broadcast_to(_ZERO, shape) if array._tape is not None else array._value)[key]
+    except IndexError:
+        return False  # the trace raises the error, with the line
+    return bool(SMALL * part.size <= prod(shape))
 
 
 _ZERO = np.zeros(())

@@ -224,3 +224,65 @@ def test_views_see_writes_among_many_that_wait(key):
         wanted = np.arange(4.0) + at
         wanted[1:] *= at
         assert np.array_equal(each + 0, wanted[key])
+
+
+def steps(u, count):
+    for _ in range(count):
+        u[1:-1] += 0.25 * (u[:-2] - 2 * u[1:-1] + u[2:])
+        u[0] = u[1]
+        u[..., -1] = u[:, 0]
+    return u
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (3, 2), (64, 5)])
+def test_writes_to_parts_of_arrays_with_values_are_recorded(shape):
+    start = np.random.default_rng(7).random(shape)
+    expected, x = steps(start.copy(), 3), xp.asarray(start.copy())
+    view = x[1:, ::-1]
+    steps(x, 3)
+    assert xp.memory_stats().pending and xp.explain(x).kernels
+    assert any(np.may_share_memory(each, x._value) for tape in sharing.WRITTEN for each in tape.written)
+    np.testing.assert_array_equal(np.asarray(view), expected[1:, ::-1])
+    np.testing.assert_array_equal(np.asarray(steps(x, 2)), steps(expected, 2))
+
+
+def test_reads_of_many_parts_beside_a_write_are_not_traced_one_by_one(monkeypatch):
+    own, found = np.arange(60.0), np.zeros(60)
+    x, y = xp.asarray(own.copy()), xp.asarray(found.copy())
+    traced = []
+    after = Tape._traced_to
+    monkeypatch.setattr(Tape, "_traced_to", lambda self, *given: [traced.append(1), after(self, *given)][1])
+    counts = []
+    for at in range(60):
+        own += 1
+        found[at : at + 1] = own[at : at + 1]
+        x += 1
+        y[at : at + 1] = x[at : at + 1]
+        counts.append(len(traced))
+    np.testing.assert_array_equal(np.asarray(y), found)
+    assert counts[-1] == counts[20]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, "u4", xp.float32, np.dtype("i2"), "c16", "?", None])
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_view_reinterprets_bits_as_numpys_does(dtype, is_computed):
+    own = np.arange(24.0).reshape(3, 8)[:, :4]
+    x = xp.asarray(own.copy()) if is_computed else xp.asarray(own / 2) * 2
+    wanted = [] if dtype is None else [np.dtype(dtype)]
+    expected, found = own.copy().view(*wanted), x.view() if dtype is None else x.view(dtype)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    found[:] = found * 0
+    assert not np.asarray(x).any()
+
+
+@pytest.mark.parametrize("dtype", [">f8", "M8[s]", "O", "V8"])
+def test_views_of_dtypes_that_are_not_held_are_refused(dtype):
+    with pytest.raises(TypeError):
+        xp.ones(3).view(dtype)
+
+
+def test_views_whose_elements_do_not_fit_raise_numpys_error():
+    for x in (xp.ones(3, dtype="f4"), xp.ones(3, dtype="f4") + 1):
+        with pytest.raises(ValueError, match="divisor|multiple"):
+            x.view("f8")
