@@ -199,7 +199,7 @@ def _as_key(number: float) -> Any:
 def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
     """Add an array with a value, which is on the tape of others, or begins one with others; that tape, or MISSED."""
     if WRITTEN:
-        return MISSED
+        return _with_written(key, array, tape)
     if tape is None:
         tape = next((each._tape for each in args if each.__class__ is Recorded.kind and each._tape is not None), None)
         if tape is None:
@@ -214,6 +214,16 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
         return MISSED
     key.append(at)
     return tape
+
+
+def _with_written(key: list[Any], array: Any, tape: Any) -> Any:
+    """The same while a write is pending: the array is on the only tape that writes, which is that of the others."""
+    writer = WRITTEN[0] if len(WRITTEN) == 1 else None
+    at = None if writer is None or (tape is not None and tape is not writer) else writer.places.get(id(array._value))
+    if at is None:
+        return MISSED
+    key.append(at)
+    return writer
 
 
 def _noted(function: Callable[..., Any], args: Any, options: Any, signature: tuple[Any, Any, Any, Any, Any]) -> Any:
