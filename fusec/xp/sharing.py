@@ -69,6 +69,18 @@ def _range(value: Any) -> tuple[int, int]:
     return byte_bounds(value) if type(value) is np.ndarray and value.size else (0, 0)
 
 
+def writer_with(value: Any) -> tuple[Any, Any]:
+    """A tape with pending writes that has a value among its leaves, and the place there; None and None without one.
+
+    No other tape writes that memory: to record a write is to compute what other tapes do with it.
+    """
+    for each in [*WRITTEN]:
+        at = each.places.get(id(value))
+        if at is not None:
+            return each, at
+    return None, None
+
+
 def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> None:
     """Compute what some tapes read or write of a value, until no other tape is found than one: while a thread looks,
     what one has recorded may come to be on another.

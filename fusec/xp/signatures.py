@@ -20,7 +20,7 @@ from fusec.xp.forms import Form
 from fusec.xp.joining import both
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
 from fusec.xp.refusals import note_line, refusing
-from fusec.xp.sharing import WRITTEN
+from fusec.xp.sharing import WRITTEN, writer_with
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import TRIE
 
@@ -217,10 +217,9 @@ def _with_value(key: list[Any], array: Any, args: Any, tape: Any) -> Any:
 
 
 def _with_written(key: list[Any], array: Any, tape: Any) -> Any:
-    """The same while a write is pending: the array is on the only tape that writes, which is that of the others."""
-    writer = WRITTEN[0] if len(WRITTEN) == 1 else None
-    at = None if writer is None or (tape is not None and tape is not writer) else writer.places.get(id(array._value))
-    if at is None:
+    """The same while a write is pending: the array is on a tape that writes, which is that of the others."""
+    writer, at = writer_with(array._value)
+    if at is None or (tape is not None and tape is not writer):
         return MISSED
     key.append(at)
     return writer

@@ -31,7 +31,7 @@ from fusec.xp.recording import (
     valued,
 )
 from fusec.xp.refusals import refuse, refusing
-from fusec.xp.sharing import WRITTEN, finish, readers
+from fusec.xp.sharing import finish, readers, writer_with
 from fusec.xp.trie import TRIE
 
 MAX_PLACES = 4  # small parts of a form to which writes are recorded
@@ -102,8 +102,7 @@ class _Again:
     def __init__(self, function: Any, target: Any, value: Any) -> None:
         tape, kind = target._tape, value.__class__
         if tape is None:
-            tape = WRITTEN[0] if len(WRITTEN) == 1 else None
-            at = None if tape is None else tape.places.get(id(target._value))
+            tape, at = writer_with(target._value)
         else:
             at = target._at
         behind: Any = None
