@@ -71,6 +71,7 @@ class FusedPlan:
     template: PlanTemplate | None = None  # makes plans for other extents
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     bounds: tuple[Bound, ...] = ()  # of integers of a call
+    is_careful: bool = False  # whoever calls the entry must know before anything is written in several steps
     is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
     def __post_init__(self) -> None:
@@ -180,8 +181,12 @@ class FusedPlan:
 
     def _slowly(self, *flat: Any) -> Any:
         """A call that the entry does not take. Raises UnfitArraysError."""
-        if self.writes and self.may_not_fit(flat):
+        if self.writes and (self.is_careful or self.may_not_fit(flat)):
             raise UnfitArraysError
+        return self._run(flat, None)
+
+    def run_in_steps(self, flat: Sequence[Any]) -> Any:
+        """The same on the host, without the entry."""
         return self._run(flat, None)
 
     def _run(self, flat: Sequence[Any], side: Any) -> Any:

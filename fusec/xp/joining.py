@@ -27,7 +27,7 @@ def absorb(tape: Tape, other: Tape) -> None:
     if has_taken(tape, other):
         return
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
-        node = other.frozen()
+        node = other.frozen(FirstToken())
         if node is None:
             raise MovedError
         tape.is_taking = True  # all or nothing: no write may be recorded twice

@@ -29,6 +29,7 @@ from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
+from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
 from fusec.xp.refusals import line_of
@@ -60,6 +61,8 @@ class Tape:
     __slots__ = ("__dict__", "__weakref__", "is_closed", "is_taking", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
+    owner: FirstToken | None = None  # who has it for itself
+    journal: Journal | None = None  # of an evaluation that writes
     written: tuple[Any, ...] = ()  # arrays with values that it writes
     ranges: tuple[tuple[int, int], ...] = ()  # of addresses of the first of these
     has_failed = False  # when it was evaluated last
@@ -205,12 +208,16 @@ class Tape:
 
     # --- having it for oneself -----------------------------------------------------------------------------------
 
-    def frozen(self) -> TapeState | None:
-        """The last state, after which nothing is recorded any more; None if another thread has the tape for itself."""
+    def frozen(self, token: FirstToken) -> TapeState | None:
+        """The last state, after which nothing is recorded any more; None if another thread has the tape for itself.
+
+        token: of the caller.
+        """
         while True:
             node = self.node
-            holder = self.slots.setdefault(node.count, token := FirstToken())
+            holder = self.slots.setdefault(node.count, token)
             if holder is token:
+                self.owner = token
                 self.slots[node.count] = FROZEN
                 if not self.is_taking:
                     return node
@@ -219,6 +226,12 @@ class Tape:
                 return None
             time.sleep(0)  # until that step, or the whole other tape, is taken
 
+    def _held_by(self, token: FirstToken) -> TapeState | None:
+        """The last state, if the caller with this token has the tape for itself, even if it was interrupted then."""
+        node = self.node
+        holder = self.slots.get(node.count)
+        return node if holder is token or (holder is FROZEN and self.owner is token) else None
+
     def close(self) -> None:
         """The arrays have gone elsewhere."""
         self.is_closed = True
@@ -226,11 +239,17 @@ class Tape:
             self.run = None
         if self.written:
             drop(self)
+            self.journal = None
 
     def wait(self) -> None:
         """Wait until the thread that has the tape for itself is done."""
         while self.slots.get(self.node.count) is FROZEN and not self.is_closed:
+            journal = self.journal
+            if journal is not None and journal.results:
+                self._settle()  # that thread may have been interrupted
             time.sleep(PAUSE)
+        if self.is_closed and self.written:
+            drop(self)
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
@@ -239,22 +258,31 @@ class Tape:
 
         wanted: nothing is raised if this array gets its value.
         """
-        node = self.frozen()
-        if node is None:
-            self.wait()
-            return
+        token, is_whole = FirstToken(), False
         try:
-            self._evaluate(node)
+            node = self.frozen(token)
+            if node is None:
+                self.wait()
+                return
+            if self.journal is not None:
+                self._settle()  # it was interrupted before
+            if not self.is_closed:
+                self._evaluate(node)
         except BaseException as problem:
+            node = self._held_by(token)
+            if node is None:
+                raise
             try:
-                if isinstance(problem, Exception):
+                self._settle()
+                is_whole = self.is_closed
+                if not is_whole and isinstance(problem, Exception):
                     self._tell_line(problem)
                     self._evaluate_parts(node)
             finally:
-                if not self.is_closed:
-                    del self.slots[node.count]
+                self._thaw(node)
             self.has_failed = isinstance(problem, Exception)
-            if not self.is_closed and (wanted is None or wanted._tape is self):
+            is_asked = not self.is_closed and (wanted is None or wanted._tape is self)
+            if is_asked or is_whole or not self.has_failed:  # no operation fails once all is computed: a signal came
                 raise
 
     def _tell_line(self, problem: Exception) -> None:
@@ -263,6 +291,20 @@ class Tape:
             at = getattr(getattr(note, "place", None), "at", None)
             if (found := line_of(self.slots.get(at))) is not None:
                 note.place = found
+
+    def _thaw(self, node: TapeState) -> None:
+        """Let steps be recorded again, unless all is computed."""
+        if not self.is_closed and not (self.journal is not None and self.journal.results):
+            del self.slots[node.count]
+
+    def _settle(self) -> None:
+        """Finish an interrupted evaluation that has computed all, or undo what it has written. Note [Interrupts]."""
+        journal = self.journal
+        if journal is not None and journal.results:
+            self._finish(journal.planned, journal.used, journal.results[0])
+        elif journal is not None:
+            journal.undo()
+            self.journal = None
 
     def _evaluate_parts(self, node: TapeState) -> None:
         """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""
@@ -284,8 +326,8 @@ class Tape:
             if is_kept:
                 part._evaluate(part.node)
             else:
-                live = tuple([at for at, _ in part._used()])
-                part._results(part._planned(part.node, live), part.node, live)
+                found = part._used()
+                part._results(part._planned(part.node, tuple([at for at, _ in found])), part.node, found)
         except Exception:
             return False
         return True
@@ -331,27 +373,32 @@ class Tape:
             with suppress(IndexError):  # another thread does it
                 AT_FIRST.pop()()
         try:
-            results = self._results(planned, node, live) if run is None else run(*planned.pick(slots))
+            results = self._results(planned, node, used) if run is None else run(*planned.pick(slots))
         except Exception:  # before anything is written: the plan is another one, or fails again
             if run is None:
                 raise
-            results = self._results(planned, node, live)
-        if forms is not None and len(live) == 1:
+            results = self._results(planned, node, used)
+        if is_plain and len(live) == 1:
             array = used[0][1]
             array._value, array._form, array._tape = results, forms[0], None
             self.close()
             return
-        if len(live) < 2:
-            results = (results,) * len(live)
-        if forms is None and node.is_there:
+        self._finish(planned, used, results)
+
+    def _finish(self, planned: TapePlan, used: Sequence[tuple[int, Any]], results: Any) -> None:
+        """Give arrays their values, all at once."""
+        forms = planned.forms
+        if len(used) < 2:
+            results = (results,) * len(used)
+        if forms is None and self.node.is_there:
             forms = planned.forms = tuple(map(on_device().form_of, results))
         elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
+        changes: list[tuple[Any, str, Any]] = []
         for (_, array), value, form in zip(used, results, forms, strict=True):
-            array._value = value
-            array._form = form
-            array._tape = None
+            changes += [(array, "_value", value), (array, "_form", form), (array, "_tape", None)]
+        at_once([*changes, (self, "is_closed", True)])
         self.close()
 
     def _used(self) -> list[tuple[int, Any]]:
@@ -374,39 +421,38 @@ class Tape:
             planned = self._planned(node, live, pattern_of(flat, planned.plan.writes))
         return planned.plan
 
-    def _results(self, planned: TapePlan, node: TapeState, live: tuple[int, ...]) -> Any:
-        slots, plan = self.slots, planned.plan
+    def _results(self, planned: TapePlan, node: TapeState, used: Sequence[tuple[int, Any]]) -> Any:
+        slots, plan, live = self.slots, planned.plan, tuple([at for at, _ in used])
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
             return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
-        is_kept = planned.may_fail
-        if int in map(type, flat) and plan.writes:
-            is_kept = is_kept or any(type(each) is int and each not in FLOATS for each in flat)
-        kept = [(flat[at], flat[at].copy()) for at in plan.writes] if is_kept else []
-        try:
+        if not plan.writes:
             return self._run(planned, node, live, flat)
-        except BaseException as problem:  # the next evaluation of the tape writes everything again
-            for value, elements in kept:
-                if value.flags.writeable:
-                    np.copyto(value, elements)
-            if isinstance(problem, FusecOverflowError):
-                raise of_number(problem) from None
-            raise
+        journal = self.journal = Journal(planned, used)
+        may_fail = planned.may_fail or any(type(each) is int and each not in FLOATS for each in flat)
+        try:
+            if not may_fail and is_one_call(plan.entry):
+                with suppress(*_unfit()):  # before anything is written
+                    journal.run(plan.entry, flat)
+            if not journal.results:
+                journal.keep([flat[at] for at in plan.writes], may_fail)
+                journal.run(self._run, (planned, node, live, flat))
+        except FusecOverflowError as problem:
+            raise of_number(problem) from None
+        return journal.results[0]
 
     def _run(self, planned: TapePlan, node: TapeState, live: tuple[int, ...], flat: list[Any]) -> Any:
         plan = planned.plan
-        try:
-            if plan.quick is not None:
-                return plan.quick(*flat)
-            if plan.entry is not None:
-                return plan.entry(*flat)
+        run = plan.quick or plan.entry
+        with suppress(*_unfit()):  # before anything is written
+            if run is not None:
+                return run(*flat)
+        with suppress(*_unfit()):
             if not plan.writes or not plan.may_not_fit(flat):
-                return plan.run(flat)
-        except _unfit():  # before anything is written
-            pass
+                return plan.run_in_steps(flat)
         from fusec.fusion.arguments import pattern_of
 
-        return self._planned(node, live, pattern_of(flat, plan.writes)).plan.run(flat)
+        return self._planned(node, live, pattern_of(flat, plan.writes)).plan.run_in_steps(flat)
 
     def _planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         """The plan for the places in use. pattern: how leaves share memory; None if they do not."""

@@ -133,6 +133,7 @@ class TapePlan:
         from fusec.fusion.trace.numbers import picking
 
         self.plan, self.leaves, self.may_fail = plan, leaves, may_fail
+        plan.is_careful = True
         self.is_plain, self.pick = not (plan.writes or is_there), picking(leaves)
         self.forms: tuple[Form, ...] | None = None
         self.repeats: DeviceRepeats | None = None

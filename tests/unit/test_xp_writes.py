@@ -1,5 +1,6 @@
 """Writes to lazy arrays: at other extents, beside what fails, and by several threads."""
 
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -286,3 +287,65 @@ def test_views_whose_elements_do_not_fit_raise_numpys_error():
     for x in (xp.ones(3, dtype="f4"), xp.ones(3, dtype="f4") + 1):
         with pytest.raises(ValueError, match="divisor|multiple"):
             x.view("f8")
+
+
+class Tick(Exception):
+    """What a handler raises that interrupts an evaluation."""
+
+
+def interrupted_at(count, run):
+    """Call a function; interrupt it at one of the lines that Python runs meanwhile. Whether it was interrupted."""
+    left = count
+
+    def trace(frame, event, _):
+        nonlocal left
+        if event in ("line", "return") and "/fusec/" in frame.f_code.co_filename:
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                raise Tick
+        return trace
+
+    sys.settrace(trace)
+    try:
+        run()
+    except Tick:
+        return True
+    finally:
+        sys.settrace(None)
+    return left <= 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(("repeats", "is_native"), [(0, True), (3, True), (3, False)])
+def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_native, monkeypatch):
+    if not is_native:
+        monkeypatch.setattr("fusec.fusion.fused_plan.HASTEN_AT", 10**9)
+        monkeypatch.setattr("fusec.fusion.fused_plan.HASTEN_ONE_AT", 10**9)
+    number = 2 + is_native + repeats  # so that the plan is another one
+
+    def recorded():
+        x, y = xp.asarray(np.arange(12.0)), xp.zeros(6)
+        y += 2
+        y[1:4] *= xp.sum(x[number:])
+        part = y[2:]
+        part += 1
+        return y, part, xp.linalg.inv(xp.asarray(np.eye(2)) * xp.sum(y))
+
+    for _ in range(repeats):
+        xp.compute(*recorded())
+        time.sleep(0.2)  # kernels are compiled
+    total = 2 * sum(range(number, 12))
+    expected = np.array([2, total, total + 1, total + 1, 3, 3.0])
+    at, step = 1, 2 if repeats else 7
+    while True:
+        y, part, inverse = recorded()
+        is_interrupted = interrupted_at(at, lambda y=y: y.compute())
+        float(inverse[0, 0])
+        np.testing.assert_array_equal(np.asarray(y), expected)
+        part += 1
+        np.testing.assert_array_equal(np.asarray(y)[2:], expected[2:] + 1)
+        if not is_interrupted:
+            break
+        at += step
+    assert at > 30

@@ -1,0 +1,60 @@
+"""Evaluations that write: all of an evaluation or nothing of it, whenever it is interrupted.
+
+Note [Interrupts]: the handler of a signal may raise an error between any two instructions of Python, but not within a
+call of C. So what must not be torn apart is one call of C: results come into the list of a journal by the call that
+computes them, and arrays get their values by `at_once`. While the list is empty, an evaluation has not happened: what it
+may have written is undone from copies. Once a result is there, the evaluation has happened, and whoever comes next
+gives the arrays their values. A builtin writes within one call and needs no copies.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat, starmap
+from operator import setitem
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+
+
+class Journal:
+    """What an evaluation that writes has done. used: the arrays in use, each behind its place; planned: what it runs."""
+
+    __slots__ = ("copies", "kept", "planned", "results", "used")
+
+    def __init__(self, planned: Any, used: Sequence[tuple[int, Any]]) -> None:
+        self.planned, self.used = planned, used
+        self.kept: list[np.ndarray[Any, Any]] = []
+        self.copies: list[np.ndarray[Any, Any]] = []
+        self.results: list[Any] = []  # one, once all is computed
+
+    def run(self, function: Callable[..., Any], given: Iterable[Any]) -> None:
+        """Call a function, and note its result."""
+        self.results.extend(starmap(function, (given,)))
+
+    def keep(self, values: Sequence[Any], needed: bool) -> None:
+        """Copy what will be written. Raises MemoryError if the copies are needed, since the evaluation may fail."""
+        values = [each for each in values if each.flags.writeable]
+        try:
+            self.copies = [each.copy() for each in values]
+        except MemoryError:
+            if needed:
+                raise
+            return
+        self.kept = values
+
+    def undo(self) -> None:
+        """Write the old elements."""
+        deque(map(setitem, self.kept, repeat(...), self.copies), maxlen=0)
+
+
+def is_one_call(function: Any) -> bool:
+    """Whether a function cannot be interrupted."""
+    return type(function) is BuiltinFunctionType
+
+
+def at_once(changes: Iterable[tuple[Any, str, Any]]) -> None:
+    """Set attributes of objects, all or none: each change is an object, a name and a value."""
+    deque(starmap(setattr, [*changes]), maxlen=0)
