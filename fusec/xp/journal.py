@@ -2,9 +2,9 @@
 
 Note [Interrupts]: the handler of a signal may raise an error between any two instructions of Python, but not within a
 call of C. So what must not be torn apart is one call of C: results come into the list of a journal by the call that
-computes them, and arrays get their values by `at_once`. While the list is empty, an evaluation has not happened: what it
-may have written is undone from copies. Once a result is there, the evaluation has happened, and whoever comes next
-gives the arrays their values. A builtin writes within one call and needs no copies.
+computes them, and arrays get their values by `at_once`. While the list is empty, an evaluation has not happened, and
+what it may have written is undone from copies. Once a result is there, the evaluation has happened, and whoever comes
+next gives the arrays their values. A builtin writes within one call and needs no copies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ import numpy as np
 
 
 class Journal:
-    """What an evaluation that writes has done. used: the arrays in use, each behind its place; planned: what it runs."""
+    """What an evaluation has done that writes.
+
+    used: the arrays in use, each behind its place. planned: the plan.
+    """
 
     __slots__ = ("copies", "kept", "planned", "results", "used")
 
