@@ -8,6 +8,8 @@ from typing import Any
 from weakref import ref
 
 from fusec.xp.forms import Form
+from fusec.xp.journal import at_once
+from fusec.xp.sharing import register
 from fusec.xp.steps import Operation, moved
 from fusec.xp.tape import FROZEN, FirstToken, MovedError, Tape
 from fusec.xp.trie import TRIE, TapeState
@@ -26,24 +28,16 @@ def absorb(tape: Tape, other: Tape) -> None:
     """Take over all that another tape has recorded. Raises MovedError."""
     if has_taken(tape, other):
         return
+    tokens = FirstToken(), FirstToken()
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
-        node = other.frozen(FirstToken())
-        if node is None:
-            raise MovedError
-        tape.is_taking = True  # all or nothing: no write may be recorded twice
         try:
-            if tape.slots.get(tape.node.count) is FROZEN:
+            here, node = tape.frozen(tokens[0]), other.frozen(tokens[1])
+            if here is None or node is None:
                 raise MovedError
-            for at, place in enumerate(_taken_over(tape, other, node)):
-                one = other.slots[at]
-                if type(one) is ref and (array := one()) is not None:
-                    array._at = place
-                    array._tape = tape  # last, since threads read the tape first
-        except BaseException:
-            del other.slots[node.count]
-            raise
+            _take_over(tape, tape.draft(here), other, node)
         finally:
-            tape.is_taking = False
+            tape.release(tokens[0])
+            other.release(tokens[1])
         other.close()
 
 
@@ -58,6 +52,19 @@ def both(one: Tape, other: Tape) -> Tape | None:
     except MovedError:
         return None
     return one
+
+
+def _take_over(tape: Tape, draft: Tape, other: Tape, node: TapeState) -> None:
+    """Take over all or nothing, so that no write is recorded twice. Note [Interrupts] in `fusec/xp/journal.py`."""
+    places = _taken_over(draft, other, node)
+    changes = [(setattr, tape, name, getattr(draft, name)) for name in ("slots", "places", "written", "shapes", "run")]
+    for at, place in enumerate(places):
+        one = other.slots[at]
+        if type(one) is ref and (array := one()) is not None:
+            changes += [(setattr, array, "_at", place), (setattr, array, "_tape", tape)]
+    if draft.written:
+        register(tape)
+    at_once([*changes, (setattr, other, "is_closed", True), (setattr, tape, "node", draft.node)])
 
 
 def has_taken(tape: Tape, other: Tape) -> bool:

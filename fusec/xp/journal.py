@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat, starmap
-from operator import setitem
+from operator import call, setitem
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -58,6 +58,6 @@ def is_one_call(function: Any) -> bool:
     return type(function) is BuiltinFunctionType
 
 
-def at_once(changes: Iterable[tuple[Any, str, Any]]) -> None:
-    """Set attributes of objects, all or none: each change is an object, a name and a value."""
-    deque(starmap(setattr, [*changes]), maxlen=0)
+def at_once(calls: Iterable[tuple[Any, ...]]) -> None:
+    """Call builtins, all or none: each call is a builtin and its arguments."""
+    deque(starmap(call, [*calls]), maxlen=0)

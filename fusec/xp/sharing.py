@@ -103,6 +103,13 @@ def settle(last: Any) -> None:
             drop(each)
 
 
+def register(tape: Any) -> None:
+    """Look for what a tape writes."""
+    with locks.lock:
+        if tape not in WRITTEN:
+            WRITTEN.append(tape)
+
+
 def drop(tape: Any) -> None:
     """Look no more for what a tape writes."""
     with locks.lock:

@@ -34,7 +34,7 @@ from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import mixed, of_number, on_device
 from fusec.xp.refusals import line_of
 from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
-from fusec.xp.steps import Operation, moved, numbers_of, read_by
+from fusec.xp.steps import Operation, numbers_of
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
 if TYPE_CHECKING:
@@ -232,6 +232,22 @@ class Tape:
         holder = self.slots.get(node.count)
         return node if holder is token or (holder is FROZEN and self.owner is token) else None
 
+    def release(self, token: FirstToken) -> None:
+        """Let others have the tape, if the caller with this token has it and it is not closed."""
+        node = self._held_by(token)
+        if node is not None and not self.is_closed:
+            del self.slots[node.count]
+
+    def draft(self, node: TapeState) -> Tape:
+        """A copy of the tape, which the caller has for itself: it takes steps that come to the tape all at once."""
+        made = Tape.__new__(Tape)
+        made.node, made.slots, made.places = node, {**self.slots}, {**self.places}
+        del made.slots[node.count]
+        made.is_closed, made.is_taking = True, False
+        made.written, made.shapes = self.written, self.shapes
+        made.run, self.run = self.run, None
+        return made
+
     def close(self) -> None:
         """The arrays have gone elsewhere."""
         self.is_closed = True
@@ -277,7 +293,7 @@ class Tape:
                 is_whole = self.is_closed
                 if not is_whole and isinstance(problem, Exception):
                     self._tell_line(problem)
-                    self._evaluate_parts(node)
+                    _failures().evaluate_parts(self, node)
             finally:
                 self._thaw(node)
             self.has_failed = isinstance(problem, Exception)
@@ -305,57 +321,6 @@ class Tape:
         elif journal is not None:
             journal.undo()
             self.journal = None
-
-    def _evaluate_parts(self, node: TapeState) -> None:
-        """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""
-        used = self._used()
-        if self._is_computed(node, used):
-            self.close()
-        elif not self.written:
-            good = [each for each in used if self._is_computed(node, [each], is_kept=False)]
-            if good and self._is_computed(node, good):
-                for at, _ in good:
-                    self.slots[at] = object()
-
-    def _is_computed(self, node: TapeState, used: Sequence[tuple[int, Any]], is_kept: bool = True) -> bool:
-        """Whether some arrays can be computed apart from all others. is_kept: they get these values."""
-        try:
-            part = self._part(node, used)
-            if part is None:
-                return False
-            if is_kept:
-                part._evaluate(part.node)
-            else:
-                found = part._used()
-                part._results(part._planned(part.node, tuple([at for at, _ in found])), part.node, found)
-        except Exception:
-            return False
-        return True
-
-    def _part(self, node: TapeState, used: Sequence[tuple[int, Any]]) -> Tape | None:
-        """A tape with the steps that some arrays need, and all writes; None if these are all steps."""
-        chosen = {at for at, _ in used}
-        needed, kept = {*chosen}, []
-        for each in reversed(path := node.path()):
-            is_write = type(each.step) is not Form and not any(form is not None for form in each.forms)
-            if is_write or not needed.isdisjoint(range(each.start, each.count)):
-                kept.append(each)
-                needed.update(() if type(each.step) is Form else read_by(each.step))
-        if len(kept) == len(path):
-            return None
-        part, to = Tape(TRIE.root, {}, {}), [-1] * node.count
-        part.is_closed = True  # so that no other thread finds it
-        for each in reversed(kept):
-            held = [self.slots[at] for at in range(each.start, each.count)]
-            if type(each.step) is Form:
-                to[each.start] = part.leaf(held[0], each.step)
-                continue
-            others = [type(one) is ref and at not in chosen for at, one in enumerate(held, each.start)]
-            held = [object() if is_other else one for is_other, one in zip(others, held, strict=True)]
-            step = moved(each.step, to)
-            after = part.take(step.key if type(step) is Operation else step, step, held)
-            to[each.start : each.count] = range(after.start, after.count)
-        return part
 
     def _evaluate(self, node: TapeState) -> None:
         used, slots = [], self.slots
@@ -395,10 +360,11 @@ class Tape:
         elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
-        changes: list[tuple[Any, str, Any]] = []
+        changes = [(setattr, self, "is_closed", True)]
         for (_, array), value, form in zip(used, results, forms, strict=True):
-            changes += [(array, "_value", value), (array, "_form", form), (array, "_tape", None)]
-        at_once([*changes, (self, "is_closed", True)])
+            changes += [(setattr, array, "_value", value), (setattr, array, "_form", form)]
+            changes.append((setattr, array, "_tape", None))
+        at_once(changes)
         self.close()
 
     def _used(self) -> list[tuple[int, Any]]:
@@ -489,6 +455,12 @@ class Tape:
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
         return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False)
+
+
+def _failures() -> Any:
+    with locks.lock, default_rounding():
+        from fusec.xp import failures
+    return failures
 
 
 def _unfit() -> tuple[type[Exception], ...]:

@@ -331,7 +331,9 @@ def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_na
         y[1:4] *= xp.sum(x[number:])
         part = y[2:]
         part += 1
-        return y, part, xp.linalg.inv(xp.asarray(np.eye(2)) * xp.sum(y))
+        apart = xp.zeros(3)
+        apart[1:] += 4
+        return y, part, xp.linalg.inv(xp.asarray(np.eye(2)) * xp.sum(y)), apart
 
     for _ in range(repeats):
         xp.compute(*recorded())
@@ -340,9 +342,10 @@ def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_na
     expected = np.array([2, total, total + 1, total + 1, 3, 3.0])
     at, step = 1, 2 if repeats else 7
     while True:
-        y, part, inverse = recorded()
-        is_interrupted = interrupted_at(at, lambda y=y: y.compute())
+        y, part, inverse, apart = recorded()
+        is_interrupted = interrupted_at(at, lambda y=y, apart=apart: xp.compute(apart, y))
         float(inverse[0, 0])
+        assert apart.tolist() == [0, 4, 4]
         np.testing.assert_array_equal(np.asarray(y), expected)
         part += 1
         np.testing.assert_array_equal(np.asarray(y)[2:], expected[2:] + 1)
