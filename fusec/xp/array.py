@@ -13,6 +13,7 @@ import numpy as np
 
 from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
+from fusec.xp.keys import any_of, is_array, is_mask, plain
 from fusec.xp.loading import on_device
 from fusec.xp.native import ask_for_builtins, find_names
 from fusec.xp.operators import binary, power, unary
@@ -221,10 +222,10 @@ class Array(Recorded):
 
     @repeated
     def _part(self, key: Any) -> Any:
-        key = _plain(key, self)
-        if _any(_is_mask, key):
+        key = plain(key, self)
+        if any_of(is_mask, key):
             return eager(operator.getitem, (self, key), {})
-        if _any(_is_array, key):
+        if any_of(is_array, key):
             return record(operator.getitem, self, key)
         if self._tape is None and WRITTEN and is_read_elsewhere(self, key):
             valued(self)
@@ -232,7 +233,7 @@ class Array(Recorded):
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         value = beside(value, self) if isinstance(value, (list, tuple)) else value
-        store(self, _plain(key, self), value)
+        store(self, plain(key, self), value)
 
     def fill(self, value: Any) -> None:
         """Write a number to all elements, as numpy.ndarray.fill does."""
@@ -451,7 +452,7 @@ for _run in IN_PLACE:
     setattr(Array, f"__{_run.__name__}__", in_place(_run))
 
 
-# --- keys --------------------------------------------------------------------------------------------------------
+# --- values ------------------------------------------------------------------------------------------------------
 
 
 def looked(array: Array) -> Any:
@@ -472,34 +473,3 @@ def _number(convert: Callable[[Any], N], array: Array) -> N:
 def _restored(values: Any, device: str) -> Any:
     """An array that was pickled on a device."""
     return wrapped(values).to_device(device)
-
-
-def _plain(key: Any, array: Array) -> Any:
-    """A key of an array without lists, and with numbers instead of integer arrays without axes, in slices too."""
-    if isinstance(key, tuple):
-        return tuple(_plain(each, array) for each in key)
-    if isinstance(key, Array) and not key.ndim and key.dtype.kind in "iu":
-        return int(key)
-    if isinstance(key, slice):
-        parts = key.start, key.stop, key.step
-        return (
-            slice(*(each if each is None else operator.index(each) for each in parts))
-            if _any(_is_array, parts)
-            else key
-        )
-    if not isinstance(key, list):
-        return key
-    found = np.asarray(key) if key else np.zeros(0, np.intp)
-    return found if array.device == CPU else beside(found, array)
-
-
-def _any(law: Callable[[Any], bool], key: Any) -> bool:
-    return any(_any(law, each) for each in key) if isinstance(key, tuple) else law(key)
-
-
-def _is_array(key: Any) -> bool:
-    return isinstance(key, (Array, np.ndarray))
-
-
-def _is_mask(key: Any) -> bool:
-    return isinstance(key, (bool, np.bool_)) or (_is_array(key) and key.dtype == bool)

@@ -305,7 +305,7 @@ class Tape:
         """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none."""
         for note in getattr(problem, "__notes__", ()):
             at = getattr(getattr(note, "place", None), "at", None)
-            if (found := line_of(self.slots.get(at))) is not None:
+            if at is not None and (found := line_of(self.slots.get(at))) is not None:
                 note.place = found
 
     def _thaw(self, node: TapeState) -> None:
@@ -343,7 +343,7 @@ class Tape:
             if run is None:
                 raise
             results = self._results(planned, node, used)
-        if is_plain and len(live) == 1:
+        if forms is not None and is_plain and len(live) == 1:
             array = used[0][1]
             array._value, array._form, array._tape = results, forms[0], None
             self.close()
@@ -360,7 +360,7 @@ class Tape:
         elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
-        changes = [(setattr, self, "is_closed", True)]
+        changes: list[tuple[Any, ...]] = [(setattr, self, "is_closed", True)]
         for (_, array), value, form in zip(used, results, forms, strict=True):
             changes += [(setattr, array, "_value", value), (setattr, array, "_form", form)]
             changes.append((setattr, array, "_tape", None))
@@ -397,7 +397,7 @@ class Tape:
         journal = self.journal = Journal(planned, used)
         may_fail = planned.may_fail or any(type(each) is int and each not in FLOATS for each in flat)
         try:
-            if not may_fail and is_one_call(plan.entry):
+            if not may_fail and plan.entry is not None and is_one_call(plan.entry):
                 with suppress(*_unfit()):  # before anything is written
                     journal.run(plan.entry, flat)
             if not journal.results:
