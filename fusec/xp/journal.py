@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat, starmap
+from itertools import starmap
 from operator import call, setitem
 from types import BuiltinFunctionType
 from typing import Any
@@ -50,7 +50,7 @@ class Journal:
 
     def undo(self) -> None:
         """Write the old elements."""
-        deque(map(setitem, self.kept, repeat(...), self.copies), maxlen=0)
+        at_once([(setitem, value, ..., copy) for value, copy in zip(self.kept, self.copies, strict=True)])
 
 
 def is_one_call(function: Any) -> bool:
