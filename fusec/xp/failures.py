@@ -8,14 +8,13 @@ from weakref import ref
 
 from fusec.xp.forms import Form
 from fusec.xp.steps import Operation, moved, read_by
-from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE, TapeState
 
 Used = Sequence[tuple[int, Any]]
 """Arrays in use, each behind its place."""
 
 
-def evaluate_parts(tape: Tape, node: TapeState) -> None:
+def evaluate_parts(tape: Any, node: TapeState) -> None:
     """Compute the arrays in use without steps that none of them needs; if that fails, those that do not fail."""
     used = tape._used()
     if _is_computed(tape, node, used):
@@ -27,7 +26,7 @@ def evaluate_parts(tape: Tape, node: TapeState) -> None:
                 tape.slots[at] = object()
 
 
-def _is_computed(tape: Tape, node: TapeState, used: Used, is_kept: bool = True) -> bool:
+def _is_computed(tape: Any, node: TapeState, used: Used, is_kept: bool = True) -> bool:
     """Whether some arrays can be computed apart from all others. is_kept: they get these values."""
     part = None
     try:
@@ -46,7 +45,7 @@ def _is_computed(tape: Tape, node: TapeState, used: Used, is_kept: bool = True) 
     return True
 
 
-def part_of(tape: Tape, node: TapeState, used: Used) -> Tape | None:
+def part_of(tape: Any, node: TapeState, used: Used) -> Any:
     """A tape with the steps that some arrays need, and all writes; None if these are all steps."""
     chosen = {at for at, _ in used}
     needed, kept = {*chosen}, []
@@ -57,7 +56,7 @@ def part_of(tape: Tape, node: TapeState, used: Used) -> Tape | None:
             needed.update(() if type(each.step) is Form else read_by(each.step))
     if len(kept) == len(path):
         return None
-    part, to = Tape(TRIE.root, {}, {}), [-1] * node.count
+    part, to = type(tape)(TRIE.root, {}, {}), [-1] * node.count
     part.is_closed = True  # so that no other thread finds it
     for each in reversed(kept):
         held = [tape.slots[at] for at in range(each.start, each.count)]

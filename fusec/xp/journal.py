@@ -25,12 +25,11 @@ class Journal:
     used: the arrays in use, each behind its place. planned: the plan.
     """
 
-    __slots__ = ("copies", "kept", "planned", "results", "used")
+    __slots__ = ("kept", "planned", "results", "used")
 
     def __init__(self, planned: Any, used: Sequence[tuple[int, Any]]) -> None:
         self.planned, self.used = planned, used
-        self.kept: list[np.ndarray[Any, Any]] = []
-        self.copies: list[np.ndarray[Any, Any]] = []
+        self.kept: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []  # what is written, and a copy
         self.results: list[Any] = []  # one, once all is computed
 
     def run(self, function: Callable[..., Any], given: Iterable[Any]) -> None:
@@ -39,18 +38,15 @@ class Journal:
 
     def keep(self, values: Sequence[Any], needed: bool) -> None:
         """Copy what will be written. Raises MemoryError if the copies are needed, since the evaluation may fail."""
-        values = [each for each in values if each.flags.writeable]
         try:
-            self.copies = [each.copy() for each in values]
+            self.kept = [(each, each.copy()) for each in values if each.flags.writeable]
         except MemoryError:
             if needed:
                 raise
-            return
-        self.kept = values
 
     def undo(self) -> None:
         """Write the old elements."""
-        at_once([(setitem, value, ..., copy) for value, copy in zip(self.kept, self.copies, strict=True)])
+        at_once([(setitem, value, ..., copy) for value, copy in self.kept])
 
 
 def is_one_call(function: Any) -> bool:
