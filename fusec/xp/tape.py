@@ -392,11 +392,11 @@ class Tape:
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
             return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
-        if not plan.writes:
-            return self._run(planned, node, live, flat)
-        journal = self.journal = Journal(planned, used)
         may_fail = planned.may_fail or any(type(each) is int and each not in FLOATS for each in flat)
         try:
+            if not plan.writes:
+                return self._run(planned, node, live, flat)
+            journal = self.journal = Journal(planned, used)
             if not may_fail and plan.entry is not None and is_one_call(plan.entry):
                 with suppress(*_unfit()):  # before anything is written
                     journal.run(plan.entry, flat)
