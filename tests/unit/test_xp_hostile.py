@@ -3,6 +3,7 @@
 import inspect
 import sys
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -431,3 +432,17 @@ def test_writes_that_nobody_looks_at_do_not_pile_up():
         kept.append(own)
     assert len(sharing.WRITTEN) <= sharing.MAX_WRITTEN
     assert [own.tolist() for own in kept[:100]] == [[0, count + 1, count + 1] for count in range(100)]
+
+
+def test_arrays_are_joined_without_memory_when_that_is_recorded():
+    x = xp.broadcast_to(xp.ones(1), (30_000_000,))
+    tracemalloc.start()
+    try:
+        assert xp.concat([x, x, xp.ones(7)]).shape == (60_000_007,)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+    for shapes, axis in (([(2, 3), (2, 4)], 0), ([(2,), (2, 1)], 0), ([(2,), (3,)], 1), ([(), ()], 0)):
+        for namespace in (np, xp):
+            with pytest.raises(ValueError, match=r"dimension|axis"):
+                namespace.concat([namespace.ones(each) for each in shapes], axis=axis)

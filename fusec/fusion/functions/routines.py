@@ -358,10 +358,22 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     parts = [traced(each, trace) for each in arrays]
     if axis is None:
         parts, axis = [reshaped(each, -1) for each in parts], 0
-    shape = np.concatenate([np.broadcast_to(np.empty(()), each._seen.shape) for each in parts], axis=axis).shape
+    shape = _joined_shape([each._seen.shape for each in parts], axis)
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
     seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
     return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
+
+
+def _joined_shape(shapes: Sequence[Any], axis: Any) -> tuple[int, ...]:
+    """The shape of arrays one after another along an axis. Raises what np.concatenate raises."""
+    one = [[1] * len(each) for each in shapes]
+    np.concatenate([np.empty(each) for each in one], axis=axis)  # NumPy's error for axes, without much memory
+    at = range(len(shapes[0]))[axis]
+    others = {(*each[:at], *each[at + 1 :]) for each in shapes}
+    if len(others) > 1:
+        np.concatenate([np.broadcast_to(np.empty(()), each) for each in shapes], axis=axis)
+    first = shapes[0]
+    return (*first[:at], sum(each[at] for each in shapes), *first[at + 1 :])
 
 
 def _common_order(arrays: Sequence[Array]) -> list[int]:
