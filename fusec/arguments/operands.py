@@ -276,6 +276,21 @@ def outline_of(memory: object, dtype: np.dtype[Any]) -> Array:
     return np.asarray(memory).view(dtype).view(Outline)
 
 
+class _Place:
+    """Memory by a view of it."""
+
+    def __init__(self, view: View) -> None:
+        self.__array_interface__ = {
+            "data": (view.pointer or 1, False), "shape": view.shape, "strides": view.strides,
+            "typestr": f"|V{view.dtype.nbytes}", "version": 3,
+        }  # fmt: skip
+
+
+def share_elements(left: View, right: View) -> bool:
+    """Whether two views, on any device, have a byte in common, or if this is too expensive to decide."""
+    return may_overlap(left, right) and shares_memory(*(np.asarray(_Place(each)) for each in (left, right)))
+
+
 def is_writeable(array: Array) -> bool:
     """Whether an array may be written. NumPy's own answer warns about arrays that np.broadcast_arrays made."""
     return bool(array.flags.num & _WRITEABLE)

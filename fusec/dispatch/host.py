@@ -77,7 +77,7 @@ class Host:
 
     def argument(self, array: Array, param: Parameter, call: KernelCall[Array]) -> ArrayArgument:
         """The array, whose elements are compared with those of others."""
-        return ArrayArgument(param.name, call.view(self, array, param.name), array, param.raw)
+        return ArrayArgument(param.name, call.view(self, array, param.name), param.raw)
 
     # --- plans -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fusec.arguments.layouts import View, are_apart, bounds, has_internal_overlap
-from fusec.arguments.operands import Array, is_same_memory, may_overlap, shares_memory
+from fusec.arguments.operands import is_same_memory, share_elements
 from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ class ArrayArgument(NamedTuple):
 
     name: str
     view: View
-    array: Array | None = None  # on the host, where elements are compared; elsewhere ranges of addresses decide
     raw: bool = False  # the texts address it
 
 
@@ -40,7 +39,7 @@ def check_outputs(
         if not output.raw and has_internal_overlap(output.view):
             raise OutputOverlapsItself(kernel, output.name).at()
         for other in outputs[: 0 if apart else at]:
-            if _meet(output, other):
+            if share_elements(output.view, other.view):
                 raise OutputsOverlap(kernel, other.name, output.name).at()
 
 
@@ -58,7 +57,7 @@ def disturbed(kernel: KernelSpec, arrays: Sequence[ArrayArgument | None]) -> lis
         position
         for position, (each, written) in enumerate(marked)
         if each is not None and not written and _reaches(each, low, high)
-        if any(_meet(each, output) and not may_coincide(each, output) for output in outputs)
+        if any(share_elements(each.view, output.view) and not may_coincide(each, output) for output in outputs)
     ]
 
 
@@ -107,9 +106,3 @@ def _reaches(argument: ArrayArgument, low: int, high: int) -> bool:
     """Whether an array has bytes in a range of addresses, as far as its bounds tell."""
     start, stop = bounds(argument.view)
     return start < high and low < stop
-
-
-def _meet(one: ArrayArgument, other: ArrayArgument) -> bool:
-    if not may_overlap(one.view, other.view):
-        return False
-    return one.array is None or other.array is None or shares_memory(one.array, other.array)

@@ -26,7 +26,6 @@ from fusec.runtime.cuda.libraries import driver_api, math_library
 
 MAX_CALLS = 1024
 MOST_OF_MANY = 128  # rows of matrices, for each of them, that one call for all factors faster than a call for each
-MOST_JACOBI = 32  # rows and columns of matrices of which one call finds singular values
 ROWS = frozenset((dtypes.FLOAT32, dtypes.FLOAT64, dtypes.COMPLEX64, dtypes.COMPLEX128))
 """The dtypes of matrices."""
 
@@ -57,12 +56,11 @@ class _Handle:
     """CuSOLVER's state for one device."""
 
     def __init__(self, device: int) -> None:
-        self.pointer, self.params, self.jacobi = c_void_p(), c_void_p(), c_void_p()
+        self.pointer, self.params = c_void_p(), c_void_p()
         entries = library()
         with driver.on_device(device):
             _check(entries.cusolverDnCreate(byref(self.pointer)), f"start on device {device}")
             _check(entries.cusolverDnCreateParams(byref(self.params)), "make parameters")
-            _check(entries.cusolverDnCreateGesvdjInfo(byref(self.jacobi)), "make parameters")
         self._stream: int | None = None
 
     def use(self, stream: int) -> None:
@@ -95,13 +93,12 @@ class MatrixStack(NamedTuple):
 
 class Interface(NamedTuple):
     """How functions are called. wide: the 64-bit interface, with parameters and memory of the host; works: in memory
-    that they are given; at_once: for all matrices; jacobi: with parameters of Jacobi's method.
+    that they are given; at_once: for all matrices.
     """
 
     wide: bool = True
     works: bool = True
     at_once: bool = False
-    jacobi: bool = False
 
 
 class SolverCall:
@@ -136,8 +133,7 @@ class SolverCall:
             _check(status, f"plan {self.name}")
             return there.value, here.value
         units = c_int()
-        more = (handle.jacobi,) if self._interface.jacobi else ()
-        _check(query(handle.pointer, *arguments, byref(units), *more, *self._several), f"plan {self.name}")
+        _check(query(handle.pointer, *arguments, byref(units), *self._several), f"plan {self.name}")
         return units.value, 0
 
     def run(self, addresses: Sequence[int], device: int, stream: int) -> None:
@@ -150,25 +146,23 @@ class SolverCall:
                 return self.run(addresses, device, stream)
         handle, (space, info, *arrays) = _handles.of(device), addresses
         handle.use(stream)
-        wide, works, _, jacobi = self._interface
+        wide, works, _ = self._interface
         head = (handle.pointer, handle.params) if wide else (handle.pointer,)
         room = (c_void_p(space), c_size_t(self._units) if wide else c_int(self._units)) if works else ()
         if wide and works:
             host = (c_char * self._host)() if self._host else None
             room = (*room, host, c_size_t(self._host))
-        tail = ((handle.jacobi,) if jacobi else ()) + self._several
         for at in range(self._calls):
             places = iter(arrays)
             given = [
                 c_void_p(next(places) + at * each.step) if type(each) is Stepped else each for each in self._arguments
             ]
-            _check(self._call(*head, *given, *room, c_void_p(info + 4 * at), *tail), f"run {self.name}")
+            _check(self._call(*head, *given, *room, c_void_p(info + 4 * at), *self._several), f"run {self.name}")
         return None
 
 
 _WIDE, _WIDE_AT_ONCE, _TYPED = Interface(), Interface(at_once=True), Interface(wide=False)
 _MANY_FACTORED = Interface(wide=False, works=False, at_once=True)
-_MANY_JACOBI = Interface(wide=False, at_once=True, jacobi=True)
 
 
 def is_many(size: int, count: int) -> bool:
@@ -259,18 +253,6 @@ def singular_values(stack: MatrixStack, vectors: str) -> SolverCall:
         Stepped(columns * columns * row.nbytes * (left > 0)), wide, kind,
     )  # fmt: skip
     return SolverCall("Xgesvd", arguments, stack, _WIDE)
-
-
-@lru_cache(MAX_CALLS)
-def jacobi(stack: MatrixStack, has_vectors: bool) -> SolverCall:
-    """The same of many small matrices at once. Arrays: the matrices, the values, and all left and right vectors, both
-    in columns.
-    """
-    tall, wide = c_int(stack.rows), c_int(stack.columns)
-    arguments = (
-        _MODES[has_vectors], tall, wide, Stepped(0), tall, Stepped(0), Stepped(0), tall, Stepped(0), wide,
-    )  # fmt: skip
-    return SolverCall(f"{_LETTERS[stack.row]}gesvdjBatched", arguments, stack, _MANY_JACOBI)
 
 
 @lru_cache(MAX_CALLS)

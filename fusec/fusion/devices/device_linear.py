@@ -390,29 +390,19 @@ def _singular(builder: _LinearBuilder, given: Given, results: Results) -> None:
     made, _ = builder.target(values, "C")
     row = dtypes.complex_type(values.form.row) if a.form.row.is_complex else values.form.row
     info, left, right = builder.info(count), made, made
-    if count > 1 and max(rows, columns) <= solvers.MOST_JACOBI:
-        room = builder.loaded(a, row, "F")
-        if has_vectors:
-            left, right = (builder.matrices((*stack, each, each), row, "F") for each in (rows, columns))
-        routine = solvers.jacobi(builder.stack(row, rows, columns, count), has_vectors)
-        builder.solve(routine, room, made, left, right, info=info, text=text)
-        if has_vectors:
-            builder.copy(left.of(results[0].form.shape), results[0])
-            builder.copy(_turned(right).of(results[2].form.shape), results[2], "conj(x)" if row.is_complex else "x")
-    else:
-        is_wide = rows < columns
-        room = builder.loaded(a, row, "C" if is_wide else "F")
-        tall, few = max(rows, columns), min(rows, columns)
-        letter = "N" if not has_vectors else "A" if is_full else "S"
-        routine = solvers.singular_values(builder.stack(row, tall, few, count), letter)
-        if has_vectors:
-            left = builder.matrices((*stack, tall, tall if is_full else few), row, "F")
-            right = builder.matrices((*stack, few, few), row, "F")
-        builder.solve(routine, room, made, left, right, info=info, text=text)
-        if has_vectors:
-            pair = (_turned(right), _turned(left)) if is_wide else (left, right)
-            builder.copy(pair[0], results[0])
-            builder.copy(pair[1], results[2])
+    is_wide = rows < columns
+    room = builder.loaded(a, row, "C" if is_wide else "F")
+    tall, few = max(rows, columns), min(rows, columns)
+    letter = "N" if not has_vectors else "A" if is_full else "S"
+    routine = solvers.singular_values(builder.stack(row, tall, few, count), letter)
+    if has_vectors:
+        left = builder.matrices((*stack, tall, tall if is_full else few), row, "F")
+        right = builder.matrices((*stack, few, few), row, "F")
+    builder.solve(routine, room, made, left, right, info=info, text=text)
+    if has_vectors:
+        pair = (_turned(right), _turned(left)) if is_wide else (left, right)
+        builder.copy(pair[0], results[0])
+        builder.copy(pair[1], results[2])
     builder.settle(made, values)
 
 

@@ -17,7 +17,6 @@ API int cusolverDnCreate(struct handle **made) {
 }
 API int cusolverDnSetStream(struct handle *handle, void *stream) { ENTER("%p", stream); handle->stream = stream; return SUCCESS; }
 API int cusolverDnCreateParams(int **made) { ENTER("."); *made = malloc(4); **made = 1234; return SUCCESS; }
-API int cusolverDnCreateGesvdjInfo(int **made) { ENTER("."); *made = malloc(4); **made = 4321; return SUCCESS; }
 
 static int is_ready(const struct handle *handle) { return handle && handle->stream && (current() < 0 || current() == handle->device); }
 
@@ -194,47 +193,6 @@ API int cusolverDnXgesvd(SINGULAR(), WORK) {
   free(right), free(found);
   return SUCCESS;
 }
-
-static int many_singular(struct handle *handle, int kind, int job, int m, int n, char *a, int lda, char *s, char *u,
-                         int ldu, char *v, int ldv, void *work, int elements, int *info, const int *jacobi, int count) {
-  if (!is_ready(handle) || !jacobi || *jacobi != 4321) return NOT_INITIALIZED;
-  VALID(m > 0 && n > 0 && m <= 32 && n <= 32 && lda == m && ldu == m && ldv == n && elements == 7 * count && work);
-  int64_t few = m < n ? m : n, most = m < n ? n : m;
-  memset(work, 0xff, elements * bytes_of_kind(kind));
-  for (int each = 0; each < count; each++) {
-    number *values = loaded(after(a, kind, (int64_t)each * m * n), kind, m, n, m), *turned = malloc(m * n * sizeof *turned);
-    number *left = malloc(most * most * sizeof *left), *right = malloc(few * few * sizeof *right);
-    double found[32];
-    info[each] = !is_finite(values, m * n);
-    for (int64_t r = 0; r < m; r++) for (int64_t c = 0; c < n; c++) turned[r * n + c] = conj(values[c * m + r]);
-    singular(m < n ? turned : values, most, few, left, found, right);
-    put_reals(after(s, real_of(kind), each * few), real_of(kind), few, found);
-    stored(after(a, kind, (int64_t)each * m * n), kind, m, n, m, values);
-    char *own_u = after(u, kind, (int64_t)each * m * m), *own_v = after(v, kind, (int64_t)each * n * n);
-    if (job) stored(m < n ? own_v : own_u, kind, most, most, most, left);
-    if (job) stored(m < n ? own_u : own_v, kind, few, few, few, right);
-    free(turned);
-    if (!job) free(left), free(right);
-  }
-  return SUCCESS;
-}
-#define MANY_SINGULAR(letter, kind) \
-  API int cusolverDn##letter##gesvdjBatched_bufferSize(struct handle *handle, int job, int m, int n, const void *a, \
-      int lda, const void *s, const void *u, int ldu, const void *v, int ldv, int *elements, int *jacobi, int count) { \
-    VALID(handle && job >= 0 && m <= 32 && n <= 32 && !a && lda >= m && !s && !u && ldu >= m && !v && ldv >= n && \
-          *jacobi == 4321); \
-    *elements = 7 * count; \
-    return SUCCESS; \
-  } \
-  API int cusolverDn##letter##gesvdjBatched(struct handle *handle, int job, int m, int n, void *a, int lda, void *s, \
-      void *u, int ldu, void *v, int ldv, void *work, int elements, int *info, int *jacobi, int count) { \
-    ENTER("%d %d %d times", m, n, count); \
-    return many_singular(handle, kind, job, m, n, a, lda, s, u, ldu, v, ldv, work, elements, info, jacobi, count); \
-  }
-MANY_SINGULAR(S, R_32F)
-MANY_SINGULAR(D, R_64F)
-MANY_SINGULAR(C, C_32F)
-MANY_SINGULAR(Z, C_64F)
 
 #define HERMITIAN(CONST) GIVEN, int job, int fill, int64_t n, int kind, CONST void *a, int64_t lda, int kind_w, \
   CONST void *w, int compute

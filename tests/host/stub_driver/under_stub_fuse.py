@@ -434,3 +434,16 @@ def test_functions_without_kernels_may_be_called_again_and_again():
         part, whole = fused(x)
         assert whole is x
         assert part.pointer == x[1:].pointer
+
+
+def test_outputs_between_whose_elements_others_lie_are_written_by_one_kernel():
+    def columns(x, y):
+        wide = np.empty((len(x), 3), x.dtype)
+        wide[:, 0], wide[:, 1], wide[:, 2] = x + y, x - y, x * y
+        return wide, np.stack([x + 1, y * 2], axis=-1)
+
+    fused = fusec.fuse(columns)
+    for extent in (7, 7, 7, 7, 4, 9):
+        x, y = np.random.default_rng(extent).random((2, extent))
+        found = fused(cuda.from_numpy(x, 0), cuda.from_numpy(y, 0))
+        check(found, columns(x, y))
