@@ -270,7 +270,8 @@ class _LaunchBuilder:
                 self.parts.append(PreparedCall(stage.call, operands, self.device))
                 continue
             found = [self._part(arrays, each) if isinstance(each, Part) else (each, 0, 0) for each in stage.operands]
-            self._add([self._planned(stage.kernel, found, stage.operands, CallOptions(stream=cuda.LEGACY))])
+            options = CallOptions(stage.axes, stream=cuda.LEGACY)
+            self._add([self._planned(stage.kernel, found, stage.operands, options)])
         for start, nbytes in taken:
             self.room.give_back(start, nbytes)
 

@@ -41,10 +41,11 @@ class Part(NamedTuple):
 
 
 class KernelStage(NamedTuple):
-    """A kernel. operands: arrays and numbers, then results."""
+    """A kernel. operands: arrays and numbers, then results. axes: those that a reduction leaves out."""
 
     kernel: Planned
     operands: tuple[Part | float, ...]
+    axes: tuple[int, ...] | None = None
 
 
 class LibraryStage(NamedTuple):
@@ -139,7 +140,7 @@ def part_of(array: cuda.DeviceArray, part: Part) -> cuda.DeviceArray:
 
 def run(recipe: Recipe, given: Sequence[Any], device: int, stream: int) -> None:
     """Enqueue a recipe on a stream. given: operands, then the memory of results. Raises CudaMathRefused."""
-    arrays, options = [*given], CallOptions(stream=stream)
+    arrays = [*given]
     for form in recipe.rooms:
         order = sorted(range(len(form.shape)), key=lambda axis: -form.strides[axis])
         arrays.append(cuda.describe(cuda.empty(form.shape, form.row, order, device, stream), stream))
@@ -148,4 +149,4 @@ def run(recipe: Recipe, given: Sequence[Any], device: int, stream: int) -> None:
             stage.call([arrays[place].pointer + start for place, start in stage.operands], device, stream)
             continue
         operands = [part_of(arrays[each.place], each) if isinstance(each, Part) else each for each in stage.operands]
-        stage.kernel.run(tuple(operands), None, options)
+        stage.kernel.run(tuple(operands), None, CallOptions(stage.axes, stream=stream))

@@ -63,6 +63,11 @@ class Arrangement(NamedTuple):
 
 def is_product(call: LibraryCall) -> bool:
     """Whether a library computes a call."""
+    return labels_axes(call) and call.buffers[0].dtype in ROWS
+
+
+def labels_axes(call: LibraryCall) -> bool:
+    """Whether a call is a product, of any dtype."""
     return len(call.operands) == 2 and len(call.buffers) == 1 and _labelled(call) is not None
 
 
@@ -75,10 +80,7 @@ def terms_of(call: LibraryCall, left: int, right: int) -> Terms:
 
 @lru_cache(MAX_KNOWN)
 def _labelled(call: LibraryCall) -> Callable[[int, int], Terms] | None:
-    """What labels the axes of a call's operands; None if a library does not compute the call."""
-    row = call.buffers[0].dtype
-    if row not in ROWS:
-        return None
+    """What labels the axes of a call's operands; None for a call that is no product."""
     function = called_by(call.function)
     if calls_plainly(call.function, function):
         if isinstance(function, Contraction):
