@@ -83,7 +83,7 @@ def sort(builder: RecipeBuilder, source: Part, result: Part, is_places: bool, ke
     _launch(builder, f"ranked{'_places' * is_places}", row, (values[1], values[1]), (values[0], *places[:1]))
     for at, run in enumerate(runs):
         read, write = at % 2, 1 - at % 2
-        inputs = (values[read], values[read], *places[read : read + 1], float(run))
+        inputs: list[Part | float] = [values[read], values[read], *places[read : read + 1], float(run)]
         _launch(builder, f"merged{'_places' * is_places}", row, inputs, (values[write], *places[write : write + 1]))
     made = (places if is_places else values)[last]
     if made.place != result.place:
