@@ -213,7 +213,7 @@ def test_what_needs_cupy_is_refused_where_it_stands(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     x = xp.asarray([3.0, 1.0, 2.0], device=THERE)
     changed = x * 2
-    for refused in (lambda: xp.unique_values(x), lambda: changed[changed > 1], lambda: xp.linalg.inv(x + x[:, None])):
+    for refused in (lambda: xp.unique_values(x), lambda: changed[changed > 1], lambda: xp.nonzero(x)):
         with pytest.raises(
             TypeError, match=r"CuPy, which would compute it there[\s\S]*pip install cupy[\s\S]*test_lazy_arrays.py"
         ):
