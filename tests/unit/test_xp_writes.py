@@ -317,6 +317,7 @@ def interrupted_at(count, run):
     return left <= 0
 
 
+@pytest.mark.slow  # it interrupts where signals do not, such as at the end of `with`, and may leave a lock taken
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(("repeats", "is_native"), [(0, True), (3, True), (3, False)])
 def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_native, monkeypatch):
