@@ -49,13 +49,7 @@ class CachedSequence:
     def enqueue(self, values: Sequence[Any], start: int, stream: int) -> None:
         """Launch all. values: of arguments. start: of the memory between the kernels."""
         held = self.launches.take()
-        words = held.words
-        for word, argument, offset in self.pointers:
-            words[word] = values[argument] + offset
-        for word, offset in self.between:
-            words[word] = start + offset
-        for word, argument, encoder in self.scalars:
-            words[word] = encoder(values[argument])
+        _fill(held.words, self, values, start)
         self.launches.enqueue(held, stream)
 
 
@@ -98,12 +92,7 @@ class CachedCall:
             self.sequence.enqueue(values, start, stream)
         for launch in self.launches if self.sequence is None else ():
             words = list(launch.template)
-            for slot, argument, offset in launch.pointers:
-                words[slot] = values[argument] + offset
-            for slot, offset in launch.between:
-                words[slot] = start + offset
-            for slot, argument, encoder in launch.scalars:
-                words[slot] = encoder(values[argument])
+            _fill(words, launch, values, start)
             launch.launcher(words, stream)
         self.note()
         if self.makers and self.source.deliver is not None:
@@ -117,6 +106,16 @@ class CachedCall:
         if allocate is None:
             allocate = self.allocators[stream] = cuda.allocator(self.nbytes, self.device, stream)
         return allocate()
+
+
+def _fill(words: Any, launch: CachedLaunch | CachedSequence, values: Sequence[Any], start: int) -> None:
+    """Fill in addresses and numbers of arguments. start: of the memory between launches."""
+    for word, argument, offset in launch.pointers:
+        words[word] = values[argument] + offset
+    for word, offset in launch.between:
+        words[word] = start + offset
+    for word, argument, encoder in launch.scalars:
+        words[word] = encoder(values[argument])
 
 
 def entry_of(ready: CachedCall, args: tuple[Any, ...], other: Callable[..., object]) -> Callable[..., object]:

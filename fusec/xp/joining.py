@@ -79,7 +79,7 @@ def has_taken(tape: Tape, other: Tape) -> bool:
     after, moves, arrays, leaves = found
     held[node.count] = FROZEN
     try:
-        if other.is_taking or slots.setdefault(here.count, held) is not held:
+        if slots.setdefault(here.count, held) is not held:
             del held[node.count]
             return False
         for at, place in moves:

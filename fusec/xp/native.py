@@ -41,7 +41,7 @@ def install() -> None:
     array._at = 0
     read = dict.fromkeys(("_tape", "_at", "_form", "_value"), array)
     tape = Tape.__new__(Tape)  # no other thread finds it
-    for name in ("node", "slots", "places", "is_closed", "is_taking"):
+    for name in ("node", "slots", "places", "is_closed"):
         setattr(tape, name, None)
         read[name] = tape
     read |= dict.fromkeys(("count", "depth", "mark"), TapeState(None, None, ()))

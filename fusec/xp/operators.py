@@ -218,7 +218,7 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
     slots[start] = ref(made)
     if behind is kind and other is not ALONE:
         slots[start + 1] = other
-    tape.node, tape.slots, tape.places, tape.is_closed, tape.is_taking = after, slots, places, False, False
+    tape.node, tape.slots, tape.places, tape.is_closed = after, slots, places, False
     TAPES.append(ref(tape))
     forget_some()
     made._tape, made._at, made._form = tape, start, form

@@ -58,7 +58,7 @@ class MovedError(Exception):
 class Tape:
     """What is recorded of some arrays that depend on each other."""
 
-    __slots__ = ("__dict__", "__weakref__", "is_closed", "is_taking", "node", "places", "slots")
+    __slots__ = ("__dict__", "__weakref__", "is_closed", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
     owner: FirstToken | None = None  # who has it for itself
@@ -70,7 +70,6 @@ class Tape:
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity, in their order."""
         self.node, self.slots, self.places, self.is_closed = node, slots, places, False
-        self.is_taking = False  # takes over another tape: meanwhile no thread may have it for itself
         TAPES.append(ref(self))
         if len(TAPES) > MOST[0]:
             forget()
@@ -118,7 +117,7 @@ class Tape:
         for look in range(PATIENCE):
             if self.node is not node:
                 return False
-            if self.slots.get(node.count) is FROZEN and not self.is_taking:
+            if self.slots.get(node.count) is FROZEN:
                 self.wait()
                 raise MovedError
             time.sleep(PAUSE if look > 10 else 0)  # each time the other thread may go on
@@ -219,12 +218,10 @@ class Tape:
             if holder is token:
                 self.owner = token
                 self.slots[node.count] = FROZEN
-                if not self.is_taking:
-                    return node
-                del self.slots[node.count]
-            elif holder is FROZEN or type(holder) is FirstToken:
+                return node
+            if holder is FROZEN or type(holder) is FirstToken:
                 return None
-            time.sleep(0)  # until that step, or the whole other tape, is taken
+            time.sleep(0)  # until that step is taken
 
     def _held_by(self, token: FirstToken) -> TapeState | None:
         """The last state, if the caller with this token has the tape for itself, even if it was interrupted then."""
@@ -243,7 +240,7 @@ class Tape:
         made = Tape.__new__(Tape)
         made.node, made.slots, made.places = node, {**self.slots}, {**self.places}
         del made.slots[node.count]
-        made.is_closed, made.is_taking = True, False
+        made.is_closed = True
         made.written, made.shapes = self.written, self.shapes
         made.run, self.run = self.run, None
         return made

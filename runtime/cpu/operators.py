@@ -64,7 +64,6 @@ ATTRIBUTES = {
     "places": OperatorWord.PLACES,
     "limits": OperatorWord.LIMITS,
     "is_closed": OperatorWord.CLOSED,
-    "is_taking": OperatorWord.TAKING,
     "count": OperatorWord.COUNT,
     "depth": OperatorWord.DEPTH,
     "mark": OperatorWord.MARK,

@@ -236,7 +236,6 @@ fill:
   call void @hold(ptr %description, ptr %tape, i64 {W.SLOTS}, ptr %slots)
   call void @hold(ptr %description, ptr %tape, i64 {W.PLACES}, ptr %places)
   call void @hold(ptr %description, ptr %tape, i64 {W.CLOSED}, ptr %false)
-  call void @hold(ptr %description, ptr %tape, i64 {W.TAKING}, ptr %false)
   call void @hold(ptr %description, ptr %made, i64 {W.TAPE}, ptr %tape)
   call void @hold(ptr %description, ptr %made, i64 {W.AT}, ptr %start)
   call void @hold(ptr %description, ptr %made, i64 {W.FORM}, ptr %made.form)
@@ -373,15 +372,11 @@ look:
   %there.count = call ptr @held(ptr %description, ptr %there, i64 {W.COUNT})
   %taken.here = call ptr %get.item(ptr %slots, ptr %here.count)
   %taken.there = call ptr %get.item(ptr %held, ptr %there.count)
-  %false = call ptr @address(ptr %description, i64 {W.FALSE})
-  %taking = call ptr @held(ptr %description, ptr %other, i64 {W.TAKING})
   %is.known = icmp ne ptr %joint, null
   %is.free.here = icmp eq ptr %taken.here, null
   %is.free.there = icmp eq ptr %taken.there, null
-  %is.calm = icmp eq ptr %taking, %false
   %are.free = and i1 %is.free.here, %is.free.there
-  %may.be = and i1 %is.known, %is.calm
-  %goes = and i1 %are.free, %may.be
+  %goes = and i1 %are.free, %is.known
   br i1 %goes, label %begin, label %failed
 begin:
   call void %incref(ptr %joint)
