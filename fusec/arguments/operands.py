@@ -250,13 +250,15 @@ def view_of(array: Array, dtype: DType) -> View:
     return View(pointer, array.shape, array.strides, dtype)
 
 
-class _Address:
-    """Memory by its address alone."""
+class Place:
+    """Where an array lies in the memory of some device, of which nothing is read. nbytes: of an element."""
 
-    def __init__(self, array: Array) -> None:
-        known = array.__array_interface__
-        void = f"|V{array.itemsize}"
-        self.__array_interface__ = {**known, "typestr": void, "descr": [("", void)], "strides": array.strides}
+    def __init__(self, pointer: int, shape: Shape, strides: Shape, nbytes: int, readonly: bool = False) -> None:
+        void = f"|V{nbytes}"
+        self.__array_interface__ = {
+            "data": (pointer, readonly), "shape": shape, "strides": strides, "version": 3,
+            "typestr": void, "descr": [("", void)],  # without the latter, NumPy 2.1 crashes
+        }  # fmt: skip
 
 
 class Outline(np.ndarray):
@@ -271,24 +273,17 @@ class Outline(np.ndarray):
     __str__ = __repr__
 
 
-def outline_of(memory: object, dtype: np.dtype[Any]) -> Array:
-    """An outline with an address, a shape and strides. memory: an object whose `__array_interface__` has them."""
+def outline_of(memory: Place, dtype: np.dtype[Any]) -> Array:
+    """The outline of an array that lies there."""
     return np.asarray(memory).view(dtype).view(Outline)
-
-
-class _Place:
-    """Memory by a view of it."""
-
-    def __init__(self, view: View) -> None:
-        self.__array_interface__ = {
-            "data": (view.pointer or 1, False), "shape": view.shape, "strides": view.strides,
-            "typestr": f"|V{view.dtype.nbytes}", "version": 3,
-        }  # fmt: skip
 
 
 def share_elements(left: View, right: View) -> bool:
     """Whether two views, on any device, have a byte in common, or if this is too expensive to decide."""
-    return may_overlap(left, right) and shares_memory(*(np.asarray(_Place(each)) for each in (left, right)))
+    if not may_overlap(left, right):
+        return False
+    places = (Place(each.pointer, each.shape, each.strides, each.dtype.nbytes) for each in (left, right))
+    return shares_memory(*map(np.asarray, places))
 
 
 def is_writeable(array: Array) -> bool:
@@ -298,7 +293,10 @@ def is_writeable(array: Array) -> bool:
 
 def without_memory(array: Array) -> Array:
     """The outline of an array, which neither owns the memory nor is read. An array of objects is returned itself."""
-    return array if array.dtype.hasobject else outline_of(_Address(array), array.dtype)
+    if array.dtype.hasobject:
+        return array
+    pointer, readonly = array.__array_interface__["data"]
+    return outline_of(Place(pointer, array.shape, array.strides, array.itemsize, readonly), array.dtype)
 
 
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.arguments.operands import outline_of
+from fusec.arguments.operands import Place, outline_of
 from fusec.base import dtypes, locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
@@ -77,19 +77,10 @@ def check_alone(flat: Iterable[object]) -> None:
         raise targets.HostArrayAmongDeviceArrays("numpy.ndarray").at()
 
 
-class _There:
-    """Memory that the host does not see."""
-
-    def __init__(self, array: DeviceArray) -> None:
-        self.__array_interface__ = {
-            "data": (array.pointer or cuda.VECTOR_BYTES, array.readonly), "shape": array.shape,
-            "strides": array.strides, "typestr": f"|V{array.dtype.nbytes}", "version": 3,
-        }  # fmt: skip
-
-
 def outline(array: DeviceArray) -> Array:
     """A NumPy array of the same address and form, of which nothing may be read."""
-    return outline_of(_There(array), array.dtype.numpy)
+    row, pointer = array.dtype, array.pointer or cuda.VECTOR_BYTES
+    return outline_of(Place(pointer, array.shape, array.strides, row.nbytes, array.readonly), row.numpy)
 
 
 def on_host(flat: Sequence[Any]) -> list[Any]:
