@@ -250,7 +250,7 @@ def view_of(array: Array, dtype: DType) -> View:
     return View(pointer, array.shape, array.strides, dtype)
 
 
-class Place:
+class ArrayPlace:
     """Where an array lies in the memory of some device, of which nothing is read. nbytes: of an element."""
 
     def __init__(self, pointer: int, shape: Shape, strides: Shape, nbytes: int, readonly: bool = False) -> None:
@@ -273,7 +273,7 @@ class Outline(np.ndarray):
     __str__ = __repr__
 
 
-def outline_of(memory: Place, dtype: np.dtype[Any]) -> Array:
+def outline_of(memory: ArrayPlace, dtype: np.dtype[Any]) -> Array:
     """The outline of an array that lies there."""
     return np.asarray(memory).view(dtype).view(Outline)
 
@@ -282,7 +282,7 @@ def share_elements(left: View, right: View) -> bool:
     """Whether two views, on any device, have a byte in common, or if this is too expensive to decide."""
     if not may_overlap(left, right):
         return False
-    places = (Place(each.pointer, each.shape, each.strides, each.dtype.nbytes) for each in (left, right))
+    places = (ArrayPlace(each.pointer, each.shape, each.strides, each.dtype.nbytes) for each in (left, right))
     return shares_memory(*map(np.asarray, places))
 
 
@@ -296,7 +296,7 @@ def without_memory(array: Array) -> Array:
     if array.dtype.hasobject:
         return array
     pointer, readonly = array.__array_interface__["data"]
-    return outline_of(Place(pointer, array.shape, array.strides, array.itemsize, readonly), array.dtype)
+    return outline_of(ArrayPlace(pointer, array.shape, array.strides, array.itemsize, readonly), array.dtype)
 
 
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.arguments.operands import Place, outline_of
+from fusec.arguments.operands import ArrayPlace, outline_of
 from fusec.base import dtypes, locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
@@ -80,7 +80,7 @@ def check_alone(flat: Iterable[object]) -> None:
 def outline(array: DeviceArray) -> Array:
     """A NumPy array of the same address and form, of which nothing may be read."""
     row, pointer = array.dtype, array.pointer or cuda.VECTOR_BYTES
-    return outline_of(Place(pointer, array.shape, array.strides, row.nbytes, array.readonly), row.numpy)
+    return outline_of(ArrayPlace(pointer, array.shape, array.strides, row.nbytes, array.readonly), row.numpy)
 
 
 def on_host(flat: Sequence[Any]) -> list[Any]:
