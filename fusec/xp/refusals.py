@@ -49,6 +49,7 @@ _LINES: dict[int, tuple[object, CodeType, int]] = {}
 _OUR_FILES: set[str] = set()  # that have been on the way to a user's line
 
 UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
+UFUNC_KEYWORDS = ("out", "where", "casting", "order", "dtype", "subok")  # before NumPy 2.4 they have no signature
 OWN_KINDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -162,11 +163,18 @@ def _unknown(function: Callable[..., Any], keyword: str) -> UserError | None:
     from fusec.errors.arguments import unknown_keyword
 
     name = getattr(function, "__name__", "")
-    params = _params(function)
-    known = [each.name for each in params if each.kind in OWN_KINDS and each.name != "self"]
-    if any(each.kind is Parameter.VAR_KEYWORD for each in params):  # which NumPy's function takes
-        known += [each.name for each in _params(getattr(np, name, None))[1:] if each.name not in known]
+    known = _keywords(function)
+    if any(each.kind is Parameter.VAR_KEYWORD for each in _params(function)):  # which NumPy's function takes
+        known += [each for each in _keywords(getattr(np, name, None)) if each not in known]
     return unknown_keyword(name, keyword, known) if known and keyword not in known else None
+
+
+def _keywords(function: Any) -> list[str]:
+    """The names by which a function takes arguments."""
+    params = _params(function)
+    if not params and isinstance(function, np.ufunc):
+        return [*UFUNC_KEYWORDS]
+    return [each.name for each in params if each.kind in OWN_KINDS and each.name != "self"]
 
 
 def _params(function: Any) -> list[Parameter]:
