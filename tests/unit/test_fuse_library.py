@@ -89,6 +89,8 @@ ROWS = {
         (lambda a: np.fft.rfftn(a, (2, 4), (1, 0)), A), (lambda a: np.fft.irfftn(a, (2, -1), (1, 0)), A),
         (lambda a: np.fft.fftshift(a), A), (lambda a: np.fft.ifftshift(a, 0), A),
         (lambda a: np.fft.fftshift(a, (1,)), A),
+        (lambda a: np.fft.fftn(a.transpose(2, 0, 1), (2, 1), (1, 0)), np.arange(4.0).reshape(1, 2, 2)),
+        (lambda a: np.fft.fft(a.transpose(2, 0, 1), 1, 0), np.arange(12.0).reshape(3, 2, 2)),
         (lambda a: np.fft.fft(a, axis=0), A.T), (lambda a: np.fft.fftn(a, axes=(0,)), COUNTS),
     ],
     "sorting": [

@@ -12,7 +12,7 @@ from fusec.fusion.functions.routines import trace_of, traced
 from fusec.fusion.functions.sharing import transform, transforms
 from fusec.fusion.trace.tables import FUNCTIONS
 
-SMALL = 2  # elements of an axis, in place of a size that is given
+SMALL = 2  # the most elements of an axis, in place of a size that is given; one element orders axes otherwise
 _HALF = ("rfft", "ihfft")  # make half a spectrum, of real numbers
 _WHOLE = ("irfft", "hfft")  # take half a spectrum
 
@@ -24,7 +24,7 @@ def _along_axis(name: str) -> Outcome:
             return asked.by_stand_ins()  # NumPy's error
         axis, norm = given.get("axis", -1), given.get("norm")
         shape = list(asked.example(given["a"]).shape)
-        small = None if n is None else SMALL
+        small = None if n is None else min(n, SMALL)
         found = asked.instead(asked.function, given["a"], n=small, axis=axis, norm=norm).by_stand_ins()
         shape[axis] = _length(name, shape[axis], n)
         return resized(found, shape)
@@ -52,11 +52,12 @@ def _along_axes(name: str) -> Outcome:
             len(sizes) != len(axes) or any(each is None or each < -1 or not each for each in sizes)
         ):
             return asked.by_stand_ins()  # NumPy's error
-        small = None if sizes is None else (SMALL,) * len(axes)
-        found = asked.instead(asked.function, given["a"], s=small, axes=axes, norm=given.get("norm")).by_stand_ins()
         wanted: list[int | None] = [None] * len(axes)
+        small = None
         if sizes is not None:
             wanted = [shape[axis] if size == -1 else size for axis, size in zip(axes, sizes, strict=True)]
+            small = tuple(min(size, SMALL) for size in wanted)
+        found = asked.instead(asked.function, given["a"], s=small, axes=axes, norm=given.get("norm")).by_stand_ins()
         for axis, n in zip(axes[:-1], wanted, strict=False):
             shape[axis] = _length("fft", shape[axis], n)
         if axes:

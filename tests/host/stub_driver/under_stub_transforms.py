@@ -38,8 +38,8 @@ def steps(array):
     return [stride for extent, stride in pairs if extent > 1 and array.size]
 
 
-def check(function, *values, calls=3):
-    """Compare all calls, of which the last ones are repeated ones, with NumPy."""
+def check(function, *values, calls=3, in_order=True):
+    """Compare all calls, of which the last ones are repeated ones, with NumPy. in_order: in memory, too."""
     fused, wanted = fusec.fuse(function), function(*(each.copy() for each in values))
     for _ in range(calls):
         given = [cuda.from_numpy(each) for each in values]
@@ -49,7 +49,7 @@ def check(function, *values, calls=3):
             tolerance = 2e-5 if other.dtype.char in "fF" else 1e-11
             np.testing.assert_allclose(one.numpy(), other, tolerance, tolerance)
             assert one.dtype == other.dtype
-            assert steps(one) == steps(other)
+            assert steps(one) == steps(other) or not in_order
         for one, other in zip(given, values, strict=True):
             np.testing.assert_array_equal(one.numpy(), other)  # what is read is left as it is
 
@@ -138,7 +138,9 @@ def test_any_layout_of_any_shape(data):
     if name == "irfftn":
         sizes = sizes or (5,) * len(axes)  # those of one element have no usual size
     function = getattr(np.fft, name)
-    check(lambda x: function(x.transpose(order)[steps], sizes, axes), values, calls=1)
+    # NumPy orders axes by their strides, and so by those along which there is nothing to step to
+    in_order = 1 not in values.transpose(order)[steps].shape
+    check(lambda x: function(x.transpose(order)[steps], sizes, axes), values, calls=1, in_order=in_order)
 
 
 def layered(x, scale):
