@@ -1,8 +1,8 @@
 // heat_step: 2 launches in this order
 //   u: float32 (100,), written by launch 2
 //   rate: 0.25, a number
-//   1. heat_step_1 over 98: size = 98, a0 = u + 4 bytes, s0 = 0.25, a1 = u + 8 bytes, a2 = u, z0 = t1
-//   2. heat_step_2 over 98: size = 98, a0 = t1, z0 = u + 4 bytes
+//   1. heat_step_1 over 98 threads: size = 98, a0 = u + 4 bytes, s0 = 0.25, a1 = u + 8 bytes, a2 = u, z0 = t1
+//   2. heat_step_2 over 98 threads: size = 98, a0 = t1, z0 = u + 4 bytes
 //   t1: float32 (98,), 392 bytes, written by launch 1, read by launch 2
 
 // heat_step_1(float32 a0, float32 s0, float32 a1, float32 a2) -> (float32 z0)

@@ -1,8 +1,8 @@
 // steps_from_zero: 3 launches in this order
 //   x: int32 (10,)
-//   1. steps_from_zero_1 over 10: size = 10, a0 = x, stride 0 of a0 = 8, z0 = t1
-//   2. steps_from_zero_2 over 1: size = 1, z0 = t1
-//   3. steps_from_zero_3 over 9: size = 9, a0 = t1 + 4 bytes, a1 = t1, z0 = r1
+//   1. steps_from_zero_1 over 10 threads: size = 10, a0 = x, stride 0 of a0 = 8, z0 = t1
+//   2. steps_from_zero_2 over 1 element, 4 a thread: size = 1, z0 = t1
+//   3. steps_from_zero_3 over 9 threads: size = 9, a0 = t1 + 4 bytes, a1 = t1, z0 = r1
 //   t1: int32 (10,), 40 bytes, written by launches 1, 2, read by launch 3
 //   r1: int32 (9,), 36 bytes, written by launch 3, returned
 
