@@ -165,12 +165,25 @@ def _loaded_by_walks(body: Iterable[ir.Stmt]) -> int:
 def held_bytes(body: Sequence[ir.Stmt]) -> tuple[int, bool]:
     """The bytes of registers of the longest array of a body with unrolled loops, 0 if it has none; and whether elements
     of any array need more than one register.
+
+    Where walks convert what they read to wider floats, ptxas keeps these for the next walk, too.
     """
     if not any(isinstance(stmt, ir.While) and stmt.unrolled for stmt in statements(body)):
         return 0, False
     arrays = [stmt for stmt in body if isinstance(stmt, ir.DeclareArray) and stmt.space == "local"]
     most = max(each.length * max(REGISTER, each.element.nbytes) for each in arrays)
-    return most, any(each.element.nbytes > REGISTER for each in arrays)
+    is_wide = any(each.element.nbytes > REGISTER for each in arrays)
+    return most if is_wide or not any(map(_widens, nodes(body))) else 2 * most, is_wide
+
+
+def _widens(node: Expr) -> bool:
+    """Whether a node converts a float of one register to a type that needs two."""
+    match node:
+        case Apply("convert", (value,), kind):
+            given = type_of(value)
+            return isinstance(given, DType) and given.is_float and given.nbytes <= REGISTER < kind.nbytes
+        case _:
+            return False
 
 
 def fixed_rounds(stmt: ir.Stmt) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, Outcome, resized
@@ -52,11 +52,11 @@ def _along_axes(name: str) -> Outcome:
             len(sizes) != len(axes) or any(each is None or each < -1 or not each for each in sizes)
         ):
             return asked.by_stand_ins()  # NumPy's error
-        wanted: list[int | None] = [None] * len(axes)
+        wanted: Sequence[int | None] = [None] * len(axes)
         small = None
         if sizes is not None:
-            wanted = [shape[axis] if size == -1 else size for axis, size in zip(axes, sizes, strict=True)]
-            small = tuple(min(size, SMALL) for size in wanted)
+            lengths = [shape[axis] if size == -1 else size for axis, size in zip(axes, sizes, strict=True)]
+            wanted, small = lengths, tuple(min(size, SMALL) for size in lengths)
         found = asked.instead(asked.function, given["a"], s=small, axes=axes, norm=given.get("norm")).by_stand_ins()
         for axis, n in zip(axes[:-1], wanted, strict=False):
             shape[axis] = _length("fft", shape[axis], n)
