@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Folders whose files take a second or are skipped come last, so that processes that share files end together."""
+    """Of many like cases the default run takes every n-th, and the rest are slow.
+
+    Folders whose files take a second or are skipped come last, so that processes that share files end together."""
+    cases = Counter[str]()
+    for item in items:
+        sampled, name = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
+        if sampled is not None and cases[name] % sampled.args[0]:
+            item.add_marker(pytest.mark.slow)
+        cases[name] += 1
     items.sort(key=lambda item: item.path.parent.name in ("conformance", "errors", "golden", "gpu"))
 
 

@@ -164,6 +164,7 @@ def test_conversions_are_numpys_where_numpy_defines_them(matrix: Matrix) -> None
 
 
 @pytest.mark.parametrize("target", ["interpreter", "native", "sse2", *TARGETS])
+@pytest.mark.sampled(3)
 def test_nan_and_overflow_have_the_codes_of_ml_dtypes_in_narrow_floats(target: str, tmp_path: Path) -> None:
     """The sign and the payload of nan are not promised, but a positive nan has one code in each of these dtypes."""
     cases = beyond_narrow_cases()

@@ -52,6 +52,7 @@ def sanitized(tmp_path_factory) -> CudaOnHost:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+@pytest.mark.sampled(5)
 def test_emitted_cuda_computes_the_bits_of_the_interpreter(sanitized, number):
     check(sanitized, number, CASES[number], ORDERS[number % len(ORDERS)])
 

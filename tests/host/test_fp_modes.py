@@ -92,6 +92,7 @@ def compare(cases: list, both: list[tuple[Program, Kernel]], host: CudaOnHost | 
 
 
 @pytest.mark.parametrize(("name", "dtype", "fp"), [case for case in CASES if case[2] == "contract"])
+@pytest.mark.sampled(3)
 def test_the_cpu_has_the_interpreters_bits_in_contract(name: str, dtype: str, fp: Fp) -> None:
     arrays = arrays_of(dtype)
     kernel = ElementwiseKernel("T x, T y, T w", "T z, T v", BODIES[name], preamble=PREAMBLE, fp=fp)

@@ -43,6 +43,7 @@ def hosts() -> dict[int, tuple[CudaInPtx, int]]:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+@pytest.mark.sampled(5)
 def test_ptx_of_emitted_cuda_computes_the_bits_of_the_interpreter(hosts, number):
     host, at = hosts[number]
     check(host, at, CASES[number], number // 2 % len(ORDERS))

@@ -37,6 +37,7 @@ def run(module: ptx.Module, entry: str, call: Call, order: ptx.Order) -> dict[st
 
 
 @pytest.mark.parametrize(("at", "name"), list(enumerate(texts.PROGRAMS)))
+@pytest.mark.sampled(3)
 def test_right_block_programs_give_the_right_bits_in_every_order(at, name):
     module = ptx.load(ptx_of(texts.PROGRAMS[name], ARCHS[at % len(ARCHS)]))
     for order in ORDERS:
@@ -46,6 +47,7 @@ def test_right_block_programs_give_the_right_bits_in_every_order(at, name):
 
 
 @pytest.mark.parametrize("at", range(len(BUGS)), ids=[bug.name for bug in BUGS])
+@pytest.mark.sampled(5)
 def test_spoilt_block_programs_are_refused(at):
     bug = BUGS[at]
     module = ptx.load(ptx_of(bug.text(texts.PROGRAMS, "spoilt"), ARCHS[at % len(ARCHS)]))

@@ -67,6 +67,7 @@ def test_plain_updates_of_one_shared_counter_race(sums):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.sampled(3)
 def test_a_loop_around_compare_and_swap_may_start_with_a_plain_read(sums, order):
     x, z = (np.arange(96, dtype=np.int32) * 37) % 101, np.zeros(96, np.int32)
     ptx.launch(sums, "largest", 1, 96, [x, z], order=order)

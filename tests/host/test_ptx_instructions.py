@@ -133,6 +133,7 @@ CASES = [
 @pytest.mark.parametrize(("opcode", "kinds", "result", "meaning"), CASES, ids=[case[0] for case in CASES])
 @settings(QUICK, max_examples=2)
 @given(data=st.data())
+@pytest.mark.sampled(5)
 def test_integer_instructions_compute_what_integers_do(opcode, kinds, result, meaning, data):
     rows = data.draw(st.lists(st.tuples(*(whole(kind) for kind in kinds)), min_size=20, max_size=20))
     operands = [np.array(column, NUMPY[kind]) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]

@@ -253,6 +253,7 @@ FEW = ("bfloat16", "complex64", "int16")
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+@pytest.mark.slow
 def test_kernels_of_users_give_the_bits_of_the_cpu(tmp_path):
     check_fibers([*calls_of_types(FEW), *calls_of_functions(), *calls_with_neighbours()], tmp_path)
 
@@ -274,6 +275,7 @@ def test_totals_meet_their_neighbours_in_metal(tmp_path):
     check_metal(calls_with_neighbours(), tmp_path)
 
 
+@pytest.mark.slow
 def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_ptx():
     check_ptx([*calls_of_types(FEW), *calls_of_layouts()], ["shuffled"])
 

@@ -105,6 +105,7 @@ def cuda(tmp_path_factory) -> Programs:
 
 @needs_gxx
 @pytest.mark.parametrize("name", cuda_texts.PROGRAMS)
+@pytest.mark.sampled(3)
 def test_right_cuda_programs_give_the_same_right_bits_in_every_order(cuda, name):
     assert_right(cuda, cuda_calls()[name])
 
@@ -127,6 +128,7 @@ def assert_found(programs: Programs, call: Call, bug: cuda_texts.Bug, entry: str
 
 @needs_gxx
 @pytest.mark.parametrize("at", range(len(cuda_texts.BUGS)), ids=[bug.name for bug in cuda_texts.BUGS])
+@pytest.mark.sampled(5)
 def test_bugs_in_cuda_programs_are_found(cuda, at):
     bug = cuda_texts.BUGS[at]
     assert_found(cuda, cuda_calls()[bug.program], bug, f"bug{at}")

@@ -146,6 +146,7 @@ BY_SHAPE = (flat, flat_parts, written_through, in_pairs, by_names)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("order", [SHAPES, SHAPES[::-1]])
 @pytest.mark.parametrize("function", BY_SHAPE, ids=lambda function: function.__name__)
+@pytest.mark.sampled(3)
 def test_other_shapes_are_views_and_copies_as_in_numpy(function, order):
     fused = fusec.fuse(function)
     for shape in order:

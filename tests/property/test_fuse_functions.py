@@ -207,6 +207,7 @@ PAIRS = list(product(DTYPES, LAYOUTS))
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sampled(5)
 def test_a_function_is_numpys(name):
     number = list(ROWS).index(name)
     compiled, *others = [PAIRS[(number * 11 + at * 7) % len(PAIRS)] for at in range(3)]

@@ -219,6 +219,7 @@ def assert_same(found, wanted):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=12, deadline=None)
 @given(st.one_of(CALLS), st.booleans(), st.integers(0, 99))
+@pytest.mark.sampled(5)
 def test_every_call_of_a_fused_function_is_as_numpy_has_it(function, shapes, alike, seed):
     fused = fusec.fuse(function)
     rng = np.random.default_rng(seed)
@@ -401,6 +402,7 @@ MANY = st.lists(
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=6, deadline=None)
 @given(MANY, st.integers(0, 99))
+@pytest.mark.sampled(5)
 def test_shapes_in_any_order_give_the_bits_of_a_fresh_function(function, shapes, seed):
     fused = fusec.fuse(function)
     rng = np.random.default_rng(seed)

@@ -305,6 +305,7 @@ def _with_calls(x, y, n):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (40, 6)])
+@pytest.mark.sampled(3)
 def test_kernels_between_calls_of_libraries_give_the_bits_of_kernels_called_one_by_one(shape, order):
     fused, rng = fusec.fuse(_with_calls), np.random.default_rng(2)
     kept = []

@@ -38,6 +38,7 @@ def test_drawn_programs_are_verified(program) -> None:
 @pytest.mark.parametrize("step", STRICT, ids=lambda step: step.__name__)
 @QUICK
 @given(arguments=runs())
+@pytest.mark.sampled(3)
 def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
     changed = step(arguments.program)
     verify(changed)
@@ -47,6 +48,7 @@ def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
 @pytest.mark.parametrize("step", STRICT, ids=lambda step: step.__name__)
 @QUICK
 @given(arguments=formulas())
+@pytest.mark.sampled(3)
 def test_no_pass_changes_the_value_of_an_expression(step, arguments: Arguments) -> None:
     changed = step(arguments.program)
     verify(changed)

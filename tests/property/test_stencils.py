@@ -43,6 +43,7 @@ def numbers(shape, dtype, seed):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.sampled(5)
 def test_a_stencil_is_the_correlation_that_scipy_computes(mode, ndim):
     kernel = weights(ndim, ndim)
     stencil = fusec.stencil(text_of(kernel), boundary=mode, cval=3)

@@ -304,6 +304,7 @@ def parts(found):
 
 
 @pytest.mark.parametrize("kind", TAKEN)
+@pytest.mark.sampled(5)
 def test_every_door_gives_numpys_answer_in_the_container_of_the_argument(kind):
     make, holds = TAKEN[kind]
     for name, (call, reference) in DOORS.items():

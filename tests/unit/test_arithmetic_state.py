@@ -78,6 +78,7 @@ print(*[hashlib.sha256(np.asarray(each).tobytes()).hexdigest()[:8] for each in f
 
 
 @pytest.mark.skipif(not X86 or sys.platform != "linux", reason="sets the modes by glibc on x86-64")
+@pytest.mark.slow
 def test_kernels_are_made_alike_in_every_mode(tmp_path):
     try:
         ctypes.CDLL("libm.so.6")

@@ -302,6 +302,7 @@ def test_group_sizes_use_wide_loads_for_every_dtype(dtype):
         lambda value: apply("multiply", value, value),
     ],
 )
+@pytest.mark.sampled(3)
 def test_the_deepest_expressions_are_printed(generate, grow):
     value: Expr = A
     for _ in range(198):

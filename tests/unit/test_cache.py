@@ -354,6 +354,7 @@ def test_a_record_with_unknown_names_is_none(old: bytes, new: bytes) -> None:
     assert unpack_kernel(record.replace(old, new)) is None
 
 
+@pytest.mark.slow
 def test_a_touched_source_of_the_package_renames_every_kernel(tmp_path: Path) -> None:
     """Each file of a copy is touched in turn; the copy lies as a wheel has it."""
     import fusec.grammar

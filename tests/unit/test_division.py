@@ -102,6 +102,7 @@ def test_hard_pairs_are_numpys(op: str, dtype: DType) -> None:
 @pytest.mark.parametrize("op", OPS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
+@pytest.mark.sampled(3)
 def test_any_pairs_are_numpys(op: str, dtype: DType, data: st.DataObject) -> None:
     number = st.floats(width=64 if dtype.bits == 64 else 32, allow_subnormal=True)
     least = st.integers(0, 40).map(lambda count: count * float(np.finfo(dtype.numpy).smallest_subnormal))

@@ -104,6 +104,7 @@ def test_repeated_calls_with_other_kinds_of_arguments_never_mix():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "e", "f", "d", "F", "D"])
+@pytest.mark.sampled(3)
 def test_every_dtype_keeps_itself(dtype):
     x = np.array([0, 1, 1, 0]).astype(dtype)
     assert fusec.evaluate("x").dtype == x.dtype

@@ -68,11 +68,13 @@ def compile_text(operation, preamble="", dtype=FLOAT32):
 
 
 @pytest.mark.parametrize("name", LONG)
+@pytest.mark.sampled(3)
 def test_long_texts_compile(name):
     compile_text(*LONG[name])
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.sampled(5)
 def test_hostile_texts_are_refused(name):
     started = time.perf_counter()
     with pytest.raises(FusecError) as caught:

@@ -114,6 +114,7 @@ def test_structs_hold_structs(body, expected):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16", "uint8"])
 @pytest.mark.parametrize(("name", "best"), [("my_argmax", np.argmax), ("my_argmin", np.argmin)])
+@pytest.mark.sampled(3)
 def test_reductions_with_a_struct_template_of_value_and_index(dtype, name, best):
     """The struct has the shape of the one that CuPy's own extremes have."""
     sign = ">=" if name == "my_argmax" else "<="

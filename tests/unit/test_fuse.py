@@ -513,6 +513,7 @@ def test_lambdas_and_inner_functions_pickle_by_their_code():
     [lambda b, _: b**2, lambda b, _: np.power(b, 2), lambda b, _: np.square(b), lambda b, _: np.conjugate(b),
      lambda b, _: b.conj() & b, lambda b, _: np.angle(b), lambda _, x: np.hypot(x, 70000.0) + 0],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_bools_and_small_integers_have_numpys_types(function):
     b, x = np.array([True, False]), np.array([1, 2], np.uint8)
     found, wanted = fusec.fuse(function)(b, x), function(b, x)

@@ -37,6 +37,7 @@ def _agree(function, x):
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+@pytest.mark.sampled(5)
 def test_few_known_numbers_are_searched_by_comparing(edges, dtype):
     x, (numbers, kind) = _values(dtype), edges
     rising = sorted(numbers)
@@ -70,6 +71,7 @@ def _counted(function, x):
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "u4", "f2"])
 @pytest.mark.parametrize("bins", [1, 4, 15])
+@pytest.mark.sampled(5)
 def test_few_bins_are_counted_by_comparing(dtype, bins):
     x = _values(dtype)
     for place in RANGES:

@@ -104,6 +104,7 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("name", FUSED)
+@pytest.mark.sampled(5)
 def test_what_expressions_say_is_part_of_the_kernel(name):
     fast = fusec.fuse(FUSED[name])
     for x in (X, X[:, ::-1].T.copy().T, X[:, 1:3]):

@@ -135,6 +135,7 @@ def test_an_argument_gets_no_other_shape() -> None:
 
 @pytest.mark.parametrize("shape", [(3, 5), (300, 301), (2, 257, 256), (1, 70_000)], ids=str)
 @pytest.mark.parametrize("k", [0, 2, -3, 400])
+@pytest.mark.sampled(5)
 def test_matrices_with_diagonals_are_those_of_numpy(shape, k):
     def function(x):
         rows, columns = x.shape[-2:]

@@ -92,6 +92,7 @@ FEW |= {
 
 
 @pytest.mark.parametrize("name", FEW)
+@pytest.mark.sampled(5)
 def test_elements_elsewhere_are_read_inside_of_kernels(name):
     function, args, count = FEW[name]
     same(function, *args)

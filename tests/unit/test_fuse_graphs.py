@@ -121,6 +121,7 @@ def test_views_and_writes_of_views_have_nodes(write: Callable[[Any], Any]) -> No
         lambda x: (x[x > 0].sum(), np.where(x > 1, x, np.float32(2))),
     ],
 )
+@pytest.mark.sampled(3)
 def test_forms_of_values_have_nodes(function: Callable[..., Any]) -> None:
     same_as_a_graph(function, SQUARE)
 

@@ -69,6 +69,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@pytest.mark.sampled(5)
 def test_new_arrays_lie_as_numpy_lays_them_out(make: Callable[[Any], Any]) -> None:
     def written(*arrays: Any) -> list[Any]:
         found = []

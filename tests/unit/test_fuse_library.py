@@ -146,6 +146,7 @@ def assert_alike(ours, theirs):
 
 
 @pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.sampled(3)
 def test_a_call_of_a_library_is_numpys(rows):
     for function, *args in ROWS[rows]:
         with warnings.catch_warnings():

@@ -96,6 +96,7 @@ def known(x, y, m, r):
 @pytest.mark.parametrize(
     "function", [in_place, from_another, totals, before_a_write, less_its_mean, of_views, one_truth, known]
 )
+@pytest.mark.sampled(3)
 def test_masks_pick_as_in_numpy(function: Callable[..., Any]) -> None:
     fused = fusec.fuse(function)
     for seed, shape in ((0, (4, 3)), (1, (4, 3)), (2, (3, 5))):

@@ -84,6 +84,7 @@ def test_temporaries_of_different_sizes_take_the_smallest_free_place() -> None:
 
 @pytest.mark.parametrize("kept", [0, 1 << 30], ids=["released", "kept"])
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.sampled(3)
 def test_results_are_arrays_of_their_own(
     function: Callable[[Any], Any], kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -908,6 +908,7 @@ BASE_CHANGES = {
 
 
 @pytest.mark.parametrize("name", BASE_CHANGES)
+@pytest.mark.sampled(3)
 def test_what_super_and_descriptors_find_is_what_it_is_now(name, monkeypatch):
     monkeypatch.setattr(Scaled, "__get__", Scaled.__get__)
     classes = of_bases()

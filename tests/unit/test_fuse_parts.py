@@ -58,6 +58,7 @@ FUNCTIONS = [written_through, seen_through, of_a_value, set_by_name, swapped]
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("lay", [np.asarray, np.transpose, lambda c: c[:, ::-1, :2]], ids=["C", "F", "sliced"])
+@pytest.mark.sampled(5)
 def test_parts_are_views(function: Callable[..., Any], lay: Callable[..., Any], dtype: str) -> None:
     def given() -> Any:
         return lay((np.arange(24).reshape(2, 4, 3) * (1 + 2j)).astype(dtype))

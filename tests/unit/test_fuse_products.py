@@ -158,6 +158,7 @@ def test_vectors_of_different_lengths_are_refused_as_in_numpy():
 @pytest.mark.parametrize(
     ("text", "of"), [("ijkl,okl->oij", (2, 3, 3)), ("klij,kl->ij", (2, 3)), ("ijkl,mil->jkm", (4, 9, 3))]
 )
+@pytest.mark.sampled(5)
 def test_products_of_windows_are_summed_without_a_copy(text, of, dtype):
     image, weight = laid_out((11, 14), dtype, "gaps"), laid_out(of, dtype, "dense")
 
@@ -180,6 +181,7 @@ def test_products_of_windows_are_summed_without_a_copy(text, of, dtype):
     [((3, 150, 4), (3, 4, 7)), ((2, 1, 5, 3), (200, 3, 1)), ((150, 2), (3, 2, 2)), ((3, 5), (4, 5, 150)),
      ((4, 150, 7), 7), (2, (2, 150)), (3, (200, 3, 3)), ((0, 130, 4), (4, 3)), ((130, 3, 0), (0, 3))],
 )  # fmt: skip
+@pytest.mark.sampled(5)
 def test_products_of_several_matrices_of_short_rows_add_in_order(one, other, dtype):
     a, b = ((rng.normal(size=shape) * 9).astype(dtype) for shape in (one, other))
     for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.ascontiguousarray(b.T).T)):

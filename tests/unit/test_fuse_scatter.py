@@ -101,6 +101,7 @@ def at_a_number(x, i):
 
 @pytest.mark.parametrize("i", [np.array(2), np.array(-1, np.int8), np.int32(1), 0], ids=repr)
 @pytest.mark.parametrize("function", [at_the_largest, at_a_number])
+@pytest.mark.sampled(3)
 def test_elements_are_written_at_an_index_that_an_array_holds(function, i):
     fused = fusec.fuse(function)
     for start in (X, X + 1, X[::-1], np.asfortranarray(X)):

@@ -32,6 +32,7 @@ NEIGHBOURS = {
 
 @pytest.mark.parametrize("layout", NEIGHBOURS)
 @pytest.mark.parametrize("axis", [0, 1, 2, (0, 2), None])
+@pytest.mark.sampled(5)
 def test_totals_meet_arrays_of_their_shape_in_one_kernel(layout, axis):
     def met(x, beside):
         return beside + (3 * x).sum(axis) * beside
@@ -136,6 +137,7 @@ def places(upwards, axis, keepdims):
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f8", "F"])
+@pytest.mark.sampled(3)
 def test_places_of_extremes_are_numpys(dtype):
     cases = [((7,), None), ((4, 5), None), ((3, 1, 4), 2), ((70, 3), 0), ((), None), ((0, 3), 1), ((2, 5000), -1)]
     for number, (shape, axis) in enumerate(cases):

@@ -47,6 +47,7 @@ MOMENTS = GraphKernel(moments())
 
 @pytest.mark.parametrize("shape", [(30, 700), (3, 20_000), (70, 65), (4, 5, 60)])
 @pytest.mark.parametrize("axis", [-1, 0, None])
+@pytest.mark.sampled(3)
 def test_one_kernel_or_several_the_values_are_numpys(shape, axis):
     x = rows(*shape)
     wide = x.astype("f8")

@@ -59,6 +59,7 @@ def check(found, a, b):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("left", "right"), SHAPES)
+@pytest.mark.sampled(5)
 def test_all_layouts(left, right, dtype):
     fused = fusec.fuse(lambda a, b: a @ b)
     for one, other in itertools.product(("rows", "columns", "wider", "spread", "backwards"), repeat=2):

@@ -114,6 +114,7 @@ FEW = (BOOL, INT8, UINT8, INT32, UINT32, INT64, UINT64)
 
 
 @pytest.mark.parametrize("left", [d if d in FEW else pytest.param(d, marks=pytest.mark.slow) for d in WHOLE], ids=repr)
+@pytest.mark.sampled(3)
 def test_operators_are_those_of_exact_integers(left: DType) -> None:
     """In the common type, whatever the other operand; a shift has the promoted type of what is shifted."""
     for right in FEW if left in FEW else WHOLE:
@@ -133,6 +134,7 @@ def test_operators_are_those_of_exact_integers(left: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", WHOLE, ids=repr)
+@pytest.mark.sampled(3)
 def test_signs_and_complements_wrap(dtype: DType) -> None:
     x = np.array(values(dtype), dtype.numpy)
     promoted = c_promote(dtype)
@@ -169,6 +171,7 @@ def test_a_constant_operand_is_no_different(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("target", WHOLE, ids=repr)
+@pytest.mark.sampled(3)
 def test_conversions_wrap_integers_and_saturate_floats(target: DType) -> None:
     """nan gives 0; a bool is whether the number differs from 0; assignment converts as a cast does."""
     low, high = limits(target)

@@ -13,6 +13,7 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-6}
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int16", "complex128"])
 @pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.sampled(5)
 def test_variances_about_known_means_are_numpys(dtype, axis):
     x = (RNG.normal(size=(5, 7)) * 9).astype(dtype)
     x = x + 1j * x[::-1] if dtype == "complex128" else x

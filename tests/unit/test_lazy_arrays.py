@@ -299,6 +299,7 @@ def test_plans_are_bounded_and_made_again(monkeypatch):
         lambda x, i: x.__setitem__(i % 50, float(i)),
     ],
 )
+@pytest.mark.sampled(3)
 def test_evaluations_leave_nothing_behind(law):
     def run(numbers):
         x = xp.asarray(np.ones(50))

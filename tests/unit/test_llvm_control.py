@@ -61,6 +61,7 @@ def random_case(seed: int) -> tuple[Program, dict[str, np.ndarray], tuple[int]]:
 
 
 @pytest.mark.parametrize("start", range(0, 60, 10))
+@pytest.mark.sampled(3)
 def test_random_programs_run_as_interpreted(start: int) -> None:
     for seed in range(start, start + 10):
         program, arrays, shape = random_case(seed)

@@ -260,6 +260,7 @@ def test_of_lanes_that_share_an_element_the_last_wins() -> None:
 
 @pytest.mark.parametrize("dtype", [INT32, INT64, UINT8, FLOAT32, FLOAT64, FLOAT16], ids=str)
 @pytest.mark.parametrize("op", ["add", "subtract", "minimum", "maximum", "exchange", "compare_exchange"])
+@pytest.mark.sampled(5)
 def test_atomics_update_lane_by_lane(op: str, dtype: DType) -> None:
     x, old = Local("x", INT32), Local("old", dtype)
     index = convert(apply("bitwise_and", x, const(7, INT32)), INT64)
@@ -338,6 +339,7 @@ def test_the_text_depends_on_nothing_but_its_arguments() -> None:
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT32, COMPLEX64, UINT8, INT16, COMPLEX128], ids=str)
 @pytest.mark.parametrize("shape", [(64, 64), (70, 83), (33, 200), (3, 40), (150, 10), (3, 40, 37)])
 @pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.sampled(5)
 def test_transposed_operands_arrive_through_tiles(dtype: DType, shape: tuple[int, ...], streaming: bool) -> None:
     order = (*range(len(shape) - 2), -1, -2)
     arrays = {"x": filled((*shape[:-2], shape[-1], shape[-2]), dtype).transpose(order), "y": filled(shape, dtype)}

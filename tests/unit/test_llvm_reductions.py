@@ -53,6 +53,7 @@ def kernel_of(reduction, layout, bits, axis=1):
 
 @pytest.mark.parametrize("bits", [512, 256, 128, 0])
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.sampled(5)
 def test_rows_give_the_bits_of_the_oracle(name, bits):
     reduction, names, outputs = EXAMPLES[name]
     expanded = run_on_reduction(reduction, expand)
@@ -127,6 +128,7 @@ def test_softmax_is_one_kernel(bits, count):
 
 @pytest.mark.parametrize("bits", [512, 256, 0])
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.sampled(5)
 def test_columns_give_the_bits_of_the_oracle(name, bits):
     reduction, names, outputs = EXAMPLES[name]
     expanded = run_on_reduction(reduction, expand)
@@ -165,6 +167,7 @@ def first_parts(reduction, given, axis):
 
 @pytest.mark.parametrize("name", ["sum", "argmin", "spread"])
 @pytest.mark.parametrize(("rows", "columns"), [(65, 5000), (128, 5000), (300, 5000), (777, 7), (1280, 16), (2000, 40)])
+@pytest.mark.sampled(5)
 def test_chunks_of_columns_are_those_of_the_oracle(name, rows, columns):
     reduction, names, _ = EXAMPLES[name]
     given = values(names, (rows, columns))
@@ -282,6 +285,7 @@ def test_rows_kept_on_the_stack_or_in_the_output_give_the_same_bits(dtype, bits,
 
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT32, 256), (FLOAT64, 256)])
 @pytest.mark.parametrize("op", ["minimum", "maximum", "both"])
+@pytest.mark.sampled(3)
 def test_extremes_of_all_kinds_of_floats(op, dtype, bits):
     """Zeros of both signs are told apart, infinities are ordinary, and any nan wins, whatever its sign and payload."""
     reduction, kind = examples.extremes(dtype) if op == "both" else examples.simple(op, dtype), dtype.numpy

@@ -65,6 +65,7 @@ def test_rows_of_any_stride_in_two_dimensions():
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("columns", [1, 70, 300])
+@pytest.mark.sampled(5)
 def test_arrays_that_are_joined_have_any_strides(dtype, columns):
     whole = np.random.default_rng(0).integers(0, 2, (9, 4 * columns)).astype(dtype)
     repeated = np.broadcast_to(whole[:2, :1], (2, columns))

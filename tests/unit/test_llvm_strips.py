@@ -17,6 +17,7 @@ DTYPES = ["uint8", "float32", "float64", "complex128"]
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.sampled(5)
 def test_elements_of_short_rows_are_the_right_ones(shape, dtype):
     random = np.random.default_rng(0)
     x = random.integers(0, 50, (*shape[:-1], shape[-1] + 1)).astype(dtype)

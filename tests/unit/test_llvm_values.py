@@ -53,6 +53,7 @@ def ops_of(dtype: DType) -> list[str]:
 
 
 @pytest.mark.parametrize("dtype", [BOOL, *INTEGERS, FLOAT32, FLOAT64, *COMPLEX], ids=str)
+@pytest.mark.sampled(3)
 def test_every_op_has_the_interpreters_bits(dtype: DType) -> None:
     values = {op: apply(op, *(Local(name, dtype) for name in "abc"[: TABLE[op].arity])) for op in ops_of(dtype)}
     program = elementwise(
@@ -66,6 +67,7 @@ def test_every_op_has_the_interpreters_bits(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("source", ALL, ids=str)
+@pytest.mark.sampled(5)
 def test_every_conversion_rounds_and_saturates_as_the_interpreter_does(source: DType) -> None:
     targets = {f"z_{target.name}": target for target in ALL if target != source}
     a = Local("a", source)
@@ -131,6 +133,7 @@ def test_positions_divide_exactly(divisor: int) -> None:
 
 @pytest.mark.parametrize("op", ["less", "less_equal", "greater", "greater_equal", "equal"])
 @pytest.mark.parametrize("limit", [-5, 0, 17, 64, 99, 100, 1 << 40, -(1 << 63)])
+@pytest.mark.sampled(5)
 def test_positions_compare_exactly(op: str, limit: int) -> None:
     bound = const(limit, INT64)
     moved = apply("subtract", POSITION, const(1, INT64))

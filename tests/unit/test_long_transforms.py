@@ -39,6 +39,7 @@ def taken_apart(monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.sampled(3)
 def test_the_error_is_that_of_numpy(name, count, taken_apart):
     x = row(name, count)
     found, wanted = transform(name)(x), getattr(np.fft, name)(x)

@@ -47,6 +47,7 @@ def arrays_of(program: Program, index: DType) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, *INDICES], ids=str)
+@pytest.mark.sampled(5)
 def test_entries_have_the_interpreters_bits_by_permutation_and_from_memory(dtype: DType, index: DType) -> None:
     program = program_of(dtype, index)
     expected = arrays_of(program, index)

@@ -49,12 +49,14 @@ def thinned(arguments: tuple[np.ndarray, ...], step: int) -> tuple[np.ndarray, .
 
 @BOTH
 @EVERY
+@pytest.mark.sampled(5)
 def test_errors_stay_within_the_bound(row: Row, dtype: DType) -> None:
     assert_within_bound(row, dtype, exactly(row, points.drawn(row, dtype, 15 if row.slow else 150)))
 
 
 @BOTH
 @EVERY
+@pytest.mark.sampled(5)
 def test_errors_at_hard_arguments_stay_within_the_bound(row: Row, dtype: DType) -> None:
     assert_within_bound(row, dtype, exactly(row, thinned(points.hard(row, dtype), 23 if row.slow else 3)))
 

@@ -63,6 +63,7 @@ def hard(dtype: DType) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
 @pytest.mark.parametrize("op", ["asin", "acos", "atan", "asinh", "acosh", "atanh"])
+@pytest.mark.sampled(3)
 def test_errors_are_small_beside_branch_points_and_at_the_greatest_numbers(op: str, dtype: DType) -> None:
     z = hard(dtype)
     numbers = np.finfo(dtype.numpy)
@@ -125,6 +126,7 @@ def test_powers_are_exponentials_of_logarithms(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("exponent", [0, 1, 2, 4, 5, 7, 13, 64, 99, -1, -2, -3, 0.5])
+@pytest.mark.sampled(5)
 def test_powers_of_integers_are_exact_and_others_near(dtype: str, exponent: float) -> None:
     parts = np.arange(-3, 4)
     whole = (parts[:, None] + 1j * parts).astype(dtype)

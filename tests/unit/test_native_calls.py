@@ -69,6 +69,7 @@ X = np.linspace(0, 3, 32, dtype=np.float32)
 
 
 @pytest.mark.parametrize("number", NUMBERS + COMPLEX, ids=named)
+@pytest.mark.sampled(5)
 def test_numbers_of_functions_keep_their_dtypes_and_take_the_entry(number: object) -> None:
     scaled = fusec.elementwise("def scaled(x, a): return x * a")
     for x in (X, X.astype(np.float64), np.arange(32)):

@@ -14,6 +14,7 @@ X = np.random.default_rng(5).normal(size=(40, 30)).astype(np.float32)
 
 @pytest.mark.parametrize("x", [X, X.T, X[::-1, ::3], X.astype(np.float64)[4:5], X[:, :0]])
 @pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.sampled(5)
 def test_calls_of_a_new_kind_compute_what_numpy_does(x: np.ndarray, axis: int) -> None:
     kernel, wanted = differences(), np.diff(x, axis=axis)
     for _ in range(4):  # the first makes a plan, later ones take the fast path

@@ -46,6 +46,7 @@ def apart(scan, layout, count, dtype="f4"):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.sampled(3)
 def test_a_scan_into_its_own_memory_gives_the_bits_of_separate_memory(layout):
     for name, scan in SCANS.items():
         for count in (7, 33, COUNT):

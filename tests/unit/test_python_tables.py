@@ -23,6 +23,7 @@ LONG = np.linspace(0, 1, 100)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.sampled(3)
 def test_an_element_is_numpys_for_every_dtype_and_kind_of_index(dtype):
     with np.errstate(all="ignore"):
         table = np.array(ODD if np.dtype(dtype).kind in "fc" else [0, 1, 2, 100, 127, 3, 1]).astype(dtype)

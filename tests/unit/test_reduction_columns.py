@@ -47,6 +47,7 @@ def test_memory_that_is_asked_for_ahead_changes_nothing(count, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("given", [(3, 1, 2), (1, 3, 2), (3, 3, 1), (3, 3, 3)], ids=str)
+@pytest.mark.sampled(3)
 def test_rows_that_share_elements_have_the_same_totals_in_any_turn(given, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     left = rng.normal(size=(given[0], 1, 70_000)).astype(dtype)[:, :, :2:-1]
@@ -100,6 +101,7 @@ def test_repeated_calls_over_several_axes_run_all_launches_at_once():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i1"])
 @pytest.mark.parametrize("counts", [(40, 3, 4), (300, 7, 5), (1000, 2, 31), (33, 32, 2)], ids=str)
+@pytest.mark.sampled(5)
 def test_two_axes_of_columns_are_walked_as_one(dtype, counts):
     many, inside, few = counts
     rng = np.random.default_rng(0)
@@ -141,6 +143,7 @@ def test_rows_shorter_than_a_line_are_walked_with_others():
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "f2", "f8", "c16"])
 @pytest.mark.parametrize("shape", [(100, 2, 3), (70, 5, 7), (33, 32, 2), (4, 40, 3, 5), (40, 33, 3)], ids=str)
+@pytest.mark.sampled(5)
 def test_short_rows_are_reduced_and_stored_again(dtype, shape):
     x = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 20, (*shape[:-1], shape[-1] + 1)).astype(dtype)
     fused = fusec.fuse(lambda x: (x == x.max(-2, keepdims=True), np.maximum(x, x.min(-2, keepdims=True)), x.sum(-2)))
@@ -193,6 +196,7 @@ def test_rows_that_inputs_do_not_lie_along_are_columns():
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i2", "f4", "f8"])
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 31])
+@pytest.mark.sampled(5)
 def test_rows_are_stored_side_by_side_again(dtype, count):
     x = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 50, (200, count + 3)).astype(dtype)
     distances = fusec.fuse(lambda x: (x != x.max(1, keepdims=True), np.maximum(x, x.min(1, keepdims=True)), x.any(1)))

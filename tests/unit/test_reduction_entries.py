@@ -20,6 +20,7 @@ def greatest():
 @pytest.mark.parametrize("flip", FLIPS)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.sampled(5)
 def test_repeated_reductions_of_flipped_arrays_give_numpys_totals(greatest, flip, axis, keepdims):
     x = np.random.default_rng(0).integers(-99, 99, (6, 8, 10)).astype(np.int32)[flip]
     expected = x.max(axis=axis, keepdims=keepdims)

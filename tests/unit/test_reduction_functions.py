@@ -165,6 +165,7 @@ def test_names_are_constants_from_the_definition_on(monkeypatch):
         ("float32", np.float64(0), "float64"), ("float64", np.float32(0), "float32"), ("complex64", 0, "complex64"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_the_types_of_totals(given, identity, held):
     x = (np.arange(3000) % 7).astype(given)
     found = fusec.reduction(lambda a, b: a + b, identity=identity)(x)

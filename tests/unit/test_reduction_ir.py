@@ -156,6 +156,7 @@ def in_phases(reduction, given, shape, axis, outputs):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("extent", [1, 5, 64, 65, 129, 4200])
+@pytest.mark.sampled(5)
 def test_serial_programs_in_phases_give_the_bits_of_the_oracle(name, extent):
     reduction, names, outputs = EXAMPLES[name]
     shape = (2, extent, 3)
@@ -176,6 +177,7 @@ def test_a_reduction_without_total_stores_elements():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("extent", [1, 5, 31, 32, 33, 64, 100, 128, 129, 1000, 4096, 4097, 9000])
+@pytest.mark.sampled(5)
 def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
     reduction, names, _ = EXAMPLES[name]
     chunk = ROUNDS * reduction.lanes
@@ -199,6 +201,7 @@ def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
 
 
 @pytest.mark.parametrize("name", sorted(fusec.HOMES["library.reductions"].split()))
+@pytest.mark.sampled(5)
 def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporaries of all parts of a reduction share a scope there; the parts went through the passes one by one."""
     made = []

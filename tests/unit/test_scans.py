@@ -202,6 +202,7 @@ REPEATED = ("u1", "i2", "u4", "i8")  # integers whose width or sign another dtyp
 
 
 @pytest.mark.parametrize("dtype", [pytest.param(each, marks=[pytest.mark.slow] * (each in REPEATED)) for each in ALL])
+@pytest.mark.sampled(3)
 def test_dtypes_are_those_of_numpy_and_integers_its_values(dtype):
     x = (np.random.default_rng(1).normal(size=(3, 90)) * 3).astype(dtype)
     for axis in (0, 1, None):

@@ -421,6 +421,7 @@ for number in range(20):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.sampled(3)
 def test_processes_end_and_fork_at_any_moment(name: str, tmp_path: Path) -> None:
     if name == "fork" and not hasattr(os, "fork"):
         pytest.skip("needs fork")

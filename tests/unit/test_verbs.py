@@ -401,6 +401,7 @@ CELLS = [(verb, kind) for verb in VERBS for kind in KINDS]
 
 
 @pytest.mark.parametrize(("verb", "kind"), CELLS)
+@pytest.mark.sampled(5)
 def test_a_verb_works_or_says_why_it_cannot(verb: str, kind: str) -> None:
     assert outcome(verb, kind) == code_of(verb, kind)
 

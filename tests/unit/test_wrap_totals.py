@@ -17,6 +17,7 @@ def kernel(combine, out="T z"):
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+@pytest.mark.sampled(5)
 def test_reductions_report_exactly_the_totals_that_wrap(axis, dtype):
     kernels = [kernel("a + b"), fusec.reduction("lambda p, q: p + q", identity=0, check="wrap")]
     for scale in (1, 60, 2**61):

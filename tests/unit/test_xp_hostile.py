@@ -99,6 +99,7 @@ def test_what_was_recorded_before_a_write_to_any_place_has_the_old_elements():
 @pytest.mark.parametrize(
     "value", [True, 3, 2.75, 1e39, 1e-50, -0.0, float("nan"), 2**53 + 1, np.float32(0.1), np.ones(())]
 )
+@pytest.mark.sampled(5)
 def test_writes_to_any_place_store_what_recorded_ones_do(dtype, value):
     x, y = xp.asarray(np.zeros(64, dtype)), xp.asarray(np.zeros(64, dtype))
     found = []
@@ -359,6 +360,7 @@ def divmod_by_two(x):
         ("i4", np.nan), ("i8", -np.inf), ("u1", -1.5), ("i1", 300.5), ("f4", 1j), ("i2", 1j),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_numbers_that_elements_cannot_be_are_refused_where_they_are_written(dtype, number):
     array = np.zeros((2, 3), dtype)
     x = xp.asarray(array)

@@ -150,6 +150,7 @@ def assert_same(ours, theirs):
 
 @pytest.mark.parametrize("conversion", ["evaluated", "pending"])
 @pytest.mark.parametrize("text", RESULTS)
+@pytest.mark.sampled(5)
 def test_a_line_gives_what_numpy_gives(text, conversion):
     assert_same(ran(text, xp, CONVERSIONS[conversion])[0], ran(text, np, np.copy)[0])
 

@@ -114,6 +114,7 @@ def played(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled(3)
 def test_programs_leave_the_same_tapes(seed):
     for _ in range(2):  # what meets for the first time is taken over step by step
         theirs, ours = played("run", seed), played("builtin", seed)
@@ -267,6 +268,7 @@ def test_arrays_that_lack_an_attribute_raise(name):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4", "u2"])
 @pytest.mark.parametrize("exponent", [2, 3, 2.0, 3.0, 0.5, -1, -1.0, 7, -3])
+@pytest.mark.sampled(5)
 def test_constant_exponents_cost_and_give_what_they_do_in_fused_functions(dtype: str, exponent: float) -> None:
     given = (np.arange(1, 40) / 4 + (0.25j if dtype[0] == "c" else 0)).astype(dtype)
     if dtype[0] in "iu" and str(exponent) in ("-1", "-3"):

@@ -53,6 +53,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", [*DRAWS, *OTHERS])
 @hypothesis.given(strategies.sampled_from([0, 1, 7, 400]), strategies.sampled_from([1, 65, 1000]), WORDS, WORDS, WORDS)
 @hypothesis.settings(max_examples=10, deadline=None)
+@pytest.mark.sampled(3)
 def test_an_offset_goes_on_where_an_array_has_ended(name, first, then, key, offset, stream):
     draw = (DRAWS | OTHERS)[name]
     whole = draw(first + then, key, offset=offset, stream=stream)

@@ -46,6 +46,7 @@ def same(found, wanted):
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.sampled(3)
 def test_arguments_that_are_equal_and_not_the_same_are_told_apart(name):
     call = CALLS[name]
     for _ in range(3):

@@ -24,6 +24,7 @@ def nvrtc_here():
 
 @pytest.mark.usefixtures("nvrtc_here")
 @pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.sampled(3)
 def test_every_kernel_becomes_a_cubin_for_every_architecture_without_spills(arch):
     for kernel in handwritten.ALL:
         module = cuda.compile(kernel, arch)

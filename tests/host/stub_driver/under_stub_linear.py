@@ -65,6 +65,7 @@ def check(function, *arrays, calls=4, compare=close):
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_cholesky(dtype, stack):
     a = definite((*stack, 5, 5), dtype)
     check(lambda a: (np.linalg.cholesky(a), np.linalg.cholesky(a, upper=True)), a)
@@ -72,6 +73,7 @@ def test_cholesky(dtype, stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_systems(dtype, stack):
     a, b = definite((*stack, 4, 4), dtype), values((*stack, 4, 3), dtype)
     check(lambda a, b: (np.linalg.inv(a), np.linalg.solve(a, b), np.linalg.solve(a.mT, b[..., :1])), a, b)
@@ -80,6 +82,7 @@ def test_systems(dtype, stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_determinants(dtype, stack):
     a = values((*stack, 5, 5), dtype)
     check(lambda a: (np.linalg.det(a), *np.linalg.slogdet(a)), a)
@@ -91,6 +94,7 @@ SHAPES = [(4, 4), (6, 3), (3, 6), (1, 1), (5, 1), (1, 5)]
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_qr(dtype, shape):
     for stack in ((), (2, 3)):
         a = values((*stack, *shape), dtype)
@@ -104,6 +108,7 @@ def test_qr(dtype, shape):
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 3), (3, 40)])
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_singular_values(dtype, shape, full):
     few = min(shape)
 
@@ -120,6 +125,7 @@ def test_singular_values(dtype, shape, full):
 @pytest.mark.parametrize("uplo", "LU")
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.sampled(5)
 def test_hermitian_matrices(dtype, stack, uplo):
     a = values((*stack, 5, 5), dtype)  # of which one triangle is read
 
@@ -171,6 +177,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize("case", range(len(LAYOUTS)))
+@pytest.mark.sampled(3)
 def test_other_layouts_and_dtypes(case):
     check(LAYOUTS[case], definite((3, 5, 5), "d"))
 

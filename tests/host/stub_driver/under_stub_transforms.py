@@ -68,6 +68,7 @@ def operand(name, dtype, values=Z):
 
 @pytest.mark.parametrize("dtype", "fdFD")
 @pytest.mark.parametrize("name", ALONG_AXIS)
+@pytest.mark.sampled(3)
 def test_transforms_along_each_axis_and_of_each_dtype(name, dtype):
     function = getattr(np.fft, name)
     check(lambda x: tuple(function(x, axis=axis, norm=NORMS[axis]) for axis in range(3)), operand(name, dtype))
@@ -84,6 +85,7 @@ AXES = [None, (0, 1), (2, 0), (1,), (0, 2, 1)]
 
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("name", ALONG_AXES)
+@pytest.mark.sampled(3)
 def test_transforms_along_several_axes(name, axes):
     function = getattr(np.fft, name)
     sizes = None if axes is None else (4, 9, 3)[: len(axes)]
@@ -120,6 +122,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize("case", range(len(LAYOUTS)))
+@pytest.mark.sampled(3)
 def test_other_layouts_and_dtypes(case):
     check(LAYOUTS[case], Z)
 
