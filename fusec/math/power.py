@@ -6,7 +6,7 @@ from fusec.base.dtypes import FLOAT32
 from fusec.math.body import call, guard, write
 from fusec.math.exponential import clamp
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
-from fusec.math.pairs import Pair, pair_sqrt, quick_sum, two_product
+from fusec.math.pairs import Pair, two_product
 from fusec.math.tabulated import exp2_by_table, exp2_of_product, log2_by_table, times
 from fusec.math.value import Term, fma, sqrt, trunc, where
 
@@ -27,15 +27,14 @@ def pow_(x: Term, y: Term) -> Term:
 
 
 def cube(x: Term) -> Term:
-    """x^3, with the errors of both products.
+    """x^3, with the error of the square.
 
-    Errs by at most 0.501 ulp, and by 1 ulp where the errors are subnormal.
+    Errs by at most 0.501 ulp, and by 1 ulp where the other part of the sum is subnormal.
     """
-    square = two_product(x, x)
-    first = two_product(square.hi, x)
-    near = first.hi + fma(square.lo, x, first.lo)
-    size = abs(first.hi)
-    return where((size > 0.0) & (size < INF), near, first.hi)
+    form, square = format_of(x), two_product(x, x)
+    # the error's part overflows before the cube does, and is nan behind an infinite square
+    bounded = square.hi < 2.0 ** form.pick(86, 683)
+    return fma(square.hi, x, where(bounded, square.lo * x, 0.0))
 
 
 def _power_far(size: Term, y: Term) -> Term:
@@ -119,19 +118,41 @@ def cbrt(x: Term) -> Term:
 def hypot(x: Term, y: Term) -> Term:
     """sqrt(x^2 + y^2) without undue over- or underflow; inf if either is infinite.
 
-    Greatest error seen: float32 0.76 ulp, float64 0.76 ulp.
+    Greatest error seen: 0.502 ulp, and 0.76 ulp next to subnormal results.
     """
     form = format_of(x)
+    root, total = _root_of_squares(x, y)
+    least = (form.bias + form.pick(-80, -900)) << form.mantissa  # so that errors of the squares are normal
+    near = total.bits - least < ((2 * form.bias - 3) << form.mantissa) - least
+    zero = ((x.bits | y.bits) << 1).eq(0)
+    far = write(f"fusec_hypot_far_{x.dtype}", (x.dtype,) * 2, _hypot_far)
+    return guard(~(near | zero), call(far, x, y), root)
+
+
+def _root_of_squares(x: Term, y: Term) -> tuple[Term, Term]:
+    """sqrt(x^2 + y^2), and the sum; both squares and their errors are normal or 0."""
+    form = format_of(x)
+    one, other = two_product(x, x), two_product(y, y)
+    total = one.hi + other.hi
+    larger, smaller = where(one.hi < other.hi, other.hi, one.hi), where(one.hi < other.hi, one.hi, other.hi)
+    root = sqrt(total)
+    rest = fma(-root, root, total) + ((smaller - (total - larger)) + (one.lo + other.lo))
+    # half the reciprocal of the root, to 5 % from its bits and to 0.3 % after a step, is enough for less than an ulp
+    bits = (2 * form.bias - 2 << form.mantissa) + int(0.899 * 2.0**form.mantissa)
+    half = (bits - root.bits).bitcast(form.dtype)
+    change = rest * half
+    return root + fma(change, fma(-(root + root), half, 1.0), change), total
+
+
+def _hypot_far(x: Term, y: Term) -> Term:
+    """The same for all numbers."""
+    form = format_of(x)
     high, low = abs(x), abs(y)
-    larger, smaller = where(high < low, low, high), where(high < low, high, low)
+    larger = where(high < low, low, high)
     great, small = larger > 2.0 ** (form.bias // 2 - 2), larger < 2.0 ** -(form.bias // 2 - form.mantissa - 4)
     shift = 2.0 ** (form.bias // 2 + form.mantissa)
     factor = where(great, 1.0 / shift, where(small, x.like(shift), 1.0))
-    back = where(great, shift, where(small, x.like(1.0 / shift), 1.0))
-    larger, smaller = larger * factor, smaller * factor
-    head, rest = two_product(larger, larger), two_product(smaller, smaller)
-    total = quick_sum(head.hi, rest.hi)
-    root = pair_sqrt(quick_sum(total.hi, total.lo + (head.lo + rest.lo)))
-    near = root.value() * back
-    near = where(x.ne(x) | y.ne(y), NAN, near)
-    return where(high.eq(INF) | low.eq(INF), INF, near)
+    root, _ = _root_of_squares(x * factor, y * factor)
+    root = root * where(great, shift, where(small, x.like(1.0 / shift), 1.0))
+    root = where(x.ne(x) | y.ne(y), NAN, root)
+    return where(high.eq(INF) | low.eq(INF), INF, root)

@@ -302,3 +302,18 @@ def test_cubes_need_no_power_and_are_within_their_bound(dtype):
     np.testing.assert_array_equal(kernel(ends), expected)
     np.testing.assert_array_equal(np.signbit(kernel(ends))[:4], np.signbit(expected)[:4])
     assert "cube" in kernel.source("ir", {"x": dtype})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_hypot_errs_by_half_an_ulp_where_results_are_normal(dtype):
+    random, limits = np.random.default_rng(0), np.finfo(dtype)
+    exponents = random.integers(limits.minexp + 2, limits.maxexp - 2, 3000)
+    x = np.ldexp(random.uniform(1, 2, 3000).astype(dtype), exponents)
+    y = (x * random.uniform(-2, 2, 3000)).astype(dtype)
+    y[::50], x[::75] = 0, 0
+    found = np.array([Fraction(float(each)) for each in run("hypot", x, y)])
+    squares = np.array([Fraction(float(one)) ** 2 + Fraction(float(two)) ** 2 for one, two in zip(x, y, strict=True)])
+    units = np.array([Fraction(float(each)) for each in np.spacing(run("hypot", x, y))])
+    near = Fraction(502, 1000) * units
+    assert np.all(np.maximum(found - near, 0) ** 2 <= squares)
+    assert np.all(squares <= (found + near) ** 2)
