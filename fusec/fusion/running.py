@@ -42,6 +42,7 @@ from fusec.fusion.outside.constants import exact, maker_of
 from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Location, title_of
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
+from fusec.fusion.schedule.overwriting import leave_out_overwritten
 from fusec.fusion.schedule.plan import KernelStep, MapKernel, PlanBuilder
 from fusec.fusion.schedule.repeats import leave_out_repeats
 from fusec.fusion.schedule.resizing import PlanTemplate, template_of
@@ -108,6 +109,7 @@ class TracedRun:
             raise NotTraceable("a fused function cannot return a container that holds itself", RESULTS).at() from None
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
+        leave_out_overwritten(self.trace)
         forward(self.trace, needed)
         leave_out_repeats(self.trace, needed)
         steps = tuple(self.builder.steps())

@@ -150,7 +150,7 @@ class _Forwarding:
         if any(len(t.parts_of(each.value.expr)) + more > MAX_PARTS for each in readers):
             return False
         found = [(each, t.replaced(each.value.expr, dict(known))) for each in readers]
-        if any(len(t.leaves_of(expr)) > MAX_LEAVES or size_of(expr).depth > MAX_DEPTH for _, expr in found):
+        if not all(is_small(expr) for _, expr in found):
             return False
         for statement, expr in found:
             _change(statement, expr)
@@ -195,6 +195,11 @@ class _Forwarding:
         if leaf.steps and _is_moved(value.expr):
             return None
         return views.taken_of(value, trace, take, at)
+
+
+def is_small(root: Expr) -> bool:
+    """Whether a value is one that traces make: of few inputs, and not deep."""
+    return len(t.leaves_of(root)) <= MAX_LEAVES and size_of(root).depth <= MAX_DEPTH
 
 
 def _count(at: Expr, leaf: t.Leaf) -> int:

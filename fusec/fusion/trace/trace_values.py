@@ -395,17 +395,19 @@ def is_moved(leaf: Leaf, write: Write, taken: bool = False) -> bool:
 
 
 def are_apart(one: Write, other: Write) -> bool:
-    """Whether two statements write parts of a buffer that share no element, whatever its extents are.
+    """Whether two statements write parts of a buffer that share no element, whatever its extents are."""
+    return one.buffer is other.buffer and are_apart_views(one.steps, other.steps)
+
+
+def are_apart_views(one: Sequence[Step], other: Sequence[Step]) -> bool:
+    """Whether two views of an array share no element, whatever its extents are.
 
     They differ in one index of a view: integers that differ, or slices of which one ends before the other begins.
     """
-    steps = [*one.steps, *other.steps]
-    if one.buffer is not other.buffer or len(one.steps) != len(other.steps):
-        return False
+    steps, count = [*one, *other], len(one)
     views = [each.where for each in steps if isinstance(each, Indexed) and not each.is_sized]
-    if len(views) < len(steps):
+    if len(other) != count or len(views) < len(steps):
         return False
-    count = len(one.steps)
     pairs = [pair for pair in zip(views[:count], views[count:], strict=True) if pair[0] != pair[1]]
     if len(pairs) != 1 or len(pairs[0][0]) != len(pairs[0][1]):
         return False
@@ -422,3 +424,17 @@ def _span(part: Any) -> tuple[int, int] | None:
         start, stop = part.start or 0, part.stop
         return (start, stop) if part.step in (None, 1) and stop is not None and min(start, stop) >= 0 else None
     return (part, part + 1) if type(part) is int and part >= 0 else None
+
+
+def part_of(step: Step, ndim: int) -> tuple[int, tuple[int, int]] | None:
+    """The axis of which a view takes a part, and its first position and the one behind; None for any other view."""
+    if not isinstance(step, Indexed) or step.is_sized:
+        return None
+    where = [each for each in step.where if each is not None]
+    if ... in where:
+        at = where.index(...)
+        where[at : at + 1] = [slice(None)] * (ndim - len(where) + 1)
+    chosen = [(axis, _span(each)) for axis, each in enumerate(where) if each != slice(None)]
+    if len(chosen) != 1 or chosen[0][1] is None:
+        return None
+    return chosen[0][0], chosen[0][1]
