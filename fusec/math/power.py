@@ -122,7 +122,7 @@ def hypot(x: Term, y: Term) -> Term:
     """
     form = format_of(x)
     root, total = _root_of_squares(x, y)
-    least = (form.bias + form.pick(-80, -900)) << form.mantissa  # so that errors of the squares are normal
+    least = (form.bias + int(form.pick(-80, -900))) << form.mantissa  # so that errors of the squares are normal
     near = total.bits - least < ((2 * form.bias - 3) << form.mantissa) - least
     zero = ((x.bits | y.bits) << 1).eq(0)
     far = write(f"fusec_hypot_far_{x.dtype}", (x.dtype,) * 2, _hypot_far)
