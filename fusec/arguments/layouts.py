@@ -20,6 +20,7 @@ Shape = tuple[int, ...]
 LISTED = 4096  # elements that are listed to see whether they overlap
 SHORT, LONG = 32, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
 TILE = 32  # elements along both sides of a square that is turned
+SMALL = (2, 3, 4)  # elements from one to the next, for which code is specialised
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
 
@@ -236,6 +237,22 @@ def make_layout(
     return Layout(
         len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled, strips=space.strips
     )
+
+
+def gaps_in(
+    space: MergedSpace, arrays: Sequence[tuple[str, View]], raw: Sequence[tuple[str, View]]
+) -> tuple[tuple[str, int], ...]:
+    """The arrays of a nest of which small numbers of elements lie from one to the next, and those of raw arrays.
+
+    Rows of raw arrays may have gaps behind them, so that one element is such a number too.
+    """
+    walked: list[tuple[str, int, int, tuple[int, ...]]] = []
+    for (name, view), row in zip(arrays, space.strides, strict=True):
+        walked.append((name, view.dtype.nbytes, row[-1], SMALL))
+    for name, view in raw:
+        if view.strides and not is_c_contiguous(view):
+            walked.append((name, view.dtype.nbytes, view.strides[-1], (1, *SMALL)))
+    return tuple((name, count) for name, unit, stride, counts in walked for count in counts if stride == count * unit)
 
 
 def step_over(stride: int, inside: int, step: Step) -> Step:

@@ -46,6 +46,7 @@ class Layout:
     tiled: bool = False  # the axes that operands run along are so long that turning squares of them pays
     strips: bool = False  # the last axis is short: it is walked as one with the axis before it, in strips
     by_chunks: bool = False  # a reduction along the last axis takes a chunk of every row, then the next chunk of each
+    gaps: tuple[tuple[str, int], ...] = ()  # of arrays with a small stride along their last axis, how many elements
 
     @property
     def has_long_rows(self) -> bool:
@@ -63,7 +64,7 @@ class Layout:
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
         flags += ("t" if self.tiled else "") + ("s" if self.strips else "") + ("k" if self.by_chunks else "")
-        flags += f"a{self.aligned}"
+        flags += f"a{self.aligned}" + "".join(f"g{name}{count}" for name, count in self.gaps)
         return f"{self.ndim}:{steps};{raw};{flags}"
 
 

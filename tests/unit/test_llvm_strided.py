@@ -96,3 +96,31 @@ def test_addresses_of_small_elements_fit_registers(dtype):
         return int(re.search(r"(\d+) lanes", str(fusec.explain(kernel, table, indices)))[1])
 
     assert (lanes("z = t[x]") < lanes("z = t[i]")) == (table.itemsize < 4)
+
+
+def test_code_for_one_stride_serves_no_other():
+    """Steps that arguments have, and those that the function takes, change from call to call with the extents."""
+    random = np.random.default_rng(0)
+
+    def program(x, image):
+        padded = np.pad(image.astype(float), 1, mode="edge")
+        around = padded[:-2, 1:-1] + padded[2:, 1:-1] - padded[1:-1, :-2] * padded[1:-1, 2:]
+        return x[::2, 1::3] - x[1::2, ::3], around
+
+    fused = fusec.fuse(program)
+    for size in (12, 30, 120):
+        for step in (1, 2, 3, 4, 5, -1, -2):
+            x = random.normal(size=(size, 6 * size))[:, ::step][:, : size - size % 6]
+            image = random.integers(0, 256, (size + 1, 5 * size), dtype="uint8")[:, 2:][:, ::step][:, : size - 1]
+            for ours, wanted in zip(fused(x, image), program(x, image), strict=True):
+                assert np.array_equal(ours, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex64"])
+def test_short_rows_of_a_larger_array_are_read_where_they_are(dtype):
+    product = fusec.fuse(lambda matrix, x: (matrix * x[:, None, :]).sum(-1))
+    for count in (7, 40, 333):
+        for columns in (2, 3, 4, 5):
+            matrix = np.random.default_rng(0).integers(0, 4, (count, 3, columns)).astype(dtype)
+            x = matrix[:, 1]
+            assert np.array_equal(product(matrix, x), (matrix * x[:, None, :]).sum(-1))

@@ -12,8 +12,10 @@ what remains, 3 to 25 ms by the number of operations and registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusec.base.dtypes import FLOAT32, FLOAT64, real_type
-from fusec.base.kernel_abi import Kernel, Layout
+from fusec.base.kernel_abi import Kernel, Layout, SlotKind
 from fusec.base.records import replace
 from fusec.codegen.generator import Generator, Options
 from fusec.codegen.llvm.arguments import KernelSlots
@@ -63,7 +65,7 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     transposed = transposed_operands(program, layout) if lanes is None and bits and parts is None else ()
     block = block_size(program, transposed)
-    made = LlvmModule(program.name, options)
+    made = LlvmModule(program.name, options, _strides(program, layout))
     builder = made.builder(block or width)
     nest: RemainderNest | SplitNest
     if parts is None:
@@ -91,6 +93,16 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
         made.add(nest)
     kernel = made.kernel("", asked, width, cost, notes)
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
+
+
+def _strides(program: Program, layout: Layout) -> dict[tuple[SlotKind, str, int], int]:
+    """The strides along the last axis that a layout tells, in bytes."""
+    raw, sizes = dict(layout.raw), {param.name: param.dtype.nbytes for param in program.arrays}
+    found: dict[tuple[SlotKind, str, int], int] = {}
+    for name, count in layout.gaps:
+        key: tuple[SlotKind, str, int] = ("stride", name, layout.ndim - 1)
+        found[("raw_stride", name, raw[name][0] - 1) if name in raw else key] = count * sizes[name]
+    return found
 
 
 # Vectors of narrow accumulators fill a register, for which up to _MORE registers of elements are in flight: then lanes
@@ -163,10 +175,12 @@ def generate_blocks(program: Program, layout: Layout, options: LlvmOptions | Non
 class LlvmModule:
     """The text of a kernel: its functions, which share their arguments and what the module declares."""
 
-    def __init__(self, program: str, options: LlvmOptions) -> None:
+    def __init__(
+        self, program: str, options: LlvmOptions, known: Mapping[tuple[SlotKind, str, int], int] | None = None
+    ) -> None:
         # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
         self.program, self.name = program, options.symbol or f"fusec.{program}"
-        self.options, self.arguments = options, KernelSlots()
+        self.options, self.arguments = options, KernelSlots(known)
         self.declarations = dict[str, None]()
         self.functions: list[str] = []
 

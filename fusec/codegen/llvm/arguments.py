@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusec.base.dtypes import BOOL, INT64, DType, real_type
 from fusec.base.kernel_abi import Slot, SlotKind
-from fusec.codegen.llvm.values import Operand, Value, register_type
+from fusec.codegen.llvm.values import Operand, Value, integer, register_type
 
 
 class KernelSlots:
     """Slots in the order of their first use; every slot is read once, at the top of the function."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[tuple[SlotKind, str, int], int] | None = None) -> None:
+        """known: numbers that the text contains."""
+        self.known = known or {}
         self.slots: list[Slot] = []
         self.prologue: list[str] = []
         self._known: dict[Slot, Operand] = {}
 
     def within(self) -> KernelSlots:
         """The same slots, read at the top of another function."""
-        other = KernelSlots()
+        other = KernelSlots(self.known)
         other.slots = self.slots
         return other
 
     def number(self, kind: SlotKind, param: str = "", axis: int = 0) -> Value:
         """An extent, size or stride: int64."""
+        if (kind, param, axis) in self.known:
+            return integer(self.known[kind, param, axis])
         return self._fetch(Slot(kind, param, axis, INT64), "i64")
 
     def pointer(self, param: str, dtype: DType) -> Value:

@@ -46,8 +46,11 @@ def load(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
     if pointer.linear and abs(pointer.linear.step) == dtype.nbytes:
         return _load_consecutive(b, pointer.linear, dtype, lanes)
     part = real_type(dtype)
-    if pointer.walk is not None and lanes.mask is None:
-        return _load_walk(b, pointer.walk, dtype, part)
+    walk = pointer.walk
+    if pointer.linear is not None and strided.is_shuffled(pointer.linear.step, part.nbytes):
+        walk = LinearAddress(pointer.linear.base, str(pointer.linear.step))
+    if walk is not None and lanes.mask is None:
+        return _load_walk(b, walk, dtype, part)
     addresses = [_beside(b, pointer, at) for at in range(0, dtype.nbytes, part.nbytes)]
     return tuple(_from_memory(b, _gather(b, address, part, lanes), part) for address in addresses)
 

@@ -1,38 +1,58 @@
-"""Vectors of elements a run-time stride apart: small strides by whole vectors and shuffles, others one by one.
+"""Vectors of elements a stride apart: small strides by whole vectors and shuffles, others one by one.
 
+A stride that the layout tells is written where it is wanted, any other in a function that tests for the small ones.
 Gathers take as long as the loads they are made of, and longer on some processors, so none is used: a step of two on
 float32 runs five times as fast, a large one no slower. Stores likewise, with masks for what lies between the elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
-from fusec.codegen.llvm.values import Builder, LinearAddress, bit_width, joined, lane_numbers
+from fusec.codegen.llvm.values import Builder, LinearAddress, Value, bit_width, integer, joined, lane_numbers
 
 _REGISTER = 512  # bits loaded by one call
 _STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away
 
 
+def is_shuffled(stride: int, nbytes: int) -> bool:
+    """Whether elements a known stride apart, of so many bytes, are loaded by whole vectors and shuffles."""
+    return stride in [step * nbytes for step in _STEPS]
+
+
 def load(b: Builder, walk: LinearAddress, kind: str) -> str:
     """The vector of elements of LLVM type `kind` along a walk, all lanes; touches no other memory than between them."""
+    nbytes = bit_width(kind) // 8
     lanes = min(b.lanes, _REGISTER // bit_width(kind))
     vector, name = f"<{lanes} x {kind}>", f"strided.{kind}.{lanes}"
-    b.declare(_function(name, kind, lanes))
-    distance, base, parts = b.let(f"mul i64 {walk.stride}, {lanes}"), walk.base, []
+    is_known = walk.stride.isdigit() and is_shuffled(int(walk.stride), nbytes)
+    if not is_known:
+        b.declare(_function(name, kind, lanes))
+    distance, base, parts = b.binary("mul", Value("i64", walk.stride), integer(lanes)).text, walk.base, []
     for at in range(b.lanes // lanes):
         if at:
             base = b.at(base, distance)
-        parts.append(b.let(f"call {vector} @{name}(ptr {base}, i64 {walk.stride})"))
+        if is_known:
+            parts.append(_every(b.let, int(walk.stride) // nbytes, kind, lanes, base))
+        else:
+            parts.append(b.let(f"call {vector} @{name}(ptr {base}, i64 {walk.stride})"))
     return joined(b, parts, kind, lanes)
 
 
 def store(b: Builder, walk: LinearAddress, kind: str, text: str) -> None:
     """Store a vector of elements of LLVM type `kind` along a walk, lane after lane where they share memory."""
+    nbytes = bit_width(kind) // 8
+    if walk.stride.isdigit() and b.options.permutes < 512:
+        held = b.let(f"freeze {b.vector_type(kind)} {text}")  # or LLVM would load one by one what was only loaded
+        for lane in range(b.lanes):
+            element = b.let(f"extractelement {b.vector_type(kind)} {held}, i64 {lane}")
+            b.line(f"store {kind} {element}, ptr {b.at(walk.base, lane * int(walk.stride))}, align {nbytes}")
+        return
     lanes = min(b.lanes, _REGISTER // bit_width(kind))
     vector, name = f"<{lanes} x {kind}>", f"strided.store.{kind}.{lanes}"
     b.declare(_storing(b, name, kind, lanes))
-    distance, base = b.let(f"mul i64 {walk.stride}, {lanes}"), walk.base
+    distance, base = b.binary("mul", Value("i64", walk.stride), integer(lanes)).text, walk.base
     for at in range(0, b.lanes, lanes):
         if at:
             base = b.at(base, distance)
@@ -95,11 +115,29 @@ def _function(name: str, kind: str, lanes: int) -> str:
         *_backwards("%backwards", vector, lanes, "%forwards"),
     ]
     for step in _STEPS:
-        lines += [f"by{step}:", *_by(step, vector, lanes, nbytes, "base"), f"  ret {vector} %vbase{step}.{step - 1}"]
-        lines += [f"back{step}:", f"  %start{step} = getelementptr i8, ptr %base, i64 {-(lanes - 1) * step * nbytes}"]
-        lines += _by(step, vector, lanes, nbytes, "start")
-        lines += _backwards(f"%b{step}", vector, lanes, f"%vstart{step}.{step - 1}")
+        for way, base in (("by", "%base"), ("back", f"%start{step}")):
+            let = _Lines(f"{way}{step}")
+            found = _every(let, step, kind, lanes, base)
+            lines.append(f"{way}{step}:")
+            if way == "back":
+                lines.append(f"  {base} = getelementptr i8, ptr %base, i64 {-(lanes - 1) * step * nbytes}")
+            lines += let.lines
+            lines += [f"  ret {vector} {found}"] if way == "by" else _backwards(f"%b{step}", vector, lanes, found)
     return "\n".join([*lines, "any:", *_one_by_one(kind, lanes), f"  ret {vector} %v{lanes - 1}", "}"])
+
+
+class _Lines:
+    """Instructions with names of their own."""
+
+    def __init__(self, stem: str) -> None:
+        self.stem = stem
+        self.lines: list[str] = []
+
+    def __call__(self, text: str) -> str:
+        """Add an instruction; the name of its result."""
+        name = f"%{self.stem}.{len(self.lines)}"
+        self.lines.append(f"  {name} = {text}")
+        return name
 
 
 def _backwards(name: str, vector: str, lanes: int, text: str) -> list[str]:
@@ -123,19 +161,16 @@ def _one_by_one(kind: str, lanes: int) -> list[str]:
     return lines
 
 
-def _by(step: int, vector: str, lanes: int, nbytes: int, name: str) -> list[str]:
-    """Instructions that load every `step`-th element from an address on, and leave them in ``%vNAMESTEP.LAST``.
+def _every(let: Callable[[str], str], step: int, kind: str, lanes: int, base: str) -> str:
+    """Load every `step`-th element from an address on. let: adds an instruction.
 
     The last vector loaded ends with the last element wanted, since memory may end there.
     """
-    lines, base = [], "%base" if name == "base" else f"%{name}{step}"
+    vector, nbytes = f"<{lanes} x {kind}>", bit_width(kind) // 8
     starts = [min(part * lanes, (lanes - 1) * step + 1 - lanes) for part in range(step)]
-    for part, start in enumerate(starts):
-        lines += [
-            f"  %a{name}{step}.{part} = getelementptr i8, ptr {base}, i64 {start * nbytes}",
-            f"  %w{name}{step}.{part} = load {vector}, ptr %a{name}{step}.{part}, align {nbytes}",
-        ]
-    held = f"%w{name}{step}.0"
+    places = [let(f"getelementptr i8, ptr {base}, i64 {start * nbytes}") for start in starts]
+    wide = [let(f"load {vector}, ptr {place}, align {nbytes}") for place in places]
+    held = wide[0]
     for part in range(1, step):
         order = []
         for lane in range(lanes):
@@ -146,7 +181,5 @@ def _by(step: int, vector: str, lanes: int, nbytes: int, name: str) -> list[str]
                 order.append(min(at, lanes - 1))  # of the first vector, or any
             else:
                 order.append(lane)
-        pair = f"{vector} {held}, {vector} %w{name}{step}.{part}"
-        lines.append(f"  %v{name}{step}.{part} = shufflevector {pair}, {lane_numbers(order)}")
-        held = f"%v{name}{step}.{part}"
-    return lines
+        held = let(f"shufflevector {vector} {held}, {vector} {wide[part]}, {lane_numbers(order)}")
+    return held

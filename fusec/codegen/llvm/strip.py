@@ -1,8 +1,8 @@
 """Spaces whose last axis is short: it and the axis before it are walked as one, in strips that stay in the first cache.
 
 Vectors run over the elements of a strip wherever rows end. An operand that has another layout, such as one that is
-repeated for all elements of a row, or for all rows, is copied to a buffer in this layout. A result of another layout is
-copied from a buffer.
+repeated for all elements of a row, or for all rows, is copied to a buffer in this layout; one whose elements are all
+the same distance apart is read where it is. A result of another layout is copied from a buffer.
 
 A body may ask for coordinates: the row of an element, and its place in the row. Both repeat with the length of a row,
 so they are read from two tables, beginning at the place where the vector begins in its row.
@@ -64,7 +64,7 @@ class StripNest(RemainderNest):
     def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(program, layout, builder, arguments)
         steps = {name: layout.step(name)[-2:] for name in sorted(self.uses.elements)}
-        self.inner = {name: Step.ZERO if set(pair) == {Step.ZERO} else Step.UNIT for name, pair in steps.items()}
+        self.inner = {name: self._along_strip(name, *pair) for name, pair in steps.items()}
         self.last = layout.ndim - 2
         moved = {name: pair for name, pair in steps.items() if self.inner[name] is Step.UNIT}
         self.packed = {name: pair for name, pair in moved.items() if pair != (Step.DENSE, Step.UNIT)}
@@ -77,6 +77,12 @@ class StripNest(RemainderNest):
         self.buffers = {param.name: self._buffer(param) for param in params}
         asks = any(isinstance(expr, Query) and expr.what == "coordinate" for expr in _expressions(program))
         self.tables = [builder.alloca(f"[{_LONGEST + self.width} x i32]", LINE) for _ in range(2)] if asks else []
+
+    def _along_strip(self, name: str, long: Step, short: Step) -> Step:
+        """How an operand moves along a strip: in its own memory if it is even there, or in a buffer."""
+        if (long, short) == (Step.DENSE, Step.ANY) and not self.arrays[name].written:
+            return Step.ANY
+        return Step.ZERO if (long, short) == (Step.ZERO, Step.ZERO) else Step.UNIT
 
     def _buffer(self, param: ArrayParam) -> str:
         """Room for a strip and what is missing of its first and last row."""
