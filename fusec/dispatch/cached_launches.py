@@ -14,6 +14,7 @@ from fusec.base.kernel_abi import Kernel
 from fusec.base.records import dataclass, replace
 from fusec.codegen import ON_DEVICE, target_of
 from fusec.compiler import pipeline
+from fusec.compiler.disk_cache import default_cache
 from fusec.dispatch.device import DeviceCode
 from fusec.dispatch.fast_path_device import CachedLaunch, CachedSequence, Encoder
 from fusec.dispatch.plan import CompiledLaunch, Plan
@@ -38,7 +39,6 @@ def cached_launch(signature: Signature, step: CompiledLaunch[DeviceCode], betwee
     places = {param.name: number for number, param in enumerate(signature.params)}
     pointers = step.arguments.pointers
     return CachedLaunch(
-        launcher=step.code.launcher,
         template=tuple(step.arguments.template),
         pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
         between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
@@ -95,17 +95,22 @@ def in_sequence(plan: Plan[DeviceCode], signature: Signature, device: int) -> Ca
     if whole is not None:
         counters.append(sum(len(row[2]) for row, _ in parts) + len(whole.template) - 1)
         parts.append(((whole.code, whole.blocks, whole.template), whole.launches))
-    pointers, between, scalars, first = [], [], [], 0
+    arrays = tuple(sorted({argument for _, launches in parts for each in launches for _, argument, _ in each.pointers}))
+    number = {argument: at for at, argument in enumerate(arrays)}
+    fills, scalars, first = list[tuple[int, int, int]](), list[tuple[int, Encoder]](), 0
+    numbers_from = len(arrays) + bool(plan.nbytes)
     for (_, _, template), launches in parts:
         start = first
         for each in launches:
-            pointers += [(start + slot, argument, offset) for slot, argument, offset in each.pointers]
-            between += [(start + slot, offset) for slot, offset in each.between]
-            scalars += [(start + slot, argument, encoder) for slot, argument, encoder in each.scalars]
+            fills += [(start + slot, number[argument], offset) for slot, argument, offset in each.pointers]
+            fills += [(start + slot, len(arrays), offset) for slot, offset in each.between]
+            for slot, argument, encoder in each.scalars:
+                fills.append((start + slot, numbers_from + len(scalars), 0))
+                scalars.append((argument, encoder))
             start += len(each.template)
         first += len(template)
-    sequence = cuda.LaunchSequence([row for row, _ in parts], device, counters)
-    return CachedSequence(sequence, tuple(pointers), tuple(between), tuple(scalars))
+    sequence = cuda.LaunchSequence([row for row, _ in parts], device, fills, counters, default_cache())
+    return CachedSequence(sequence.enqueue, arrays, tuple(scalars))
 
 
 def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:

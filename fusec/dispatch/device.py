@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
 
 class DeviceCode(NamedTuple):
-    """The machine code of one kernel for one device, and what enqueues it there."""
+    """The machine code of one kernel for one device."""
 
     module: CompiledModule
-    launcher: cuda.Launcher
     threads: int  # of its launch
 
 
@@ -107,9 +106,7 @@ class Cuda:
         module = pipeline.machine_code(name, arch, generate, build, cuda.CompiledModule.unpacked)
         arguments = arrange(module.kernel, launch, launch.threads, bound.raw, {**launch.known, **bound.sizes})
         threads = prod(launch.threads)
-        return CompiledLaunch(
-            launch, DeviceCode(module, cuda.Launcher(module, max(threads, 1), device), threads), arguments
-        )
+        return CompiledLaunch(launch, DeviceCode(module, threads), arguments)
 
     # --- running ---------------------------------------------------------------------------------------------------
 
@@ -165,17 +162,10 @@ class Cuda:
         between = cuda.empty((plan.nbytes,), UINT8, device=device, stream=stream) if plan.nbytes else None
         if between is not None:
             addresses |= {name: between.pointer + offset for name, offset in plan.offsets.items()}
-        block_size = call.options.block_size
+        on, block_size = cuda.StreamOn(stream, device), call.options.block_size
         for step in plan.steps:
             words = step.arguments.fill(addresses, call.values, call.kernel.name)
-            module, launcher, threads = step.code
-            if block_size is None:
-                try:
-                    launcher(words, stream)
-                    continue
-                except Exception:  # another device is current, or the driver refuses: what follows does it or says why
-                    pass
-            cuda.launch(module, words, threads, cuda.StreamOn(stream, device), block_size)
+            cuda.launch(step.code.module, words, step.code.threads, on, block_size)
         cuda.release(outputs, stream, device)
 
     def threads_of_block(self, plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> int:

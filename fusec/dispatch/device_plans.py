@@ -15,7 +15,7 @@ from fusec.arguments.scalars import SCALAR_TYPES
 from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.base.records import replace
-from fusec.dispatch.cached_launches import cached_launch, in_sequence
+from fusec.dispatch.cached_launches import in_sequence
 from fusec.dispatch.call import KernelCall
 from fusec.dispatch.device import CUDA, DeviceCode
 from fusec.dispatch.fast_path_device import ArrayPair, CachedCall, entry_of
@@ -68,36 +68,30 @@ class DeviceFastPath:
                 marks.append(mark)
             key = tuple(marks)
             ready = self._ready.get(key)
-            if kwargs and len(args) != ready.nin:  # type: ignore[union-attr]
+            if ready is None or (kwargs and len(args) != ready.nin):
                 return self.fallback(*args, **kwargs)
-            results = ready.run(everything, values)  # type: ignore[union-attr]
+            if ready.sequence is None:
+                ready = self._hasten(key, ready, everything)
+            results = ready.run(everything, values)
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.fallback(*args, **kwargs)
-        if key not in self._entries:
-            self._hasten(key, everything)
         return results
 
-    def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
-        """Make a sequence of several launches, or put a function for this kind of call before all that are there."""
-        ready = self._ready.get(key)
-        if ready is None:  # forgotten meanwhile
-            return
-        if len(ready.launches) > 1:  # more than a function of its own does
-            if ready.sequence is None and not cuda.is_captured(ready.source.stream(ready.device)):  # code is loaded
-                self._ready[key] = replace(ready, sequence=ready.in_sequence())
-            return
-        if len(self._entries) >= MAX_ENTRIES or not ready.launches:
-            return
-        if not ready.launches[0].launcher.only_device:  # which one is current must be looked at in every call
-            return
-        if not ready.source.facts:
-            return
+    def _hasten(self, key: tuple[object, ...], ready: CachedCall, args: tuple[object, ...]) -> CachedCall:
+        """Make a sequence of the launches, and put a function for this kind of call before all that are there.
+
+        Raises LookupError while a CUDA graph captures the call, since code is loaded.
+        """
+        if cuda.is_captured(ready.source.stream(ready.device)):
+            raise LookupError
+        ready = replace(ready, sequence=ready.in_sequence())
         with locks.lock:
-            if key in self._entries:
-                return
-            self._entries.add(key)
-            self._front = entry_of(ready, args, self._front)
-            self._install(self._front)
+            self._ready[key] = ready
+            if len(self._entries) < MAX_ENTRIES and key not in self._entries and ready.source.facts:
+                self._entries.add(key)
+                self._front = entry_of(ready, args, self._front)
+                self._install(self._front)
+        return ready
 
 
 def _read_number(value: object) -> tuple[object, object]:
@@ -133,7 +127,6 @@ def cached_call(plan: Plan[DeviceCode], call: KernelCall[DeviceArray]) -> Cached
     if kernel.kind.overlap == "stage outputs":  # results are stored before all elements are read
         given = [None if each is None else each._replace(raw=True) for each in given]
     return CachedCall(
-        launches=tuple(cached_launch(kernel.signature, step, plan.offsets) for step in plan.steps),
         makers=tuple(makers),
         pairs=_pairs_of(given, kernel.is_written),
         source=source,

@@ -9,6 +9,7 @@ from fusec.base.records import dataclass, field
 from fusec.runtime import cuda
 
 Encoder = Callable[[Any], int]
+MAX_STREAMS = 64  # for which a kind of call knows how to allocate
 Returns = Literal["outputs", "tuple", "nothing"]  # a tuple of them if they are several, always a tuple, or None
 
 
@@ -30,8 +31,7 @@ class ArrayPair(NamedTuple):
 class CachedLaunch:
     """One kernel of a known kind of call; arguments go by their positions, outputs after the inputs."""
 
-    launcher: cuda.Launcher  # enqueues argument words on a stream
-    template: tuple[int, ...]  # those words, addresses and numbers still 0
+    template: tuple[int, ...]  # its argument words, addresses and numbers still 0
     pointers: tuple[tuple[int, int, int], ...]  # slot, argument, offset in bytes
     between: tuple[tuple[int, int], ...]  # slot, offset in bytes in the memory between the kernels of a call
     scalars: tuple[tuple[int, int, Encoder], ...]  # slot, argument, encoder
@@ -39,25 +39,21 @@ class CachedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class CachedSequence:
-    """All kernels of a known kind of call, whose words lie one behind the other."""
+    """All kernels of a known kind of call.
 
-    launches: cuda.LaunchSequence
-    pointers: tuple[tuple[int, int, int], ...]  # word, argument, offset in bytes
-    between: tuple[tuple[int, int], ...]  # word, offset in bytes in the memory between the kernels of a call
-    scalars: tuple[tuple[int, int, Encoder], ...]  # word, argument, encoder
+    enqueue: launches them, given a stream, the addresses of arrays, that of the memory between kernels if there is
+    some, and encoded numbers. arrays, scalars: the arguments that these are, numbers with their encoders.
+    """
 
-    def enqueue(self, values: Sequence[Any], start: int, stream: int) -> None:
-        """Launch all. values: of arguments. start: of the memory between the kernels."""
-        held = self.launches.take()
-        _fill(held.words, self, values, start)
-        self.launches.enqueue(held, stream)
+    enqueue: Callable[..., None]
+    arrays: tuple[int, ...]
+    scalars: tuple[tuple[int, Encoder], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CachedCall:
     """A kind of call whose arguments only need to be filled in."""
 
-    launches: tuple[CachedLaunch, ...]
     makers: tuple[Callable[[], tuple[Any, int]], ...]  # of the outputs that the call allocates
     pairs: tuple[ArrayPair, ...]  # arrays that must not meet
     source: cuda.ArrayLibrary  # of all arrays
@@ -65,7 +61,7 @@ class CachedCall:
     nin: int  # how many inputs there are, which the outputs follow
     returns: Returns
     note: Callable[[], object]  # records the call as the kernel's last one
-    in_sequence: Callable[[], CachedSequence]  # makes the sequence of several launches, when calls are repeated
+    in_sequence: Callable[[], CachedSequence]  # makes the sequence when calls are repeated
     sequence: CachedSequence | None = None
     nbytes: int = 0  # of the memory between the launches
     allocators: dict[int, Callable[[], Any]] = field(default_factory=dict)  # of that memory, by stream
@@ -75,6 +71,7 @@ class CachedCall:
 
         Raises BufferError, before anything runs, if arrays meet or if new memory is oddly aligned.
         """
+        assert self.sequence is not None, "a call that was repeated"
         for first, second, below, above, may_coincide in self.pairs:
             distance = values[second] - values[first]
             if below < distance < above and not (may_coincide and distance == 0):
@@ -86,14 +83,10 @@ class CachedCall:
             values += [address for _, address in found]
             if any(address % cuda.VECTOR_BYTES for _, address in found):
                 raise BufferError("new memory is oddly aligned")
-        held = self._between(stream) if self.nbytes else None
-        start = 0 if held is None else int(held.handle)
-        if self.sequence is not None:
-            self.sequence.enqueue(values, start, stream)
-        for launch in self.launches if self.sequence is None else ():
-            words = list(launch.template)
-            _fill(words, launch, values, start)
-            launch.launcher(words, stream)
+        held = self.between(stream) if self.nbytes else None
+        start = () if held is None else (held.pointer,)
+        numbers = [encoder(values[at]) for at, encoder in self.sequence.scalars]
+        self.sequence.enqueue(stream, *[values[at] for at in self.sequence.arrays], *start, *numbers)
         self.note()
         if self.makers and self.source.deliver is not None:
             made = tuple(map(self.source.deliver, made))
@@ -101,33 +94,80 @@ class CachedCall:
             return None
         return made[0] if len(made) == 1 and self.returns != "tuple" else made
 
-    def _between(self, stream: int) -> Any:
+    def between(self, stream: int) -> Any:
+        """The memory between the kernels of one call."""
         allocate = self.allocators.get(stream)
         if allocate is None:
+            if len(self.allocators) >= MAX_STREAMS:
+                self.allocators.clear()
             allocate = self.allocators[stream] = cuda.allocator(self.nbytes, self.device, stream)
         return allocate()
 
 
-def _fill(words: Any, launch: CachedLaunch | CachedSequence, values: Sequence[Any], start: int) -> None:
-    """Fill in addresses and numbers of arguments. start: of the memory between launches."""
-    for word, argument, offset in launch.pointers:
-        words[word] = values[argument] + offset
-    for word, offset in launch.between:
-        words[word] = start + offset
-    for word, argument, encoder in launch.scalars:
-        words[word] = encoder(values[argument])
+# --- generated functions -------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class EntryParts:
+    """What a generated function does once arguments a0, a1, … with addresses p0, p1, … are known to be as they should.
+
+    names: what the texts below name. conditions: more that must hold. objections: conditions on addresses under which
+    the call goes elsewhere. makers: of arrays made{n} at address new{n}. between: gives the memory between kernels on a
+    stream. launch: launches all, given a stream and `words`. finish: what follows. answer: the result.
+    """
+
+    names: dict[str, Any]
+    conditions: list[str]
+    objections: list[str]
+    makers: Sequence[Callable[[], tuple[Any, int]]]
+    between: Callable[[int], Any] | None
+    launch: Callable[..., object]
+    words: list[str]
+    finish: list[str]
+    answer: str
+    outputs: int | None = None  # arguments from here on may also be out=
 
 
 def entry_of(ready: CachedCall, args: tuple[Any, ...], other: Callable[..., object]) -> Callable[..., object]:
-    """A function for calls of one launch with arguments like `args`; it hands all others, and failures, to `other`.
+    """A function for calls with arguments like `args`; it hands all others, and failures, to `other`."""
+    sequence, count = ready.sequence, len(args)
+    assert sequence is not None, "a call that was repeated"
+    objections = []
+    for first, second, below, above, may_coincide in ready.pairs:
+        meet = f"{below} < p{second} - p{first} < {above}"
+        objections.append(f"({meet} and p{second} != p{first})" if may_coincide else f"({meet})")
+    names: dict[str, Any] = {"note": ready.note}
+    words = [f"p{at}" if at < count else f"new{at - count}" for at in sequence.arrays]
+    words += ["held.pointer"] * bool(ready.nbytes)
+    for number, (argument, encoder) in enumerate(sequence.scalars):
+        names[f"encode{number}"] = encoder
+        words.append(f"encode{number}(a{argument})")
+    results = [f"made{at}" for at in range(len(ready.makers))] or [f"a{at}" for at in range(ready.nin, count)]
+    answer = f"({', '.join(results)},)" if ready.returns == "tuple" or len(results) != 1 else results[0]
+    parts = EntryParts(
+        names=names,
+        conditions=[],
+        objections=objections,
+        makers=ready.makers,
+        between=ready.between if ready.nbytes else None,
+        launch=sequence.enqueue,
+        words=words,
+        finish=["note()"],
+        answer="None" if ready.returns == "nothing" else answer,
+        outputs=ready.nin,
+    )
+    return generated(ready.source, ready.device, args, parts, other)
 
-    How much is asked of an array is up to its source: see Source.facts.
+
+def generated(
+    source: cuda.ArrayLibrary, device: int, args: Sequence[Any], parts: EntryParts, other: Callable[..., object]
+) -> Callable[..., object]:
+    """A function for calls with arguments like `args`; it hands all others, and failures before the launch, to `other`.
+
+    How much is asked of an array is up to its source: see ArrayLibrary.facts.
     """
-    source, (launch,), nin = ready.source, ready.launches, ready.nin
-    names: dict[str, object] = {"other": other, "note": ready.note, "device": ready.device, "stream": source.stream}
-    names |= {"targets": launch.launcher.targets, "launch": launch.launcher.launch, "again": launch.launcher}
-    names |= {"config": launch.launcher.config, "kernel": launch.launcher.kernel}
-    conditions, addresses = [], []
+    names = {"other": other, "device": device, "stream": source.stream, "launch": parts.launch, **parts.names}
+    conditions, addresses, objections = [], [], list[str]()
     for at, arg in enumerate(args):
         names[f"Kind{at}"] = type(arg)
         conditions.append(f"type(a{at}) is Kind{at}")
@@ -136,59 +176,40 @@ def entry_of(ready: CachedCall, args: tuple[Any, ...], other: Callable[..., obje
                 names[f"fact{at}_{number}"] = eval(expression.format("a"), {"a": arg})
                 conditions.append(f"{expression.format(f'a{at}')} {sign} fact{at}_{number}")
             addresses.append(f"p{at} = {source.address.format(f'a{at}')}")
-            names[f"rest{at}"] = eval(source.address.format("a"), {"a": arg}) % cuda.VECTOR_BYTES
-    lines = [*addresses, *_checks(ready, args), *_outputs(ready, args, names), *_launch(launch, names)]
-    given = [f"a{at}" for at in range(len(args))]
-    results = [f"a{len(args) + at}" for at in range(len(ready.makers))] or given[nin:]
-    answer = f"({', '.join(results)},)" if ready.returns == "tuple" or len(results) != 1 else results[0]
-    lines += ["note()", f"return {'None' if ready.returns == 'nothing' else answer}"]
+            rest = eval(source.address.format("a"), {"a": arg}) % cuda.VECTOR_BYTES
+            objections.append(f"p{at} % {cuda.VECTOR_BYTES} != {rest}")
+    conditions += parts.conditions
+    elsewhere = "return other(*given, **kwargs)"
+    lines = [*addresses, f"if {' or '.join([*objections, *parts.objections])}: {elsewhere}", "on = stream(device)"]
+    if parts.between is not None:
+        names["between"] = parts.between
+        lines.append("held = between(on)")
+    for at, maker in enumerate(parts.makers):
+        names[f"make{at}"] = maker
+        lines += [f"made{at}, new{at} = make{at}()", f"if new{at} % {cuda.VECTOR_BYTES}: {elsewhere}"]
+    lines.append(f"words = ({''.join(f'{word}, ' for word in parts.words)})")
     text = [
         "def entry(*args, **kwargs):",
         "    given = args",
-        "    if kwargs:",
-        f"        if len(kwargs) != 1 or 'out' not in kwargs or len(args) != {nin}: return other(*args, **kwargs)",
-        "        args = (*args, kwargs['out'])",
-        f"    if len(args) == {len(args)}:",
-        f"        {', '.join(given)}, = args",
-        "        try:",
-        f"            if {' and '.join(conditions)}:",
-        *(f"                {line}" for line in lines),
-        "        except Exception: pass",  # whatever it is, the long way tells
-        "    return other(*given, **kwargs)",
+        *(_with_outputs(parts.outputs) if parts.outputs is not None else [f"    if kwargs: {elsewhere}"]),
+        f"    if len(args) != {len(args)}: {elsewhere}",
+        f"    {''.join(f'a{at}, ' for at in range(len(args)))} = args",
+        "    try:",
+        f"        if not ({' and '.join(conditions)}): {elsewhere}",
+        *(f"        {line}" for line in lines),
+        f"    except Exception: {elsewhere}",  # whatever it is, the long way tells
+        "    launch(on, *words)",
+        *(f"    {line}" for line in parts.finish),
+        f"    return {parts.answer}",
     ]
     exec("\n".join(text), names)
-    entry: Callable[..., object] = names["entry"]  # type: ignore[assignment]
+    entry: Callable[..., object] = names["entry"]
     return entry
 
 
-def _checks(ready: CachedCall, args: tuple[Any, ...]) -> list[str]:
-    """Alignment as in the first call, and arrays that lie apart."""
-    kind = ready.source.kind
-    conditions = [f"p{at} % {cuda.VECTOR_BYTES} != rest{at}" for at, arg in enumerate(args) if type(arg) is kind]
-    for first, second, below, above, may_coincide in ready.pairs:
-        meet = f"{below} < p{second} - p{first} < {above}"
-        conditions.append(f"({meet} and p{second} != p{first})" if may_coincide else f"({meet})")
-    return [f"if {' or '.join(conditions)}: return other(*given, **kwargs)"]
-
-
-def _outputs(ready: CachedCall, args: tuple[Any, ...], names: dict[str, object]) -> list[str]:
-    lines = []
-    for at, maker in enumerate(ready.makers, len(args)):
-        names[f"make{at}"] = maker
-        lines += [f"a{at}, p{at} = make{at}()", f"if p{at} % {cuda.VECTOR_BYTES}: return other(*given, **kwargs)"]
-    return lines
-
-
-def _launch(launch: CachedLaunch, names: dict[str, object]) -> list[str]:
-    words = [str(word) for word in launch.template]
-    for slot, argument, offset in launch.pointers:
-        words[slot] = f"p{argument} + {offset}" if offset else f"p{argument}"
-    for slot, argument, encoder in launch.scalars:
-        names[f"encode{slot}"] = encoder
-        words[slot] = f"encode{slot}(a{argument})"
-    listed = ", ".join(words)
+def _with_outputs(start: int) -> list[str]:
     return [
-        "target = targets.get(stream(device))",
-        f"if target is None: again(({listed},), stream(device))",
-        f"else: launch(target, config, kernel, {listed})",
+        "    if kwargs:",
+        f"        if len(kwargs) != 1 or 'out' not in kwargs or len(args) != {start}: return other(*given, **kwargs)",
+        "        args = (*args, kwargs['out'])",
     ]

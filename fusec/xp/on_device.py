@@ -140,8 +140,7 @@ def exported(value: CudaArray, stream: Any, options: dict[str, Any]) -> Any:
 
 def owner(value: CudaArray) -> tuple[Any, Device, int]:
     """The owner of an array's memory, its device, and its bytes."""
-    whole = value if value._whole is None else value._whole
-    return whole._buffer, name_of(value.device), whole.size * whole.row.nbytes
+    return value.memory, name_of(value.device), value.memory.nbytes
 
 
 def pooled(device: Device) -> int:

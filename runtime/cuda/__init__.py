@@ -40,7 +40,6 @@ from fusec.runtime.cuda.foreign import (
 from fusec.runtime.cuda.launching import (
     MAX_GRID,
     MOST_WORDS,
-    Launcher,
     encode,
     grid_size,
     launch,
@@ -63,7 +62,7 @@ from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
 from fusec.runtime.cuda.products import Gemm, Products
 from fusec.runtime.cuda.products import library as cublas
 from fusec.runtime.cuda.products import takes as multiplies
-from fusec.runtime.cuda.sequences import ArgumentWords, LaunchSequence
+from fusec.runtime.cuda.sequences import LaunchSequence
 from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import LEGACY, StreamOn, handle, is_captured, synchronise
 from fusec.runtime.cuda.transforms import MOST_AXES, Placing, Transform, TransformForm, transform_plan
@@ -77,7 +76,6 @@ __all__ = [
     "MOST_WORDS",
     "PRODUCT_ROWS",
     "VECTOR_BYTES",
-    "ArgumentWords",
     "ArrayLibrary",
     "CompiledModule",
     "CudaArray",
@@ -85,7 +83,6 @@ __all__ = [
     "DeviceLayout",
     "Gemm",
     "LaunchSequence",
-    "Launcher",
     "Placing",
     "Products",
     "StreamOn",

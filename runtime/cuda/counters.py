@@ -30,7 +30,7 @@ _known: dict[tuple[int, int, int], BlockCounter] = {}  # by device, stream and t
 
 def block_counter(stream: int, device: int) -> BlockCounter:
     """The number of a stream. What is captured into a graph, which may run on any stream, has a new one."""
-    if is_captured(stream):
+    if stream != LEGACY and is_captured(stream):  # the legacy stream cannot be captured
         return _new(stream, device)
     key = (device, stream, get_ident() if stream == PER_THREAD else 0)
     found = _known.get(key)

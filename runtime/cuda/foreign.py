@@ -133,7 +133,7 @@ def seen_as(array: Any, view: DeviceArray, offset: int) -> object | None:
 
 def is_whole(array: Any) -> bool:
     """Whether an array of CuPy or fusec has memory of its own, and is no view of another array."""
-    return (array._whole if isinstance(array, CudaArray) else array.base) is None
+    return not array.is_view if isinstance(array, CudaArray) else array.base is None
 
 
 def lent_to_cupy(array: DeviceArray) -> Any:

@@ -13,7 +13,7 @@ from fusec.base.kernel_abi import MAX_BLOCK, USUAL_BLOCK, Kernel, Slot
 from fusec.errors.targets import LaunchFailed
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import DeviceProperties
-from fusec.runtime.cuda.libraries import cuda_core, driver_api
+from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.module import CompiledModule
 from fusec.runtime.cuda.streams import StreamOn
 
@@ -23,7 +23,6 @@ MANY_BLOCKS = 512  # so many spread evenly over the multiprocessors of a large G
 MAX_GRID = (1 << 31) - 1  # blocks along x
 MOST_WORDS = 512  # of 8 bytes, that a kernel is given
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
-MAX_STREAMS = 64  # remembered by one launcher
 
 Number = int | float | complex
 
@@ -98,40 +97,6 @@ def grid_size(kernel: Kernel, size: int, block: int) -> int:
     step = kernel.lanes * block
     most = MAX_GRID if kernel.layout.wide else min(MAX_GRID, max(1, WIDE // step))
     return min(-(-size // step), most)
-
-
-class Launcher:
-    """Enqueues one kernel over one number of elements on one device, in blocks of the default size.
-
-    It takes less time than `launch`, and does only what it can do at once: whatever it raises, `launch` says why.
-    launch, config, kernel, targets: what ``launch(targets[stream], config, kernel, *words)`` needs to do the same
-    where there is `only_device`.
-    """
-
-    def __init__(self, module: CompiledModule, size: int, device: int) -> None:
-        core = cuda_core()
-        block = threads_of_block(module, device, size)
-        self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
-        self.kernel = core.Kernel.from_handle(int(module.load().handle))
-        self.launch = core.launch
-        self.targets: dict[int, Any] = {}
-        self.only_device = driver.initialise() == 1
-        self._device = device
-
-    def __call__(self, words: Sequence[int], stream: int) -> None:
-        """words: of all slots, signed, each with the value's own bits in the low bytes. stream: a handle."""
-        target = self.targets.get(stream)
-        if target is None:
-            target = self._named(stream)
-        if not self.only_device and driver.current_ordinal() != self._device:
-            raise LookupError("another device is current")
-        self.launch(target, self.config, self.kernel, *words)
-
-    def _named(self, stream: int) -> Any:
-        if len(self.targets) >= MAX_STREAMS:
-            self.targets = {}
-        target = self.targets[stream] = cuda_core().Stream.from_handle(stream)
-        return target
 
 
 def encode(kernel: Kernel, values: Sequence[Number]) -> array[int]:

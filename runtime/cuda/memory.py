@@ -18,6 +18,12 @@ from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
 
 
+MOST_FREE = 32  # pieces of one size that wait for new arrays
+MOST_SHELVED = 64 << 20  # bytes of one such piece
+MOST_LAYOUTS = MOST_SIZES = 4096
+MOST_IDLE = 256 << 20  # bytes of all on a device, once new memory is needed
+
+
 class DeviceLayout(NamedTuple):
     """How an array lies in its memory."""
 
@@ -26,35 +32,48 @@ class DeviceLayout(NamedTuple):
     row: DType
 
 
+_layouts: dict[DeviceLayout, DeviceLayout] = {}
+
+
+def laid_out(shape: tuple[int, ...], strides: tuple[int, ...], row: DType) -> DeviceLayout:
+    """A layout; the same object for all arrays that lie alike, as long as there are few layouts."""
+    found = DeviceLayout(shape, strides, row)
+    if len(_layouts) >= MOST_LAYOUTS:
+        _layouts.clear()
+    return _layouts.setdefault(found, found)
+
+
 class CudaArray:
     """An array in device memory that any library reads by DLPack or ``__cuda_array_interface__`` version 3.
 
     row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
     stream: handle of the stream on which it was last used; the memory goes back to the pool in order of it, so that
-    stream must live as long as the array does. A part of another array, or another look at it, shares that stream.
+    stream must live as long as the array does. Parts of an array, and other looks at it, share memory and stream.
     """
 
-    _whole: CudaArray | None = None
+    __slots__ = ("__weakref__", "device", "is_view", "layout", "memory", "pointer", "row", "shape", "strides")
 
-    def __init__(self, buffer: Any, layout: DeviceLayout, device: int, stream: int) -> None:
-        self._buffer = buffer
-        self.pointer = int(buffer.handle)
+    def __init__(
+        self, memory: Memory, layout: DeviceLayout, device: int, start: int | None = None, is_view: bool = False
+    ) -> None:
+        """memory: shared by all arrays that lie in it. layout: as `laid_out` gives it, so that arrays which lie alike
+        have the same object. start: address of the first element, if it is not the memory's.
+        """
+        self.memory, self.layout = memory, layout
+        self.pointer = memory.pointer if start is None else start
         self.shape, self.strides, self.row = layout
-        self.device, self._stream = device, stream
+        self.device, self.is_view = device, is_view
 
     @property
     def stream(self) -> int:
         """Handle of the stream on which the array was last used."""
-        return self._stream if self._whole is None else self._whole.stream
+        return self.memory.stream
 
     @stream.setter
     def stream(self, handle: int) -> None:
         """Return the memory to the pool in the order of the new stream."""
-        if self._whole is not None:
-            self._whole.stream = handle
-        elif handle != self._stream:
-            self._buffer.set_deallocation_stream(cuda_core().Stream.from_handle(handle))
-            self._stream = handle
+        if handle != self.memory.stream:
+            self.memory.move(handle)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -101,7 +120,9 @@ class CudaArray:
         if any(stride < 0 or stride % self.row.nbytes for stride in self.strides):
             raise BufferError("DLPack has no strides that are negative or no multiples of the element")
         steps = tuple(stride // self.row.nbytes for stride in self.strides)
-        view = cuda_core().utils.StridedMemoryView.from_buffer(self._buffer, self.shape, steps, dtype=self.dtype)
+        low, high = reach(self.shape, self.strides, self.row.nbytes)
+        buffer = cuda_core().Buffer.from_handle(self.pointer + low, max(1, high - low), owner=self.memory)
+        view = cuda_core().utils.StridedMemoryView.from_buffer(buffer, self.shape, steps, dtype=self.dtype)
         capsule: object = view.__dlpack__(max_version=max_version)
         return capsule
 
@@ -156,14 +177,8 @@ class CudaArray:
         """An array in the memory of this one, which it keeps. offset: of its first element from this array's, in bytes;
         row: its dtype. The caller sees to it that it lies within.
         """
-        whole = self if self._whole is None else self._whole
-        row = row or self.row
-        low, high = reach(shape, strides, row.nbytes)
-        buffer = cuda_core().Buffer.from_handle(self.pointer + offset + low, max(1, high - low), owner=whole)
-        made = CudaArray(buffer, DeviceLayout(shape, strides, row), self.device, self.stream)
-        made.pointer -= low
-        made._whole = whole
-        return made
+        layout = laid_out(shape, strides, row or self.row)
+        return CudaArray(self.memory, layout, self.device, self.pointer + offset, True)
 
     def numpy(self) -> NDArray[Any]:
         """A copy in host memory, after waiting for the array's stream."""
@@ -201,25 +216,15 @@ def empty(
     """
     extents = tuple(int(extent) for extent in shape)
     strides = strides_in_order(extents, range(len(extents)) if order is None else order, row.nbytes)
-    buffer = _buffer(prod(extents) * row.nbytes, device, stream)
-    return CudaArray(buffer, DeviceLayout(extents, strides, row), device, stream)
-
-
-class _Lender:
-    """The owner of memory that another library has allocated, and the stream of its last use here."""
-
-    def __init__(self, owner: object) -> None:
-        self.owner, self.stream = owner, streams.LEGACY
+    memory = _allocated(prod(extents) * row.nbytes, device, stream)
+    return CudaArray(memory, laid_out(extents, strides, row), device)
 
 
 def borrowed(pointer: int, layout: DeviceLayout, device: int, owner: object) -> CudaArray:
     """An array in memory of another library's, which `owner` keeps."""
-    whole: Any = _Lender(owner)
     low, high = reach(layout.shape, layout.strides, layout.row.nbytes)
-    buffer = cuda_core().Buffer.from_handle(pointer + low, max(1, high - low), owner=whole)
-    made = CudaArray(buffer, layout, device, streams.LEGACY)
-    made.pointer, made._whole = pointer, whole
-    return made
+    memory = Memory(owner, pointer + low, max(1, high - low), streams.LEGACY, is_lent=True)
+    return CudaArray(memory, laid_out(*layout), device, pointer, True)
 
 
 def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> CudaArray:
@@ -249,6 +254,63 @@ def fill_with_zeros(pointer: int, nbytes: int, device: int, stream: int) -> None
         driver.check(api.cuMemsetD8Async(pointer, 0, nbytes, api.CUstream(stream)), "clear an array")
 
 
+# --- the pool ------------------------------------------------------------------------------------------------------
+
+# Note [Shelves]: what is freed on the legacy stream waits, by its size, for the next array of that size there, so that
+# a repeated call asks the driver for nothing. The order of that stream makes it safe. No other stream has shelves: it
+# may be destroyed, and another may get its handle; it may be captured, and memory of a graph belongs to the graph.
+
+
+class Memory:
+    """A piece of device memory, shared by all arrays in it. When none is left, it returns to where it came from.
+
+    owner: keeps it; a buffer of cuda.core's, unless another library has lent it. pointer: its address. stream: handle
+    of the one on which it was last used. shelf: where it waits for its next use, if it may.
+    """
+
+    __slots__ = ("is_lent", "nbytes", "owner", "pointer", "shelf", "stream")
+
+    def __init__(
+        self, owner: Any, pointer: int, nbytes: int, stream: int, shelf: Shelf | None = None, is_lent: bool = False
+    ) -> None:
+        self.owner, self.pointer, self.nbytes, self.stream = owner, pointer, nbytes, stream
+        self.shelf, self.is_lent = shelf, is_lent
+
+    def move(self, stream: int) -> None:
+        """Return to the pool in the order of another stream."""
+        if not self.is_lent:
+            self.owner.set_deallocation_stream(cuda_core().Stream.from_handle(stream))
+        self.stream = stream
+
+    def __del__(self, legacy: int = streams.LEGACY, most: int = MOST_FREE) -> None:  # there at the interpreter's end
+        shelf = self.shelf
+        if shelf is not None and self.stream == legacy and len(shelf) < most:
+            shelf.append((self.owner, self.pointer))
+
+
+class Shelf(list[tuple[Any, int]]):
+    """Free buffers of one size, with their addresses."""
+
+
+_shelves: dict[int, dict[int, Shelf]] = {}  # by device and bytes
+
+
+def _shelf(device: int, nbytes: int) -> Shelf:
+    known = _shelves.setdefault(device, {})
+    if len(known) >= MOST_SIZES:  # who has an array or makes some goes on with the shelf that it knows
+        known.clear()
+    return known.setdefault(nbytes, Shelf())
+
+
+def _idle_bytes(device: int) -> int:
+    return sum(nbytes * len(shelf) for nbytes, shelf in [*_shelves.get(device, {}).items()])
+
+
+def _clear_shelves(device: int) -> None:
+    for shelf in [*_shelves.get(device, {}).values()]:
+        shelf.clear()
+
+
 @cache
 def _pool(device: int) -> Any:
     """The driver's stream-ordered pool of a device; cuda.core makes it keep freed memory instead of returning it."""
@@ -259,12 +321,12 @@ def _pool(device: int) -> Any:
 
 
 def pooled_bytes(device: int) -> int:
-    """The free bytes that the pool of a device keeps for new arrays."""
+    """The free bytes that are kept for new arrays of a device."""
     found = _pool(device).attributes
-    return int(found.reserved_mem_current) - int(found.used_mem_current)
+    return int(found.reserved_mem_current) - int(found.used_mem_current) + _idle_bytes(device)
 
 
-def _buffer(nbytes: int, device: int, stream: int) -> Any:
+def _allocated(nbytes: int, device: int, stream: int) -> Memory:
     allocate = allocator(nbytes, device, stream)
     with driver.on_device(device):
         try:
@@ -273,24 +335,42 @@ def _buffer(nbytes: int, device: int, stream: int) -> Any:
             raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
 
 
-def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
-    """A function that allocates that much memory from the pool, for use on `stream`, while the device is current.
+def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Memory]:
+    """A function that allocates that much memory from the pool, for use on `stream`.
 
     While a CUDA graph captures the stream, the memory belongs to the graph.
     """
     core, wanted = cuda_core(), max(nbytes, 1)
     on = core.Stream.from_handle(stream)
     take = partial(_pool(device).allocate, wanted, stream=on)
+    shelf = _shelf(device, wanted) if wanted <= MOST_SHELVED else None
 
-    def allocate() -> Any:
+    def allocate() -> Memory:
+        if not driver.is_current(device):
+            with driver.on_device(device):
+                return allocate()
         try:
-            return take()
-        except RuntimeError:
-            if not streams.is_captured(stream):
+            buffer = take()
+        except Exception as problem:
+            if isinstance(problem, RuntimeError) and streams.is_captured(stream):
+                buffer = core.GraphMemoryResource(device).allocate(wanted, stream=on)
+                return Memory(buffer, int(buffer.handle), wanted, stream)
+            if not _idle_bytes(device):
                 raise
-            return core.GraphMemoryResource(device).allocate(wanted, stream=on)
+            _clear_shelves(device)
+            buffer = take()
+        return Memory(buffer, int(buffer.handle), wanted, stream, shelf)
 
-    return allocate
+    def reuse() -> Memory:
+        try:
+            buffer, pointer = shelf.pop()  # type: ignore[union-attr]
+        except IndexError:
+            if _idle_bytes(device) > MOST_IDLE:
+                _clear_shelves(device)
+            return allocate()
+        return Memory(buffer, pointer, wanted, stream, shelf)
+
+    return allocate if shelf is None or stream != streams.LEGACY else reuse
 
 
 def reach(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass
-from fusec.runtime.cuda import dlpack, foreign, memory, streams
+from fusec.runtime.cuda import dlpack, driver, foreign, memory, streams
 from fusec.runtime.cuda.memory import CudaArray
 
 VECTOR_BYTES = 16  # alignment that kernels may count on
@@ -99,7 +99,7 @@ def _row_of_torch(dtype: object) -> DType | None:
     return dtypes.BY_NAME.get(str(dtype).removeprefix("torch."))
 
 
-OWN = (("{}.shape", "=="), ("{}.strides", "=="), ("{}.row", "is"), ("{}.device", "=="), ("{}.stream", "=="))
+OWN = (("{}.layout", "is"), ("{}.device", "=="), ("{}.memory.stream", "=="))
 TORCH = (
     ("{}.dtype", "is"),
     ("{}.shape", "=="),
@@ -114,12 +114,12 @@ CUPY = (("{}.dtype", "=="), ("{}.shape", "=="), ("{}.strides", "=="), ("{}.data.
 
 def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
     extents = tuple(shape)
-    layout = memory.DeviceLayout(extents, strides_in_order(extents, order, dtype.nbytes), dtype)
+    layout = memory.laid_out(extents, strides_in_order(extents, order, dtype.nbytes), dtype)
     allocate = memory.allocator(prod(extents) * dtype.nbytes, device, streams.LEGACY)
 
     def make() -> tuple[CudaArray, int]:
-        array = CudaArray(allocate(), layout, device, streams.LEGACY)
-        return array, array.pointer
+        held = allocate()
+        return CudaArray(held, layout, device), held.pointer
 
     return make
 
@@ -166,13 +166,14 @@ def _cupy(cupy: Any) -> ArrayLibrary:
         return current(device).ptr or streams.LEGACY
 
     def maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
-        del device  # the current one, or else this is no repeated call
         axes = tuple(order)
         packed, row = tuple(shape[axis] for axis in axes), dtype.numpy
         back = tuple(axes.index(axis) for axis in range(len(axes)))
         in_order, ndarray = back == tuple(range(len(axes))), cupy.ndarray
 
         def make() -> tuple[Any, int]:
+            if not driver.is_current(device):
+                raise LookupError("CuPy makes arrays on the current device")
             array = ndarray(packed, row)
             return array if in_order else array.transpose(back), array.data.ptr
 

@@ -141,7 +141,7 @@ class RepeatedCalls:
         view = repeat.prepared.views.get(slot)
         base = slot if view is None else view.slot
         if base == repeat.plan.memory.arena_slot:
-            held, address = self.held, int(self.held.handle)
+            held, address = self.held, self.held.pointer
         else:
             held, address = self._constants.get(base, self.frame[base]), self.addresses[base]
         if view is not None:

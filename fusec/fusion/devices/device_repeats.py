@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.layouts import View, are_apart, bounds
-from fusec.base import dtypes
+from fusec.base import dtypes, locks
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
-from fusec.dispatch.device_plans import library_of
+from fusec.dispatch.device_plans import MAX_ENTRIES, library_of
+from fusec.dispatch.fast_path_device import MAX_STREAMS, EntryParts, generated
 from fusec.dispatch.interception import present
 from fusec.fusion.devices import device_calls
-from fusec.fusion.devices.device_sequences import PreparedPlan, returned
+from fusec.fusion.devices.device_sequences import PreparedKernels, PreparedPlan, returned
 from fusec.fusion.memory.calls import CallStep
-from fusec.fusion.memory.results import MISSED, Returned, ServedCall
+from fusec.fusion.memory.results import MISSED, Returned, ReturnedConstant, ReturnedItems, ServedCall
 from fusec.fusion.memory.slots import SlotView
 from fusec.fusion.outside.constants import DICTS, NUMBERS, exact, is_named_tuple, is_number, key_of
 from fusec.fusion.trace.trace import RECORDING
 from fusec.runtime import cuda
 
 MAX_REPEATED = 256  # kinds of calls
-MAX_STREAMS = 64  # for which one of them knows how to allocate
 MAX_ALIKE = 16  # of them, those that differ only in what the function reads from outside
 Span = tuple[int, int, int]  # place of an array, and where its memory starts and ends, from its first element
 
@@ -174,8 +174,8 @@ class RepeatedCall:
             plan.compute(frame)
             begun = [part.begun(frame) for part in prepared.kernels]
             if prepared.nbytes:
-                held = self._between(stream)
-                rests = addresses[len(read.addresses)] = int(held.handle)
+                held = self.between(stream)
+                rests = addresses[len(read.addresses)] = held.pointer
             for slot, make in self.makers:
                 frame[slot], address = make()
                 addresses[slot] = address
@@ -207,7 +207,7 @@ class RepeatedCall:
                 calls = device_calls.RepeatedCalls(self, frame, addresses, held, stream)
             calls.run(part)
 
-    def _between(self, stream: int) -> Any:
+    def between(self, stream: int) -> Any:
         """Memory between kernels."""
         allocate = self.allocators.get(stream)
         if allocate is None:
@@ -239,6 +239,8 @@ class DeviceRepeats:
 
     def __init__(self, told: Callable[[Exception], Exception]) -> None:
         self._told = told
+        self._front: Callable[..., Any] | None = None  # the first of the functions for single kinds of calls
+        self._entries: set[Any] = set()
         self._readers: dict[type, Any] = {}
         self._ready: Recent[Any, tuple[RepeatedCall, ...]] = Recent(MAX_REPEATED)
 
@@ -248,6 +250,10 @@ class DeviceRepeats:
         """The result of a call, or MISSED."""
         if present() is not None or RECORDING.get() is not None:
             return MISSED
+        if self._front is not None and not options:
+            found = self._front(*args)
+            if found is not MISSED:
+                return found
         read = ArgumentReader(self._readers, values, objects)
         try:
             key = self._key(read, args, options)
@@ -291,10 +297,127 @@ class DeviceRepeats:
             return
         known = self._ready.get(key) or ()
         self._ready[key] = (ready, *known[: MAX_ALIKE - 1])
+        if options or served.objects or len(self._entries) >= MAX_ENTRIES:
+            return
+        known_as = (key, id(ready.plan))  # which the function keeps
+        if known_as in self._entries:
+            return
+        with locks.lock:
+            entry = entry_of(ready, args, served.values, self._front or _missed)
+            if entry is not None:
+                self._entries.add(known_as)
+                self._front = entry
 
     def clear(self) -> None:
         """Forget all calls."""
         self._ready.clear()
+        self._entries.clear()
+        self._front = None
+
+
+def _missed(*args: Any) -> Any:
+    """The answer to calls of no known kind."""
+    del args
+    return MISSED
+
+
+def entry_of(
+    ready: RepeatedCall, args: Sequence[Any], values: Collection[int], other: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """A function for calls with arguments like `args`, which hands all others to `other`; None if it would have more to
+    do than to compare arguments and names, allocate, and launch. values: places of numbers that must be the same.
+    """
+    plan, prepared, source, kind = ready.plan, ready.prepared, ready.source, ready.source.kind
+    (kernels,) = prepared.parts if len(prepared.parts) == 1 else (None,)
+    is_plain = all(type(each) is kind or type(each) in NUMBERS for each in args) and source.facts and not source.deliver
+    if not isinstance(kernels, PreparedKernels) or not is_plain or ready.picked:
+        return None
+    if plan.numbers or plan.bounds or plan.stores:
+        return None
+    own = plan.memory.own
+    base = len(args) + 1 + len(own)  # what a place in front of which the own slots of a plan are counts from
+    names: dict[str, Any] = {"plan": plan, "seen": ready.seen}
+    places = {base + slot: f"new{at}" for at, (slot, _) in enumerate(ready.makers)}
+    arrays = {base + slot: f"made{at}" for at, (slot, _) in enumerate(ready.makers)}
+    finish = list[str]()
+    for at, (slot, array) in enumerate(ready.constants):
+        names[f"constant{at}"] = array
+        places[base + slot] = str(array.pointer)
+        finish.append(f"constant{at}.stream = on")
+    places |= {at: f"p{at}" for at in range(len(args))} | {len(args): "held.pointer"}
+    arrays |= {at: f"a{at}" for at in range(len(args))}
+    words = [places[place % base] for place in kernels.places]
+    for at, (slot, encoder) in enumerate(kernels.numbers):
+        names[f"encode{at}"] = encoder
+        if slot < 0:
+            names[f"number{at}"] = own[slot]
+        words.append(f"encode{at}({f'number{at}' if slot < 0 else f'a{slot}'})")
+    answer = _answer(plan.result, lambda slot: arrays.get(slot if slot >= 0 else base + slot), names)
+    if answer is None:
+        return None
+    parts = EntryParts(
+        names=names,
+        conditions=[*_same_numbers(args, values, names), *_same_outside(ready, names)],
+        objections=_meetings(ready),
+        makers=[make for _, make in ready.makers],
+        between=ready.between if prepared.nbytes else None,
+        launch=kernels.enqueue,
+        words=words,
+        finish=finish,
+        answer=answer,
+    )
+    return generated(source, ready.device, args, parts, other)
+
+
+def _same_numbers(args: Sequence[Any], values: Collection[int], names: dict[str, Any]) -> list[str]:
+    """Conditions that numbers which the function needs as such are those of the call that was traced."""
+    known = {at: exact(args[at]) for at in values if at < len(args) and type(args[at]) in NUMBERS}
+    names |= {"exact": exact, **{f"value{at}": value for at, value in known.items()}}
+    return [f"exact(a{at}) == value{at}" for at in known]
+
+
+def _same_outside(ready: RepeatedCall, names: dict[str, Any]) -> list[str]:
+    """Conditions that what the function reads from outside has not changed."""
+    plan, found = ready.plan, list[str]()
+    if plan.names is None:
+        names |= {"read": plan.guards.read, "described": ready._described}
+        return ["read((), (), described) == []"]
+    for at, (place, name, value) in enumerate(plan.names):
+        names |= {f"get{at}": place.get, f"outside{at}": value}
+        found.append(f"get{at}({name!r}, plan) is outside{at}")
+    for at, (function, name, value) in enumerate(plan.functions):
+        names |= {f"function{at}": function, f"part{at}": value}
+        found.append(f"function{at}.{name} is part{at}")
+    return found
+
+
+def _meetings(ready: RepeatedCall) -> list[str]:
+    """Conditions under which written arrays share memory with others."""
+    found = []
+    for place, low, high in ready.written:
+        for other, other_low, other_high in ready.spans:
+            if other != place:
+                found.append(f"{low - other_high} < p{other} - p{place} < {high - other_low}")
+    return found
+
+
+def _answer(result: Any, array: Callable[[int], str | None], names: dict[str, Any]) -> str | None:
+    """What a call returns, as Python text; None for what is no array, and no tuple or list of such."""
+    if isinstance(result, Returned):
+        held = array(result.slot)
+        if held is None or result.view is None:
+            return held
+        name = f"view{len(names)}"
+        names[name] = result.view
+        return f"seen({held}, {name})"
+    if isinstance(result, ReturnedConstant) and result.value is None:
+        return "None"
+    if isinstance(result, ReturnedItems) and result.make in (tuple, list):
+        parts = [_answer(each, array, names) for each in result.parts]
+        if None not in parts:
+            items = "".join(f"{each}, " for each in parts)
+            return f"({items})" if result.make is tuple else f"[{items}]"
+    return None
 
 
 def repeated(served: ServedCall) -> RepeatedCall | None:

@@ -16,6 +16,7 @@ from fusec.arguments.operands import memory_order
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, replace
+from fusec.compiler.disk_cache import default_cache
 from fusec.dispatch import engine
 from fusec.dispatch.cached_launches import cached_launch, ended
 from fusec.dispatch.call import KernelCall
@@ -47,27 +48,21 @@ class NotPrepared(Exception):  # noqa: N818 - a reason
 
 @dataclass(eq=False)
 class PreparedKernels:
-    """Launches in a row. pointers: a word, the place of an array, and bytes from its first element; numbers: a word,
-    the slot of a number, and what encodes it.
+    """Launches in a row. enqueue: launches them, given a stream, the addresses of the arrays in `places`, and the
+    numbers in slots, encoded.
     """
 
-    launches: cuda.LaunchSequence
-    pointers: tuple[tuple[int, int, int], ...]
-    numbers: tuple[tuple[int, int, Encoder], ...]
+    enqueue: Callable[..., None]
+    places: tuple[int, ...]
+    numbers: tuple[tuple[int, Encoder], ...]
 
-    def begun(self, frame: Sequence[Any]) -> cuda.ArgumentWords:
-        """The words of a call with its numbers. Raises what a number is refused with."""
-        held = self.launches.take()
-        for word, slot, encoder in self.numbers:
-            held.words[word] = encoder(frame[slot])
-        return held
+    def begun(self, frame: Sequence[Any]) -> list[int]:
+        """The encoded numbers of a call. Raises what a number is refused with."""
+        return [encoder(frame[slot]) for slot, encoder in self.numbers]
 
-    def run(self, held: cuda.ArgumentWords, addresses: Sequence[int], stream: int) -> None:
+    def run(self, numbers: Sequence[int], addresses: Sequence[int], stream: int) -> None:
         """Enqueue them. addresses: of arrays, by place. Raises LaunchFailed."""
-        words = held.words
-        for word, place, offset in self.pointers:
-            words[word] = addresses[place] + offset
-        self.launches.enqueue(held, stream)
+        self.enqueue(stream, *[addresses[place] for place in self.places], *numbers)
 
 
 class PreparedCall(NamedTuple):
@@ -207,8 +202,13 @@ class _LaunchBuilder:
                 *self.pointers,
                 *((word, self.arena, self.room.nbytes + offset) for word, offset in self.between),
             )
-            sequence = cuda.LaunchSequence(self.launches, self.device, self.counters)
-            self.parts.append(PreparedKernels(sequence, pointers, tuple(self.numbers)))
+            places = tuple(sorted({place for _, place, _ in pointers}))
+            number = {place: at for at, place in enumerate(places)}
+            fills = [(word, number[place], offset) for word, place, offset in pointers]
+            fills += [(word, len(places) + at, 0) for at, (word, _, _) in enumerate(self.numbers)]
+            sequence = cuda.LaunchSequence(self.launches, self.device, fills, self.counters, default_cache())
+            numbers = tuple((slot, encoder) for _, slot, encoder in self.numbers)
+            self.parts.append(PreparedKernels(sequence.enqueue, places, numbers))
             self._start()
 
     # --- arrays --------------------------------------------------------------------------------------------------

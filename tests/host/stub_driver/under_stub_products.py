@@ -78,8 +78,10 @@ def test_products_that_nobody_sees_take_no_memory_of_their_own():
     for turn in range(5):
         logged()
         compare([fused(x, w)], [np.tanh((X @ W) @ (W.T @ W)).sum()])
-        if turn > 2:
-            assert logged("cuMemAllocFromPoolAsync") == [2]  # that between kernels, and the result
+        if turn < 3:
+            assert logged("cuMemAllocFromPoolAsync")[0] <= 5
+        else:  # there is that between kernels, and the result
+            assert logged("cuMemAllocFromPoolAsync") == [0]
 
 
 def test_repeated_products_run_little_python():

@@ -32,16 +32,13 @@ class Tensor:
         return self.own.row.nbytes
 
     def storage_offset(self):
-        return (self.own.pointer - self._storage.pointer) // self.own.row.nbytes
+        return (self.own.pointer - self.own.memory.pointer) // self.own.row.nbytes
 
     def as_strided(self, shape, steps, offset):
         assert all(step >= 0 for step in steps), "PyTorch has no negative strides"
         strides = tuple(step * self.own.row.nbytes for step in steps)
-        return Tensor(self._storage.seen_as(tuple(shape), strides, offset * self.own.row.nbytes))
-
-    @property
-    def _storage(self):
-        return self.own._whole or self.own
+        start = self.own.memory.pointer - self.own.pointer
+        return Tensor(self.own.seen_as(tuple(shape), strides, start + offset * self.own.row.nbytes))
 
     def data_ptr(self):
         return self.own.pointer
