@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import prod
@@ -16,7 +17,6 @@ from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.targets import DeviceDtypeUnsupported, DeviceMemoryExhausted
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
-
 
 MOST_FREE = 32  # pieces of one size that wait for new arrays
 MOST_SHELVED = 64 << 20  # bytes of one such piece
@@ -317,6 +317,7 @@ def _pool(device: int) -> Any:
     with driver.on_device(device):
         core = cuda_core()
         core.Device(device).set_current()
+        atexit.register(_clear_shelves, device)  # while the driver still takes memory back
         return core.DeviceMemoryResource(device)
 
 

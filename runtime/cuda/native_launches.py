@@ -221,10 +221,10 @@ class NativeSequence:
     fills: Sequence[Fill]
     rows: Sequence[Row]
     device: int
-    fallback: Callable[..., None]
+    fallback: Callable[..., object]
 
 
-def builtin(sequence: NativeSequence, store: Any) -> Callable[..., None] | None:
+def builtin(sequence: NativeSequence, store: Any) -> Callable[..., object] | None:
     """A function of a stream and integers; None where there is no native code. store: keeps the code."""
     found = _code(store)
     if found is None:

@@ -23,7 +23,7 @@ class LaunchSequence:
     before that launch was enqueued.
     """
 
-    enqueue: Callable[..., None]
+    enqueue: Callable[..., object]
 
     def __init__(
         self,
