@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fusec.base import dtypes
+from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
 from fusec.errors.targets import DeviceDtypeUnsupported, DeviceMemoryExhausted
@@ -32,15 +32,10 @@ class DeviceLayout(NamedTuple):
     row: DType
 
 
-_layouts: dict[DeviceLayout, DeviceLayout] = {}
-
-
+@lru_cache(MOST_LAYOUTS)
 def laid_out(shape: tuple[int, ...], strides: tuple[int, ...], row: DType) -> DeviceLayout:
     """A layout; the same object for all arrays that lie alike, as long as there are few layouts."""
-    found = DeviceLayout(shape, strides, row)
-    if len(_layouts) >= MOST_LAYOUTS:
-        _layouts.clear()
-    return _layouts.setdefault(found, found)
+    return DeviceLayout(shape, strides, row)
 
 
 class CudaArray:
@@ -54,7 +49,7 @@ class CudaArray:
     __slots__ = ("__weakref__", "device", "is_view", "layout", "memory", "pointer", "row", "shape", "strides")
 
     def __init__(
-        self, memory: Memory, layout: DeviceLayout, device: int, start: int | None = None, is_view: bool = False
+        self, memory: CudaMemory, layout: DeviceLayout, device: int, start: int | None = None, is_view: bool = False
     ) -> None:
         """memory: shared by all arrays that lie in it. layout: as `laid_out` gives it, so that arrays which lie alike
         have the same object. start: address of the first element, if it is not the memory's.
@@ -223,7 +218,8 @@ def empty(
 def borrowed(pointer: int, layout: DeviceLayout, device: int, owner: object) -> CudaArray:
     """An array in memory of another library's, which `owner` keeps."""
     low, high = reach(layout.shape, layout.strides, layout.row.nbytes)
-    memory = Memory(owner, pointer + low, max(1, high - low), streams.LEGACY, is_lent=True)
+    memory = CudaMemory(owner, pointer + low, max(1, high - low), streams.LEGACY)
+    memory.is_lent = True
     return CudaArray(memory, laid_out(*layout), device, pointer, True)
 
 
@@ -261,7 +257,7 @@ def fill_with_zeros(pointer: int, nbytes: int, device: int, stream: int) -> None
 # may be destroyed, and another may get its handle; it may be captured, and memory of a graph belongs to the graph.
 
 
-class Memory:
+class CudaMemory:
     """A piece of device memory, shared by all arrays in it. When none is left, it returns to where it came from.
 
     owner: keeps it; a buffer of cuda.core's, unless another library has lent it. pointer: its address. stream: handle
@@ -270,11 +266,9 @@ class Memory:
 
     __slots__ = ("is_lent", "nbytes", "owner", "pointer", "shelf", "stream")
 
-    def __init__(
-        self, owner: Any, pointer: int, nbytes: int, stream: int, shelf: Shelf | None = None, is_lent: bool = False
-    ) -> None:
+    def __init__(self, owner: Any, pointer: int, nbytes: int, stream: int, shelf: Shelf | None = None) -> None:
         self.owner, self.pointer, self.nbytes, self.stream = owner, pointer, nbytes, stream
-        self.shelf, self.is_lent = shelf, is_lent
+        self.shelf, self.is_lent = shelf, False
 
     def move(self, stream: int) -> None:
         """Return to the pool in the order of another stream."""
@@ -296,10 +290,11 @@ _shelves: dict[int, dict[int, Shelf]] = {}  # by device and bytes
 
 
 def _shelf(device: int, nbytes: int) -> Shelf:
-    known = _shelves.setdefault(device, {})
-    if len(known) >= MOST_SIZES:  # who has an array or makes some goes on with the shelf that it knows
-        known.clear()
-    return known.setdefault(nbytes, Shelf())
+    with locks.lock:
+        known = _shelves.setdefault(device, {})
+        if len(known) >= MOST_SIZES:  # who has an array or makes some goes on with the shelf that it knows
+            known.clear()
+        return known.setdefault(nbytes, Shelf())
 
 
 def _idle_bytes(device: int) -> int:
@@ -327,7 +322,7 @@ def pooled_bytes(device: int) -> int:
     return int(found.reserved_mem_current) - int(found.used_mem_current) + _idle_bytes(device)
 
 
-def _allocated(nbytes: int, device: int, stream: int) -> Memory:
+def _allocated(nbytes: int, device: int, stream: int) -> CudaMemory:
     allocate = allocator(nbytes, device, stream)
     with driver.on_device(device):
         try:
@@ -336,7 +331,7 @@ def _allocated(nbytes: int, device: int, stream: int) -> Memory:
             raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
 
 
-def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Memory]:
+def allocator(nbytes: int, device: int, stream: int) -> Callable[[], CudaMemory]:
     """A function that allocates that much memory from the pool, for use on `stream`.
 
     While a CUDA graph captures the stream, the memory belongs to the graph.
@@ -346,7 +341,7 @@ def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Memory]:
     take = partial(_pool(device).allocate, wanted, stream=on)
     shelf = _shelf(device, wanted) if wanted <= MOST_SHELVED else None
 
-    def allocate() -> Memory:
+    def allocate() -> CudaMemory:
         if not driver.is_current(device):
             with driver.on_device(device):
                 return allocate()
@@ -355,21 +350,21 @@ def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Memory]:
         except Exception as problem:
             if isinstance(problem, RuntimeError) and streams.is_captured(stream):
                 buffer = core.GraphMemoryResource(device).allocate(wanted, stream=on)
-                return Memory(buffer, int(buffer.handle), wanted, stream)
+                return CudaMemory(buffer, int(buffer.handle), wanted, stream)
             if not _idle_bytes(device):
                 raise
             _clear_shelves(device)
             buffer = take()
-        return Memory(buffer, int(buffer.handle), wanted, stream, shelf)
+        return CudaMemory(buffer, int(buffer.handle), wanted, stream, shelf)
 
-    def reuse() -> Memory:
+    def reuse() -> CudaMemory:
         try:
             buffer, pointer = shelf.pop()  # type: ignore[union-attr]
         except IndexError:
             if _idle_bytes(device) > MOST_IDLE:
                 _clear_shelves(device)
             return allocate()
-        return Memory(buffer, pointer, wanted, stream, shelf)
+        return CudaMemory(buffer, pointer, wanted, stream, shelf)
 
     return allocate if shelf is None or stream != streams.LEGACY else reuse
 

@@ -214,7 +214,7 @@ Row = tuple[int, int, int, int]
 
 
 @dataclass(eq=False)
-class NativeSequence:
+class NativeLaunches:
     """What a builtin launches on a device. fallback: called with the number of the first launch that is left."""
 
     template: array[int]
@@ -224,7 +224,7 @@ class NativeSequence:
     fallback: Callable[..., object]
 
 
-def builtin(sequence: NativeSequence, store: Any) -> Callable[..., object] | None:
+def builtin(sequence: NativeLaunches, store: Any) -> Callable[..., object] | None:
     """A function of a stream and integers; None where there is no native code. store: keeps the code."""
     found = _code(store)
     if found is None:

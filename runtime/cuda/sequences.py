@@ -9,7 +9,7 @@ from typing import Any
 from fusec.runtime.cuda.counters import block_counter
 from fusec.runtime.cuda.launching import grid_size, launch, threads_of_block
 from fusec.runtime.cuda.module import CompiledModule
-from fusec.runtime.cuda.native_launches import Fill, NativeSequence, Row, builtin
+from fusec.runtime.cuda.native_launches import Fill, NativeLaunches, Row, builtin
 from fusec.runtime.cuda.streams import StreamOn
 
 
@@ -51,7 +51,7 @@ class LaunchSequence:
             for module, size, first, stop in modules[begun:]:
                 launch(module, held[first:stop], size, StreamOn(stream, device))
 
-        native = builtin(NativeSequence(template, fills, rows, device, one_by_one), store)
+        native = builtin(NativeLaunches(template, fills, rows, device, one_by_one), store)
 
         def slow(stream: int, *values: int) -> None:
             one_by_one(0, stream, *values)
