@@ -45,7 +45,7 @@ class CachedSequence:
     some, and encoded numbers. arrays, scalars: the arguments that these are, numbers with their encoders.
     """
 
-    enqueue: Callable[..., None]
+    enqueue: Callable[..., object]
     arrays: tuple[int, ...]
     scalars: tuple[tuple[int, Encoder], ...]
 

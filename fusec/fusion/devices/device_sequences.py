@@ -52,7 +52,7 @@ class PreparedKernels:
     numbers in slots, encoded.
     """
 
-    enqueue: Callable[..., None]
+    enqueue: Callable[..., object]
     places: tuple[int, ...]
     numbers: tuple[tuple[int, Encoder], ...]
 
