@@ -29,7 +29,7 @@ Form = str
 IN_MEMORY = ("__array_interface__", "__array_struct__")  # what shares memory with NumPy, besides DLPack and buffers
 TEXT = (str, bytes)
 LISTS = (list, tuple, range)  # what NumPy makes an array of, item by item
-_WRITEABLE = 0x400  # among the flags of NumPy's C API
+WRITEABLE = 0x400  # among the flags of NumPy's C API
 
 
 def is_number(value: object) -> bool:
@@ -288,7 +288,7 @@ def share_elements(left: View, right: View) -> bool:
 
 def is_writeable(array: Array) -> bool:
     """Whether an array may be written. NumPy's own answer warns about arrays that np.broadcast_arrays made."""
-    return bool(array.flags.num & _WRITEABLE)
+    return bool(array.flags.num & WRITEABLE)
 
 
 def without_memory(array: Array) -> Array:

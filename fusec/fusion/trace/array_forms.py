@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.arguments.operands import is_writeable
+from fusec.arguments.operands import WRITEABLE, is_writeable
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.recorded import NotRecordedError, is_symbol
 from fusec.base.records import dataclass
@@ -124,6 +124,11 @@ class FormFlags:
     def writeable(self) -> bool:
         """Whether elements may be written."""
         return bool(self.form.writeable)
+
+    @property
+    def num(self) -> int:
+        """Of NumPy's bits, that of arrays which may be written."""
+        return WRITEABLE if self.writeable else 0
 
     @property
     def c_contiguous(self) -> bool:
