@@ -8,6 +8,7 @@ So these are asked first; then the operations make its result. Nothing is known 
 from __future__ import annotations
 
 import operator
+from array import array
 from collections.abc import Callable, Sequence
 from enum import Enum
 from math import inf
@@ -146,6 +147,17 @@ def called(function: Callable[..., Any], given: Sequence[Any]) -> Any:
 def is_symbol(given: Any) -> bool:
     """Whether a number is one of a recorded run."""
     return type(given) is Symbol
+
+
+def numbers_of(function: Callable[..., tuple[int, ...]], given: Sequence[Any], count: int) -> Sequence[int]:
+    """The so many numbers that a function makes of others, some of which may be those of a recorded run."""
+    found = called(function, given)
+    return [found.part(f"[{at}]", found.now[at]) for at in range(count)] if type(found) is Symbol else found
+
+
+def words_of(given: list[int]) -> array[int]:
+    """Integers as memory has them; those of a recorded run as they are."""
+    return given if Symbol in map(type, given) else array("q", given)  # type: ignore[return-value]
 
 
 def type_of(given: Any) -> type:

@@ -10,6 +10,7 @@ from fusec.arguments.layouts import Shape, View
 from fusec.arguments.scalars import encode
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, Slot
+from fusec.base.recorded import words_of
 from fusec.base.records import dataclass
 from fusec.kinds.launch import Launch
 
@@ -41,7 +42,7 @@ def arrange(
     """
     walks = {name: (strides, offset) for name, strides, offset in launch.operands}
     arrays = dict(launch.arrays)
-    template, pointers, scalars = array("q"), [], []
+    template, pointers, scalars = list[int](), [], []
     for position, slot in enumerate(kernel.slots):
         template.append(_constant(slot, extents, walks, raw, known))
         if slot.kind == "pointer":
@@ -49,7 +50,7 @@ def arrange(
             pointers.append((position, arrays.get(slot.param, slot.param), offset))
         elif slot.kind == "scalar" and slot.param not in known:
             scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
-    return Arguments(template, tuple(pointers), tuple(scalars))
+    return Arguments(words_of(template), tuple(pointers), tuple(scalars))
 
 
 def _constant(

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from fusec.base.dtypes import INT64
-from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.base.kernel_abi import CodeStore, Kernel, Layout, Slot
+from fusec.base.recorded import words_of
 from fusec.base.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.area_text import HEAD, LINE
@@ -23,6 +24,7 @@ from fusec.runtime.cpu.grain import UNIT, Grain, grain_together
 from fusec.runtime.cpu.processor import processor
 from fusec.runtime.cpu.sequence_text import PART, STEP, sequence_text
 
+GRAIN = 5  # words of a grain
 AREA = -1  # the source of a patch that is an address in the area
 _ONE_BY_ONE = Grain(serial_below=0, least=1, most=1, share=1, unit=1)
 
@@ -121,8 +123,7 @@ def chain(
     """A scan of long rows. pieces: kernels of totals, advance, results. None without a pool of threads."""
     if threads.pool(pieces[0].executable.store) is None:
         return None
-    words = len(WORDS) + len(ENTRY) * len(moving)
-    area = _Area(words, pieces, outside.arrays)
+    area = _Area(len(WORDS) + len(ENTRY) * len(moving), pieces, outside.arrays)
     known = {
         "blocks": job.blocks, "span": job.span, "sums": job.sums, "results": job.results, "group": job.group,
         "number": 8 * job.number, "count": 8 * job.count, "entries": len(moving),
@@ -136,24 +137,36 @@ def chain(
     for number, pointer in enumerate(moving):
         entry = area.words + len(WORDS) + len(ENTRY) * number
         array_name, offset = places[pointer.slot]
-        area.image[entry : entry + len(ENTRY)] = array("q", (8 * pointer.slot, 0, pointer.block, pointer.row))
+        area.image[entry : entry + len(ENTRY)] = (8 * pointer.slot, 0, pointer.block, pointer.row)
         area.patch(entry + 1, AREA, area.places[array_name] + offset)
-    return _composite("chain", outside, area, [each.executable for each in pieces], job.rows * job.blocks)
+    words = area.description(pieces[0].executable.store, job.rows * job.blocks)
+    return _composite("chain", outside, words, [each.executable for each in pieces])
 
 
-def sequence(outside: CompositeInterface, launches: Sequence[Sequence[CompositePiece]]) -> Composite:
-    """Kernels that run in order. launches: the kernels of each run together, and none needs what others of it make."""
+def sequence(
+    outside: CompositeInterface, launches: Sequence[Sequence[CompositePiece]], words: array[int] | None = None
+) -> Composite:
+    """Kernels that run in order. launches: the kernels of each run together, and none needs what others of it make.
+
+    words: their description, if it is known.
+    """
+    pieces = [each.executable for one in launches for each in one]
+    return _composite("sequence", outside, words or sequence_words(outside.arrays, launches), pieces)
+
+
+def sequence_words(arrays: Mapping[str, int], launches: Sequence[Sequence[CompositePiece]]) -> array[int]:
+    """The description of a sequence. arrays: see `CompositeInterface`."""
     pieces = [each for one in launches for each in one]
     several = [one for one in launches if len(one) > 1]
-    table = len(STEP) * len(launches)
-    area = _Area(table + sum(1 + len(PART) * len(one) for one in several), pieces, outside.arrays)
+    table = (len(STEP) + GRAIN) * len(launches)
+    area = _Area(table + sum(1 + len(PART) * len(one) for one in several), pieces, arrays)
     table += area.words
-    starts, grains = iter(area.starts), list[Executable]()
+    starts, grains = iter(area.starts), area.words + len(STEP) * len(launches)
     for number, one in enumerate(launches):
         step = area.words + len(STEP) * number
         slots = step + STEP.index("slots")
         if len(one) == 1:
-            words = (one[0].executable.address, 0, one[0].positions, one[0].executable.grain.address)
+            grain, words = one[0].executable.grain, (one[0].executable.address, 0, one[0].positions, 0)
             area.patch(slots, AREA, 8 * next(starts))
         else:
             area.patch(slots, AREA, 8 * table)
@@ -161,41 +174,44 @@ def sequence(outside: CompositeInterface, launches: Sequence[Sequence[CompositeP
             for each in one:
                 begin = -(-end // UNIT) * UNIT
                 end = begin + each.positions
-                area.image[table : table + len(PART)] = array("q", (each.executable.address, 0, begin, end))
+                area.image[table : table + len(PART)] = (each.executable.address, 0, begin, end)
                 area.patch(table + PART.index("slots"), AREA, 8 * next(starts))
                 table += len(PART)
             grain = grain_together([(each.executable.grain, each.positions) for each in one])
-            grains.append(replace(one[0].executable, grain=grain))  # which keeps its numbers in place
-            words = (0, 0, end, grain.address)
-        area.image[step : step + len(STEP)] = array("q", words)
-    return _composite("sequence", outside, area, [*(each.executable for each in pieces), *grains], len(launches))
+            words = (0, 0, end, 0)
+        area.image[step : step + len(STEP)] = words
+        area.image[grains : grains + GRAIN] = grain.numbers
+        area.patch(step + STEP.index("grain"), AREA, 8 * grains)
+        grains += GRAIN
+    return area.description(pieces[0].executable.store, len(launches))
+
+
+def described_again(known: Composite, words: array[int]) -> Composite:
+    """A composite with another description of the same kernels."""
+    return replace(known, description=Description(words))
 
 
 def _composite(
     driver: Literal["chain", "sequence"],
     outside: CompositeInterface,
-    area: _Area,
+    words: array[int],
     executables: Sequence[Executable],
-    size: int,
 ) -> Composite:
     store = executables[0].store
-    pool = threads.pool(store)
     architecture = processor().architecture
     text = chain_text(architecture) if driver == "chain" else sequence_text(architecture)
     code = jit.compile_text(driver, text, store, "short")
-    head = (0, area.nbytes, len(area.image), len(area.patches) // 3, pool.run_address if pool else 0, size)
-    description = Description(array("q", (*head, *area.image, *area.patches)))
     here = Slot("extent", "", 0, INT64)
     layout = replace(outside.layout, aligned=1)
     kernel = Kernel(outside.name, "llvm", (here, *outside.slots), "", layout)
-    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, description, tuple(executables))
+    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, Description(words), tuple(executables))
 
 
 class _Area:
     """The image of an area and its patches. words: the number of the driver's first word. starts: those of slots."""
 
     def __init__(self, words: int, pieces: Sequence[CompositePiece], arrays: Mapping[str, int]) -> None:
-        self.image, self.patches = array("q", bytes(LINE)), array("q")
+        self.image, self.patches = [0] * (LINE // 8), list[int]()
         self.words, self.starts = len(self.image), list[int]()
         self.image.extend([0] * words)
         for each in pieces:
@@ -215,3 +231,9 @@ class _Area:
     def patch(self, word: int, source: int, added: int) -> None:
         """A word that calls differ in, see `fusec.runtime.cpu.area_text.PATCH`."""
         self.patches.extend((word, source, added))
+
+    def description(self, store: CodeStore | None, size: int) -> array[int]:
+        """All words of a description. size: positions of the driver."""
+        pool = threads.pool(store)
+        head = (0, self.nbytes, len(self.image), len(self.patches) // 3, pool.run_address if pool else 0, size)
+        return words_of([*head, *self.image, *self.patches])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from fusec.base.kernel_abi import Kernel, Step
+from fusec.base.recorded import numbers_of
 from fusec.base.records import dataclass
 from fusec.runtime.cpu.machine import thread_count
 
@@ -38,13 +39,18 @@ class Grain:
     unit: int = UNIT
 
     @property
+    def numbers(self) -> tuple[int, int, int, int, int]:
+        """The numbers in the order in which native code reads them."""
+        return self.serial_below, self.least, self.most, self.share, self.unit
+
+    @property
     def address(self) -> int:
         """The address of the numbers as int64, for native code; valid as long as this object."""
         return ctypes.addressof(self._words)
 
     @cached_property
     def _words(self) -> ctypes.Array[ctypes.c_int64]:
-        return (ctypes.c_int64 * 5)(self.serial_below, self.least, self.most, self.share, self.unit)
+        return (ctypes.c_int64 * 5)(*self.numbers)
 
 
 def nanoseconds_per_element(kernel: Kernel) -> float:
@@ -61,13 +67,17 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
 
     elements: that one position stands for. together: positions that belong into one chunk.
     """
+    return Grain(*numbers_of(_grain_of, (kernel, elements, together), 5))
+
+
+def _grain_of(kernel: Kernel, elements: int, together: int) -> tuple[int, int, int, int, int]:
     each = nanoseconds_per_element(kernel) * elements
     unit = max(UNIT if elements == 1 and not kernel.block else 1, kernel.group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, _whole_units(min(MOST_ELEMENTS, 100 * LEAST_CHUNK_NS / each), unit))
     share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
-    return Grain(serial_below, least, most, share, unit)
+    return serial_below, least, most, share, unit
 
 
 def grain_together(parts: Sequence[tuple[Grain, int]]) -> Grain:
@@ -75,11 +85,16 @@ def grain_together(parts: Sequence[tuple[Grain, int]]) -> Grain:
 
     They are worth sharing if each uses up so much of what one thread would do, or all of them together.
     """
+    return Grain(*numbers_of(_together, [number for grain, size in parts for number in (*grain.numbers, size)], 5))
+
+
+def _together(*numbers: int) -> tuple[int, int, int, int, int]:
+    parts = [(Grain(*numbers[at : at + 5]), numbers[at + 5]) for at in range(0, len(numbers), 6)]
     is_much = sum(size / max(grain.serial_below, 1) for grain, size in parts) > 1
     serial_below = 0 if is_much else 1 << 62
     least, most = (min(getattr(grain, name) for grain, _ in parts) for name in ("least", "most"))
     share, unit = (max(getattr(grain, name) for grain, _ in parts) for name in ("share", "unit"))
-    return Grain(serial_below, least, max(least, most), share, unit)
+    return serial_below, least, max(least, most), share, unit
 
 
 def _whole_units(elements: float, unit: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.kernel_abi import CodeStore, Kernel, Layout
 from fusec.base.matrices import Matrix, ProductSizes
+from fusec.base.recorded import numbers_of, words_of
 from fusec.base.records import dataclass, replace
 from fusec.runtime.cpu import blas, jit
 from fusec.runtime.cpu.engine import Executable
@@ -102,12 +103,10 @@ def product(
         "function": known.functions[f"{letter}{'gemv' if is_vector else 'gemm'}"],
         "one": ctypes.addressof(_one(letter)), "zero": ctypes.addressof(_ZERO),
     }  # fmt: skip
-    template = array("q", [int(values.get(name, 0)) for name in names])
     order = (1, 0, 2) if values.get("is_reversed") else (0, 1, 2)
-    for each in starts:
-        template.extend(each[at] * nbytes for at in order)
+    words = [*[values.get(name, 0) for name in names], *[each[at] * nbytes for each in starts for at in order]]
     executable = replace(_executable(letter, is_vector, known.integer, store), grain=_grain(work))
-    return BlasProduct(executable, template, order, positions, is_held)
+    return BlasProduct(executable, words_of(words), order, positions, is_held)
 
 
 @cache
@@ -183,10 +182,14 @@ def _half(size: int) -> int:
 
 def _grain(nanoseconds: float) -> Grain:
     """The grain of positions that take this long."""
+    return Grain(*numbers_of(_grain_numbers, (nanoseconds,), 5))
+
+
+def _grain_numbers(nanoseconds: float) -> tuple[int, int, int, int, int]:
     least = max(1, int(LEAST_CHUNK_NS / nanoseconds))
     most = max(least, int(100 * LEAST_CHUNK_NS / nanoseconds))
     serial_below = int(SERIAL_NS / nanoseconds) if thread_count() > 1 else 1 << 62
-    return Grain(serial_below, least, most, SHARE, 1)
+    return serial_below, least, most, SHARE, 1
 
 
 @cache

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusec.base.records import dataclass
 from fusec.dispatch.interception import present
+from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.fusion.memory.calls import CallStep, as_planned, laid_out
 from fusec.fusion.memory.host_memory import HostMemory
@@ -23,10 +24,13 @@ from fusec.fusion.schedule.native_sequence import (
     REFUSED,
     EntryForm,
     EntrySequence,
+    FrameSource,
     NativeSequence,
+    NotNative,
     SequenceBuilder,
     is_native_product,
     refuse,
+    sequence_of,
 )
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace.numbers import picking
@@ -216,7 +220,7 @@ def _sequences(
         sequence = None
         is_whole = is_last and not parts
         if is_native:
-            sequence = SequenceBuilder(part, views, frame, memory, is_whole).tried()
+            sequence = _sequence(part, FrameSource(views, frame, memory), is_whole, frame)
         if sequence is not None and not is_whole:  # else all of it may have an entry
             sequence = sequence.with_entry(frame)
         parts.append(tuple(part))
@@ -236,6 +240,17 @@ def _sequences(
     if part:
         close(part, was_native, is_last=True)
     return parts, found
+
+
+def _sequence(
+    steps: Sequence[Any], source: FrameSource, is_whole: bool, frame: Sequence[Any]
+) -> NativeSequence | None:
+    """The kernels of steps as one; None if they must be called one by one."""
+    try:
+        return sequence_of(SequenceBuilder(steps, source, is_whole).parts(), steps, frame)
+    except NotNative as reason:
+        debug.show(2, f"{steps[0].name} calls kernels one by one: {reason}")
+        return None
 
 
 def _used(steps: Sequence[Any]) -> set[int]:

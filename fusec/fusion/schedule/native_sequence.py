@@ -8,7 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from math import prod
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -18,15 +19,14 @@ from fusec.base import dtypes
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Slot
 from fusec.base.kernel_abi import Step as Stride
+from fusec.base.recorded import called, words_of
 from fusec.base.records import dataclass
 from fusec.dispatch.call import KernelCall, read
 from fusec.dispatch.engine import needs_staging
 from fusec.dispatch.host import HOST
 from fusec.dispatch.native_entries import MOST_BYTES
 from fusec.dispatch.overlap import disturbed
-from fusec.dispatch.plan import Plan
-from fusec.dispatch.spec import PLAIN, CallOptions
-from fusec.environment import debug
+from fusec.dispatch.plan import CompiledLaunch, Plan
 from fusec.errors import FusecError
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
@@ -181,20 +181,90 @@ def is_native_product(step: Any, frame: Sequence[Any]) -> bool:
     return isinstance(step, CallStep) and step.native_product(frame) is not None
 
 
+class SequenceSource(Protocol):
+    """What a sequence is built of: the memory of a plan, and the operands of one of its calls."""
+
+    arena_slot: int | None
+    arena_bytes: int
+    own: Sequence[Any]  # as a frame ends
+
+    def is_array(self, slot: int) -> bool:
+        """Whether a slot holds an array."""
+
+    def pointer(self, slot: int) -> Pointer:
+        """Where the array of a slot begins."""
+
+    def launches(self, number: int, step: KernelStep) -> Sequence[CompiledLaunch[Any]]:
+        """The kernels of the step of a number. Raises NotNative."""
+
+    def product(self, step: CallStep) -> BlasProduct:
+        """A step that is a product."""
+
+
+class FrameSource:
+    """The source of a call with a frame of arrays. views: by slot. plans: of the steps, by number."""
+
+    def __init__(self, views: Mapping[int, SlotView], frame: Sequence[Any], memory: HostMemory) -> None:
+        self.arena_slot, self.arena_bytes, self.own = memory.arena_slot, memory.arena_bytes, memory.own
+        self._views, self._frame = views, frame
+        self.plans: dict[int, Plan[Any]] = {}
+
+    def is_array(self, slot: int) -> bool:
+        """Whether a slot holds an array."""
+        return isinstance(self._frame[slot], np.ndarray)
+
+    def pointer(self, slot: int) -> Pointer:
+        """Where the array of a slot begins."""
+        view = self._views.get(slot)
+        if view is None:
+            return slot, 0
+        return view.slot, ADDRESS_OF(self._frame[slot]) - ADDRESS_OF(self._frame[view.slot])
+
+    def launches(self, number: int, step: KernelStep) -> Sequence[CompiledLaunch[Any]]:
+        """The kernels of a step. Raises NotNative."""
+        kernel = step.kernel
+        inputs, outputs = (tuple([self._frame[slot] for slot in each]) for each in (step.inputs, step.outputs))
+        call: KernelCall[Any] = read(HOST, kernel, inputs, outputs, step.options)
+        if needs_staging(HOST, call) or disturbed(kernel, call.arguments(HOST)):
+            raise NotNative("results lie where operands do")
+        plan: Plan[Any] = kernel.plan(HOST, call)
+        if plan.is_idle or plan.bound.is_empty or plan.zeroed:
+            raise NotNative("a kernel has no elements, or reads its results")
+        if any(isinstance(each.code, Composite) for each in plan.steps):
+            raise NotNative("a scan of long rows is a sequence itself")
+        self.plans[number] = plan
+        return plan.steps
+
+    def product(self, step: CallStep) -> BlasProduct:
+        """A step that is a product."""
+        found = step.native_product(self._frame)
+        assert found is not None, "it was asked for before"
+        return found
+
+
+class SequenceParts(NamedTuple):
+    """A sequence before it is put together. words: its description; template: its slots but for that."""
+
+    outside: CompositeInterface
+    launches: list[list[CompositePiece]]
+    words: array[int]
+    template: array[int]
+    pointers: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int, DType, int], ...]
+    written: frozenset[int]
+    constants: tuple[Any, ...]
+
+
 class SequenceBuilder:
     """Collects the kernels of the steps, whose arguments become slots of the whole.
 
-    memory: of the plan. is_alone: nobody else needs its temporaries, which the executable may have then.
+    is_alone: nobody else needs the temporaries of the plan, which the executable may have then.
     """
 
-    def __init__(
-        self, steps: Sequence[KernelStep | CallStep], views: Mapping[int, SlotView], frame: Sequence[Any],
-        memory: HostMemory, is_alone: bool,
-    ) -> None:  # fmt: skip
-        self.name, self.steps, self.views, self.frame = steps[0].name, steps, views, frame
-        self.memory = memory
-        self.inside = memory.arena_slot if is_alone and memory.arena_bytes <= MOST_INSIDE else None
-        own = enumerate(memory.own, -len(memory.own))
+    def __init__(self, steps: Sequence[KernelStep | CallStep], source: SequenceSource, is_alone: bool) -> None:
+        self.name, self.steps, self.source = steps[0].name, steps, source
+        self.inside = source.arena_slot if is_alone and source.arena_bytes <= MOST_INSIDE else None
+        own = enumerate(source.own, -len(source.own))
         self.constants = {slot: value for slot, value in own if value is not None}
         self.slots: list[Slot] = []
         self.arrays: dict[int, int] = {}  # slots of the whole by those of the plan; the first is the description
@@ -204,16 +274,8 @@ class SequenceBuilder:
         self.launches: list[list[CompositePiece]] = []
         self.is_held = False  # BLAS, to one thread
 
-    def tried(self) -> NativeSequence | None:
-        """The whole; None if the kernels must be called one by one."""
-        try:
-            return self._made()
-        except NotNative as reason:
-            debug.show(2, f"{self.name} calls kernels one by one: {reason}")
-            return None
-
-    def _made(self) -> NativeSequence:
-        """The whole. Raises NotNative."""
+    def parts(self) -> SequenceParts:
+        """What the whole is made of. Raises NotNative."""
         for number, step in enumerate(self.steps):
             if isinstance(step, CallStep):
                 self._add_product(step)
@@ -227,59 +289,46 @@ class SequenceBuilder:
         outside = CompositeInterface(
             self.name, self.slots, Layout(1, tuple((each, (Stride.UNIT,)) for each in arrays)), self.areas
         )
-        whole = composites.sequence(outside, self.launches)
-        assert whole.description is not None, "sequences have descriptions"
-        template = array("q", [whole.description.address, *[0] * len(self.slots)])
+        words, template = composites.sequence_words(self.areas, self.launches), [0] * len(self.slots)
         constants = self._fill_in(template)
-        own = {each.slot for step in self.steps for each in step.fresh}
-        aligned = [(slot, self.frame[slot].dtype.alignment) for slot in self.arrays if slot >= 0 and slot not in own]
-        return NativeSequence(
-            whole, template, tuple((place, slot) for slot, place in self.arrays.items()),
+        return SequenceParts(
+            outside, self.launches, words, words_of(template),
+            tuple((place, slot) for slot, place in self.arrays.items()),
             tuple((place, *key) for key, place in self.numbers.items()),
-            tuple(each for step in self.steps for each in step.fresh), tuple(aligned),
-            tuple(self.written - own - {self.inside}), self.name, tuple(constants),
+            frozenset(self.written - {self.inside}), tuple(constants),
         )  # fmt: skip
 
-    def _fill_in(self, template: array[int]) -> list[Any]:
+    def _fill_in(self, template: list[int]) -> list[Any]:
         """Fill in what all calls have in common, and forget its slots; the arrays among it."""
         known = self.constants
         arrays = [slot for slot in self.arrays if slot in known]
         for slot in arrays:
-            template[self.arrays.pop(slot)] = ADDRESS_OF(known[slot])
+            template[self.arrays.pop(slot) - 1] = ADDRESS_OF(known[slot])
         for key in [key for key in self.numbers if key[0] in known]:
             slot, dtype, half = key
             with suppress(FusecError):  # which its kernel raises
-                template[self.numbers[key]] = encode(known[slot], dtype, f"s{slot}", self.name)[half]
+                word = called(_word, (known[slot], dtype, slot, self.name, half))
+                template[self.numbers[key] - 1] = word
                 del self.numbers[key]
         return [known[slot] for slot in arrays]
 
     def _add(self, number: int, step: KernelStep) -> None:
         """The kernels of one step."""
-        kernel = step.kernel
-        inputs, outputs = (tuple([self.frame[slot] for slot in each]) for each in (step.inputs, step.outputs))
-        options = PLAIN if step.group.axes is None else CallOptions(step.axis, True)
-        call: KernelCall[Any] = read(HOST, kernel, inputs, outputs, options)
-        if needs_staging(HOST, call) or disturbed(kernel, call.arguments(HOST)):
-            raise NotNative("results lie where operands do")
-        plan: Plan[Any] = kernel.plan(HOST, call)
-        if plan.is_idle or plan.bound.is_empty or plan.zeroed:
-            raise NotNative("a kernel has no elements, or reads its results")
-        named = dict(zip((param.name for param in kernel.params), (*step.inputs, *step.outputs), strict=True))
-        where = {name: self._pointer(slot) for name, slot in named.items() if isinstance(self.frame[slot], np.ndarray)}
-        self.written |= {self._pointer(slot)[0] for slot in step.outputs}
+        source, launches = self.source, self.source.launches(number, step)
+        named = dict(zip((param.name for param in step.kernel.params), (*step.inputs, *step.outputs), strict=True))
+        where = {name: source.pointer(slot) for name, slot in named.items() if source.is_array(slot)}
+        self.written |= {source.pointer(slot)[0] for slot in step.outputs}
         prefix = f"{number}."
-        for each in plan.steps:
-            self.areas |= {prefix + name: _nbytes(shape, dtype) for name, shape, dtype in each.launch.made}
-        for each in plan.steps:
-            if isinstance(each.code, Composite):
-                raise NotNative("a scan of long rows is a sequence itself")
+        for each in launches:
+            self.areas |= {prefix + name: prod(shape) * dtype.nbytes for name, shape, dtype in each.launch.made}
+        for each in launches:
             copies, places = [], []
             for slot, name, dtype, half in each.arguments.scalars:
                 copies.append((slot, self._number(named[name], dtype, half), 0))
             for slot, name, offset in each.arguments.pointers:
                 base, start = where.get(name, (None, 0))
                 if name in where and base == self.inside:
-                    self.areas[ARENA] = self.memory.arena_bytes
+                    self.areas[ARENA] = source.arena_bytes
                     places.append((slot, ARENA, start + offset))
                 elif base is not None:
                     copies.append((slot, self._array(base), start + offset))
@@ -293,18 +342,17 @@ class SequenceBuilder:
 
     def _add_product(self, step: CallStep) -> None:
         """A product by BLAS."""
-        product = step.native_product(self.frame)
-        assert product is not None, "it was asked for before"
+        product = self.source.product(step)
         if product.is_held and not self.is_held:
             self.is_held = True
             self.launches.append([_holding(product, 0)])
-        pointers = [self._pointer(slot) for slot in (*step.inputs, *step.outputs)]
+        pointers = [self.source.pointer(slot) for slot in (*step.inputs, *step.outputs)]
         self.written |= {base for base, _ in pointers[2:]}
         copies, places = [], []
         for slot, place in enumerate(product.places):
             base, start = pointers[place]
             if base == self.inside:
-                self.areas[ARENA] = self.memory.arena_bytes
+                self.areas[ARENA] = self.source.arena_bytes
                 places.append((slot, ARENA, start))
             else:
                 copies.append((slot, self._array(base), start))
@@ -317,13 +365,6 @@ class SequenceBuilder:
         if self.is_held:
             self.is_held = False
             self.launches.append([_holding(self.held_by, 1)])
-
-    def _pointer(self, slot: int) -> Pointer:
-        """Where the array of a slot begins."""
-        view = self.views.get(slot)
-        if view is None:
-            return slot, 0
-        return view.slot, ADDRESS_OF(self.frame[slot]) - ADDRESS_OF(self.frame[view.slot])
 
     def _array(self, slot: int) -> int:
         if slot not in self.arrays:
@@ -344,5 +385,36 @@ def _holding(product: BlasProduct, which: int) -> CompositePiece:
     return CompositePiece(holding(product.executable.store)[which], hold_slots(), (), (), 1)
 
 
-def _nbytes(shape: Sequence[int], dtype: DType) -> int:
-    return int(np.prod(shape, dtype=np.int64)) * dtype.nbytes
+def _word(value: Any, dtype: DType, slot: int, name: str, half: int) -> int:
+    """A number of a plan as a kernel gets it, or one of two parts of it."""
+    return encode(value, dtype, f"s{slot}", name)[half]
+
+
+def sequence_of(parts: SequenceParts, steps: Sequence[Any], frame: Sequence[Any]) -> NativeSequence:
+    """The kernels of some steps as one executable. frame: of a call like all of the plan's."""
+    whole = composites.sequence(parts.outside, parts.launches, parts.words)
+    fresh = tuple([each for step in steps for each in step.fresh])
+    own = {each.slot for each in fresh}
+    given = [slot for _, slot in parts.pointers if slot >= 0 and slot not in own]
+    return NativeSequence(
+        whole, _template(whole, parts.template), parts.pointers, parts.numbers, fresh,
+        tuple([(slot, frame[slot].dtype.alignment) for slot in given]), tuple(parts.written - own), steps[0].name,
+        parts.constants,
+    )  # fmt: skip
+
+
+def described_again(
+    known: NativeSequence, steps: Sequence[Any], words: Sequence[int], template: Sequence[int]
+) -> NativeSequence:
+    """The same kernels in calls of other extents. words, template: see `SequenceParts`."""
+    whole = composites.described_again(known.executable, array("q", words))
+    fresh = tuple([each for step in steps for each in step.fresh])
+    return NativeSequence(
+        whole, _template(whole, template), known.pointers, known.numbers, fresh, known.aligned, known.written,
+        known.name, known.constants,
+    )  # fmt: skip
+
+
+def _template(whole: Composite, rest: Sequence[int]) -> array[int]:
+    assert whole.description is not None, "sequences have descriptions"
+    return array("q", [whole.description.address, *rest])

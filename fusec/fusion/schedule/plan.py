@@ -191,9 +191,7 @@ class KernelStep:
 
     def _call(self, outputs: tuple[Array, ...] | None) -> KernelCall[Any]:
         """A call like all of the plan's, with stand-ins for what it is given."""
-        options = PLAIN if self.group.axes is None else CallOptions(self.axis, keepdims=True)
-        inputs = tuple(map(self._example, self.leaves))
-        return read(HOST, self.kernel, inputs, outputs or (), options)
+        return read(HOST, self.kernel, tuple(map(self._example, self.leaves)), outputs or (), self.options)
 
     def _example(self, leaf: Leaf) -> Any:
         """What a kernel reads, but for its content."""
@@ -228,6 +226,11 @@ class KernelStep:
     def is_plain(self, count: int) -> bool:
         """Whether the inputs are exactly the arguments of a call."""
         return self.inputs == tuple(range(count))
+
+    @cached_property
+    def options(self) -> CallOptions:
+        """Those of its calls."""
+        return PLAIN if self.group.axes is None else CallOptions(self.axis, keepdims=True)
 
     @cached_property
     def axis(self) -> int | tuple[int, ...] | None:
