@@ -8,6 +8,7 @@ So these are asked first; then the operations make its result. Nothing is known 
 from __future__ import annotations
 
 import operator
+import re
 from array import array
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 MOST = 4000  # lines of a recorded function
+NAME = re.compile(r"\bt\d+\b")  # of what lines make
 CONSTANT = (int, str, float, bool, type(None), bytes, Enum, type, frozenset, set)
 
 
@@ -100,8 +102,13 @@ def _text(given: Any) -> tuple[str, int]:
     return repr(given), given
 
 
+NEUTRAL = {"+": 0, "*": 1, "|": 0}  # operands that make no difference, in either order
+
+
 def _arithmetic(function: Callable[[int, int], int], sign: str, is_turned: bool) -> Callable[[Symbol, Any], Symbol]:
-    def operate(self: Symbol, other: Any) -> Symbol:
+    def operate(self: Symbol, other: Any) -> Any:
+        if type(other) is int and other == NEUTRAL.get(sign) and type(self.now) is int:
+            return self
         (one, now), (two, then) = (_text(each) for each in ((other, self) if is_turned else (self, other)))
         return self.tape.made(f"{one} {sign} {two}", function(now, then))
 
@@ -152,7 +159,11 @@ def is_symbol(given: Any) -> bool:
 def numbers_of(function: Callable[..., tuple[int, ...]], given: Sequence[Any], count: int) -> Sequence[int]:
     """The so many numbers that a function makes of others, some of which may be those of a recorded run."""
     found = called(function, given)
-    return [found.part(f"[{at}]", found.now[at]) for at in range(count)] if type(found) is Symbol else found
+    if type(found) is not Symbol:
+        return found  # type: ignore[no-any-return]
+    now: Any = found.now
+    parts: Any = [found.part(f"[{at}]", now[at]) for at in range(count)]
+    return parts  # type: ignore[no-any-return]
 
 
 def words_of(given: list[int]) -> array[int]:
@@ -179,7 +190,7 @@ def recorded(
         tape.is_over = True
         constants: dict[str, Any] = {**tape.outside}
         text = _expression(found, constants) or _constant(found, constants)
-        lines = [f"def made({', '.join(names)}):", *tape.lines, f"return {text}"]
+        lines = [f"def made({', '.join(names)}):", *_needed(tape.lines, text), f"return {text}"]
         space: dict[str, Any] = {}
         exec("\n    ".join(lines), constants, space)
         made: Callable[..., T | None] = space["made"]
@@ -189,8 +200,23 @@ def recorded(
         return None
 
 
+def _needed(lines: Sequence[str], text: str) -> list[str]:
+    """The lines without operations of which neither others nor a result are made. Questions and calls, which may fail,
+    stay.
+    """
+    names, found = {*NAME.findall(text)}, list[str]()
+    for line in reversed(lines):
+        name, is_operation, made = line.partition(" = ")
+        if not is_operation or "(" in made or name in names:
+            names.update(NAME.findall(made if is_operation else line))
+            found.append(line)
+    return found[::-1]
+
+
 def _constant(given: Any, constants: dict[str, Any]) -> str:
-    """The name of what no integer changes."""
+    """The name of what no integer changes, or what it is written as."""
+    if type(given) in (int, bool):
+        return f"({given!r})"
     name = f"k{len(constants)}"
     constants[name] = given
     return name

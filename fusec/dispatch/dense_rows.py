@@ -14,7 +14,7 @@ from fusec.arguments.layouts import WIDE, Shape, View
 from fusec.base.records import dataclass, replace
 from fusec.dispatch.spec import Bound, Given, KernelSpec
 from fusec.ir.reductions import REDUCED, SHORT, TOTALS, chunk_of
-from fusec.kinds.reduction import Phase, RowKind
+from fusec.kinds.reduction import Phase
 
 WIDEST = 16  # bytes of an element
 WHOLE = (True,)
@@ -74,7 +74,6 @@ class DenseRows:
     axes: tuple[int, ...]
     walked: tuple[tuple[int, ...], ...]
     longest: int
-    row: RowKind
 
     def bound_of(self, kernel: KernelSpec, given: Given) -> Bound | None:
         """The facts of a call of the same kind; None if its rows are of another kind."""
@@ -109,12 +108,10 @@ class DenseRows:
                 found.append(step if stride else 0)
                 step *= extent if stride else 1
             operands.append((name, tuple(found[::-1]), 0))
-        sharing = self.row.sharing("whole", extents[-1], prod(extents[:-1]))
-        stored = (*extents[:-1], 1)
-        return replace(before, extents=extents, operands=tuple(operands), stored=stored, sharing=sharing)
+        return replace(before, extents=extents, operands=tuple(operands), stored=(*extents[:-1], 1))
 
 
-def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, ...], row: RowKind) -> DenseRows | None:
+def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, ...]) -> DenseRows | None:
     """What makes the facts of calls of the same kind, if it makes these."""
     phase: Any = bound.launches[0] if len(bound.launches) == 1 else None
     if phase is None or phase.role != "whole" or not phase.is_last or bound.raw:
@@ -129,5 +126,5 @@ def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, 
             walked.append((axis,))
     if len(walked) != len(phase.extents):
         return None
-    found = DenseRows(bound, axes, tuple(walked), chunk_of(row.lanes, is_last=True), row)
+    found = DenseRows(bound, axes, tuple(walked), chunk_of(phase.row.lanes, is_last=True))
     return found if found.bound_of(kernel, given) == bound else None

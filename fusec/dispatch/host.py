@@ -125,7 +125,10 @@ class Host:
         found = known_plan(kernel, given)
         if found is None or pipeline.is_watched():
             return None
-        bound, known = found
+        return self.arranged(kernel, *found)
+
+    def arranged(self, kernel: KernelSpec, bound: Bound, known: Plan[Executable]) -> Plan[Executable]:
+        """The plan of a call with the code of another one."""
         steps = [
             self._arranged(kernel, bound, launch, step.code)
             for launch, step in zip(bound.launches, known.steps, strict=True)

@@ -12,6 +12,7 @@ from fusec.arguments.operands import Array
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel
+from fusec.base.recorded import is_symbol
 from fusec.base.records import replace
 from fusec.codegen import TARGETS
 from fusec.compiler import reduction_pipeline as pipeline
@@ -44,17 +45,16 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
     rows: DenseRows | None = None if same is None else kernel.alike.get(same)
     found = None if rows is None else rows.bound_of(kernel, given)
     if found is None:
-        found, axes, row = _bound(kernel, given, known)
-        made = None if same is None else dense_rows(kernel, given, found, axes, row)
+        found, axes = _bound(kernel, given, known)
+        is_new = same is not None and not any(map(is_symbol, found.shape))
+        made = dense_rows(kernel, given, found, axes) if is_new else None
         if made is not None:
             kernel.alike.keep(same, made)
     return found
 
 
-def _bound(
-    kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None
-) -> tuple[Bound, tuple[int, ...], RowKind]:  # fmt: skip
-    """The facts of a call, the axes that it reduces, and the kind of its rows."""
+def _bound(kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None) -> tuple[Bound, tuple[int, ...]]:
+    """The facts of a call, and the axes that it reduces."""
     outputs = given.outputs or ()
     types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
@@ -103,7 +103,7 @@ def _bound(
         types, shape, shapes, found, raw, request, read,
         kept=kept, count=count, sizes={REDUCED: count, TOTALS: prod(kept)}, is_empty=is_empty,
     )  # fmt: skip
-    return bound, axes, row
+    return bound, axes
 
 
 def _nothing(kernel: KernelSpec, shape: Shape) -> NothingToReduce:

@@ -61,8 +61,8 @@ class CallArguments:
         self._there: Any = None  # the module for that, if something is
         self.flat: list[Any] = []
         self.objects: list[Any] = []
-        self._kinds: list[Any] = []  # of all in order; of what is in `flat`, `_places` has the indices
-        self._places: list[int] = []
+        self._kinds: list[Any] = []  # of all in order
+        self._shapes: list[int] = []  # where shapes stand among these, before strides and behind a dtype
         self.args = tuple([self._of(at, each) for at, each in enumerate(args)])
         if options:
             self._kinds.append(("options", *options))
@@ -118,8 +118,9 @@ class CallArguments:
 
     def _placed(self, given: Any, *kind: Any) -> Given:
         place = len(self.flat)
-        self._places.append(len(self._kinds))
         self._kinds += kind
+        if len(kind) > 1:
+            self._shapes.append(len(self._kinds) - 2)
         self.flat.append(given)
         self._owners.append(self._owner)
         return lambda run: run.argument(place)
@@ -218,10 +219,7 @@ class CallArguments:
     def kind(self, key: tuple[Any, ...]) -> Any:
         """What calls that may share a trace have in common; None if there are none. key: of the plan."""
         found, shapes = [*key], []
-        for at, given in zip(self._places, self.flat, strict=True):
-            if is_number(given):
-                continue
-            place = next(place for place in range(at, at + 3) if isinstance(key[place], np.dtype)) + 1
+        for place in self._shapes:
             shape, strides = key[place : place + 2]
             gaps = layouts.gaps_of(shape, strides, key[place - 1].itemsize)
             if gaps is None or (gaps and self.side is not None):

@@ -97,6 +97,7 @@ class Fused(KernelCaller, Traced):
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
+        self._count = 0  # plans remembered
         self._time = 0  # plans made or found again so far
         self._lock = threading.Lock()
         self.params = parameters_of(function)
@@ -273,13 +274,15 @@ class Fused(KernelCaller, Traced):
         with self._lock:
             self._time += 1
             plan.used = self._time
-            others = [each for each in self._plans.get(key, ()) if each is not plan]
+            known = self._plans.get(key, [])
+            others = [each for each in known if each is not plan]
             others.sort(key=attrgetter("used"), reverse=True)
-            self._plans[key] = [plan, *others[: MAX_ALIKE - 1]]
-            if sum(map(len, self._plans.values())) > MAX_PLANS:  # forget some at once, since to find them takes long
+            found = self._plans[key] = [plan, *others[: MAX_ALIKE - 1]]
+            self._count += len(found) - len(known)
+            if self._count > MAX_PLANS:  # forget some at once, since to find them takes long
                 last = {each: max(plan.used for plan in plans) for each, plans in self._plans.items()}
                 for oldest in sorted(last, key=last.__getitem__)[: max(1, len(last) // 8)]:
-                    del self._plans[oldest]
+                    self._count -= len(self._plans.pop(oldest))
 
     def _traced(
         self, make: Callable[[TracedRun], T], found: CallArguments, pattern: Any = None,
@@ -406,6 +409,7 @@ class Fused(KernelCaller, Traced):
         """Forget all plans; the next call traces the function again."""
         with self._lock:
             self._plans.clear()
+            self._count = 0
             self._templates.clear()
             self._repeats = None
 

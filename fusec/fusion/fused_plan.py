@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusec.base import locks
-from fusec.base.records import dataclass, field, replace
+from fusec.base.records import dataclass, field
 from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
@@ -17,6 +17,8 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import LeftOutside, ReturnedItems, places_of, with_views
 from fusec.fusion.outside.reads import Guards
+from fusec.fusion.schedule.native import NativeStretch, whole_stretch
+from fusec.fusion.schedule.native_sequence import NativeSequence
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.schedule.resizing import PlanTemplate
 from fusec.fusion.trace.derived import OtherShapesError
@@ -72,13 +74,18 @@ class FusedPlan:
     launches: dict[Any, Any] | None = field(default_factory=dict)  # all kernels on devices; None: never at once
     bounds: tuple[Bound, ...] = ()  # of integers of a call
     is_careful: bool = False  # whoever calls the entry must know before anything is written in several steps
+    learn: Callable[[NativeSequence | None], None] | None = None  # is given the sequence that the plan gets
     is_resized: bool = False  # by such a template: its notes and reasons are those of other extents
 
     def __post_init__(self) -> None:
         self.names, self.functions = self.guards.names(), self.guards.functions
         self.paired = tuple({place for pair in self.pairs for place in pair})
+        self.find_returns()
+
+    def find_returns(self) -> None:
+        """Find what takes the result from a frame."""
         places = places_of(self.result) if isinstance(self.result, ReturnedItems) else None
-        self.returns: Any = None if places is None else picking(places)  # takes the result from a frame
+        self.returns: Any = None if places is None else picking(places)
 
     def may_not_fit(self, flat: Sequence[Any]) -> bool:
         """Whether a written array is read-only, or may share memory with another, or did when the plan was made."""
@@ -111,14 +118,20 @@ class FusedPlan:
         """The plan for arrays of other extents, by place; None if that must be traced."""
         assert self.template is not None, "asked of plans that have one"
         try:
-            steps, memory, views = self.template.resized(outlines, on_host)
+            steps, memory, views, sequence, learn = self.template.resized(outlines, on_host)
         except OtherShapesError:
             return None
-        return replace(
-            self, steps=tuple(steps), memory=memory, calls=0, native=None, entry=None, launches={}, template=None,
-            is_resized=True, result=with_views(self.result, views) if views else self.result,
-            quick=self.quick if not any(views.values()) else None,
+        made = object.__new__(FusedPlan)  # all of it is known, and `__init__` takes as long as the rest
+        vars(made).update(
+            vars(self), steps=tuple(steps), memory=memory, calls=0, entry=None, launches={}, template=None,
+            native=None if sequence is None else whole_stretch(sequence, steps, self.parameters), learn=learn,
+            is_resized=True,
         )  # fmt: skip
+        if views:
+            made.result = with_views(self.result, views)
+            made.quick = self.quick if not any(views.values()) else None
+            made.find_returns()
+        return made
 
     def _hastened(self, frame: Sequence[Any]) -> Sequence[Any]:
         """The steps of a call, in which kernels run together once that is known to be right."""
@@ -126,14 +139,19 @@ class FusedPlan:
             seen: set[object] = set()
             for step in reversed(self.kernels):  # meanwhile the call itself compiles the first ones
                 step.begin(seen)
-        if self.calls in (HASTEN_AT, HASTEN_ONE_AT) and self._is_due() and present() is None:
+        if present() is not None:
+            return self.steps
+        if (self.learn is not None or self.calls in (HASTEN_AT, HASTEN_ONE_AT)) and self._is_due():
             if any(step.kernel.is_waiting for step in self.kernels):
                 return self.steps
             with locks.lock, default_rounding():
                 from fusec.fusion.schedule.native import native_steps, prepared_call, whole_entry
 
             given = [*frame]
-            self.native = native_steps(self.steps, self.memory, given, self.parameters)
+            self.native = self.native or native_steps(self.steps, self.memory, given, self.parameters)
+            if self.learn is not None:
+                self._taught()
+                return self.native or self.steps
             if not self.stores and self.problem is None and self.pattern is None:
                 self.entry = whole_entry(self, given, self.compute if self.numbers else None, self._slowly)
             if self.entry is None and self.native is not None and len(self.native) == 1:
@@ -141,17 +159,32 @@ class FusedPlan:
             if self.entry is None and self.native is not None and not self.stores and self.problem is None:
                 self.entry = prepared_call(self) if self.pattern is None else None
         self.calls += 1
-        return self.steps
+        return self.native or self.steps
+
+    def _taught(self) -> None:
+        """Hand on the sequence of all steps, or that there is none."""
+        learn, self.learn = self.learn, None
+        first = None if self.native is None or len(self.native) > 1 else self.native[0]
+        if learn is not None:
+            learn(first.sequence if isinstance(first, NativeStretch) else None)
 
     def _is_due(self) -> bool:
         """Whether kernels become one sequence at this call."""
-        if self.quick is not None or (self.calls == HASTEN_AT) != (len(self.steps) > 1):
+        if self.quick is not None:
+            return False
+        if self.learn is None and (self.calls == HASTEN_AT) != (len(self.steps) > 1):
             return False
         return bool(self.kernels) or any(isinstance(step, CallStep) and step.product for step in self.steps)
 
     def named(self, error: FusecError) -> FusecError:
         """An error of the single kernel of a plan."""
         return error if self.quick is None else self.kernels[0].named(error, self.parameters)
+
+    @property
+    def _has_own_arena(self) -> bool:
+        """Whether all steps are one that needs nothing of the memory that lasts."""
+        first = None if self.native is None else self.native[0]
+        return isinstance(first, NativeStretch) and first.is_all and not first.sequence.uses(self.memory.arena_slot)
 
     @property
     def kernels(self) -> list[KernelStep]:
@@ -194,7 +227,8 @@ class FusedPlan:
         host = self.memory
         memory: Any = host
         if side is None:
-            own = host.take() if host.lasting else host.own
+            takes = bool(host.lasting) and not self._has_own_arena
+            own = host.take() if takes else host.own
             frame = [*flat, *own]
         else:
             memory = device_memory_of(self, side, flat)
@@ -206,7 +240,9 @@ class FusedPlan:
             self.compute(frame)
         steps: Sequence[Any] = self.steps
         if side is None:
-            steps = self.native or self._hastened(frame)
+            steps = self.native or self.steps if self.calls > HASTEN_ONE_AT else self._hastened(frame)
+            if steps is self.steps and host.lasting and not takes:
+                host.complete(frame)
         elif memory.runs_at_once():
             steps = ()
         for step in steps:
@@ -222,7 +258,7 @@ class FusedPlan:
             store.run(frame, memory)
         if side is not None:
             memory.finish()
-        elif host.lasting:
+        elif takes:
             host.give_back(own)
         if self.problem is not None:
             args, own = result

@@ -7,6 +7,7 @@ operations (`fusec.ir.reductions`) and must not depend on a target.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
@@ -48,6 +49,50 @@ class Sharing(NamedTuple):
         return f"{self.segments}:{self.rounds}{'=' * self.is_full}" if any(self) else ""
 
 
+class RowKind(NamedTuple):
+    """The facts that decide how threads share rows.
+
+    lanes: those of a chunk. is_costly: whether elements take long. held: bytes of registers that an element needs if
+    it is kept there between walks, 0 if one walk reads all.
+    """
+
+    lanes: int
+    is_costly: bool = False
+    held: int = 0
+
+    def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
+        """How threads share a chunk along the last axis. chunks: their number for all totals.
+
+        Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
+        kernel.
+        """
+        may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
+        is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
+        is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
+        segments = BLOCK // self.lanes if is_few else 0
+        if not self.held or role not in ("whole", "first"):
+            return Sharing(segments)
+        rounds = _rounds(-(-extent // self.lanes))
+        if not segments and rounds * self.lanes // GROUP * self.held <= HELD_BYTES:
+            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
+        if may_follow:
+            return Sharing()
+        wanted = max(segments, 1)
+        while rounds // wanted * self.held > HELD_BYTES:
+            wanted *= 2
+        rounds = max(rounds, wanted) if rounds % wanted == 0 or rounds < wanted else _rounds(rounds + 1)
+        if wanted * self.lanes > BLOCK:
+            return Sharing(segments)
+        return Sharing(wanted, rounds, extent % (rounds * self.lanes) == 0)
+
+    def column(self, role: Role, extent: int) -> Sharing:
+        """The same along another axis, where a thread has a chunk."""
+        rounds = _rounds(extent)
+        if not self.held or role not in ("whole", "first") or rounds * self.held > MOST_HELD_BYTES:
+            return Sharing()
+        return Sharing(0, rounds, extent % rounds == 0)
+
+
 @dataclass(frozen=True)
 class Phase(Launch):
     """One kernel of a reduction.
@@ -59,7 +104,7 @@ class Phase(Launch):
     axis: int  # which of the extents is reduced
     chunks: int  # that it has
     stored: Shape  # of the arrays that later phases read
-    sharing: Sharing = Sharing()  # on targets with many threads
+    row: RowKind = RowKind(1)
 
     @property
     def is_last(self) -> bool:
@@ -75,6 +120,13 @@ class Phase(Launch):
     def space(self) -> Shape:
         """The walk with the axis replaced by its chunks."""
         return (*self.extents[: self.axis], self.chunks, *self.extents[self.axis + 1 :])
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """How threads share a chunk on targets with many threads."""
+        if self.is_last:
+            return self.row.sharing(self.role, self.extent, prod(self.space))
+        return self.row.column(self.role, self.extent)
 
     def code(self, threads: bool) -> str:
         """A text that differs for phases with different code. threads: for targets with many threads."""
@@ -144,50 +196,6 @@ class _Walk:
                 for row in self.rows.values():
                     del row[axis]
             axis -= 1
-
-
-class RowKind(NamedTuple):
-    """The facts that decide how threads share rows.
-
-    lanes: those of a chunk. is_costly: whether elements take long. held: bytes of registers that an element needs if
-    it is kept there between walks, 0 if one walk reads all.
-    """
-
-    lanes: int
-    is_costly: bool = False
-    held: int = 0
-
-    def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
-        """How threads share a chunk along the last axis. chunks: their number for all totals.
-
-        Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
-        kernel.
-        """
-        may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
-        is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
-        is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
-        segments = BLOCK // self.lanes if is_few else 0
-        if not self.held or role not in ("whole", "first"):
-            return Sharing(segments)
-        rounds = _rounds(-(-extent // self.lanes))
-        if not segments and rounds * self.lanes // GROUP * self.held <= HELD_BYTES:
-            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
-        if may_follow:
-            return Sharing()
-        wanted = max(segments, 1)
-        while rounds // wanted * self.held > HELD_BYTES:
-            wanted *= 2
-        rounds = max(rounds, wanted) if rounds % wanted == 0 or rounds < wanted else _rounds(rounds + 1)
-        if wanted * self.lanes > BLOCK:
-            return Sharing(segments)
-        return Sharing(wanted, rounds, extent % (rounds * self.lanes) == 0)
-
-    def column(self, role: Role, extent: int) -> Sharing:
-        """The same along another axis, where a thread has a chunk."""
-        rounds = _rounds(extent)
-        if not self.held or role not in ("whole", "first") or rounds * self.held > MOST_HELD_BYTES:
-            return Sharing()
-        return Sharing(0, rounds, extent % rounds == 0)
 
 
 def _rounds(wanted: int) -> int:
@@ -310,9 +318,7 @@ def _phase(
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
-    extent = extents[axis]
-    sharing = rules.row.sharing(role, extent, prod(space)) if is_last else rules.row.column(role, extent)
-    return Phase(layout, extents, tuple(rows), role, axis, chunks, space, sharing), after
+    return Phase(layout, extents, tuple(rows), role, axis, chunks, space, rules.row), after
 
 
 def _columns_together(extents: Shape, axis: int, rows: list[Walked]) -> tuple[Shape, int, list[Walked]]:

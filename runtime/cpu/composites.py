@@ -86,13 +86,15 @@ class Moving:
     row: int
 
 
+_free = ctypes.CDLL(None).free
+_free.argtypes, _free.restype = [ctypes.c_void_p], None
+
+
 class Description:
     """The words of a description, and the area that they own, which live as long as somebody may call."""
 
     def __init__(self, words: array[int]) -> None:
-        self.words = words
-        self._free = ctypes.CDLL(None).free
-        self._free.argtypes, self._free.restype = [ctypes.c_void_p], None
+        self.words, self._free = words, _free
 
     @property
     def address(self) -> int:
@@ -188,7 +190,10 @@ def sequence_words(arrays: Mapping[str, int], launches: Sequence[Sequence[Compos
 
 def described_again(known: Composite, words: array[int]) -> Composite:
     """A composite with another description of the same kernels."""
-    return replace(known, description=Description(words))
+    return Composite(
+        known.kernel, known.address, known.object_bytes, known.grain, known.store, known.runner, Description(words),
+        known.pieces,
+    )  # fmt: skip
 
 
 def _composite(
@@ -204,7 +209,9 @@ def _composite(
     here = Slot("extent", "", 0, INT64)
     layout = replace(outside.layout, aligned=1)
     kernel = Kernel(outside.name, "llvm", (here, *outside.slots), "", layout)
-    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, Description(words), tuple(executables))
+    return Composite(
+        kernel, code.address, b"", _ONE_BY_ONE, store, code.address, Description(words), tuple(executables)
+    )
 
 
 class _Area:

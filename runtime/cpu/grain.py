@@ -67,15 +67,18 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
 
     elements: that one position stands for. together: positions that belong into one chunk.
     """
-    return Grain(*numbers_of(_grain_of, (kernel, elements, together), 5))
+    facts = nanoseconds_per_element(kernel), 1 if kernel.block else UNIT, kernel.group, kernel.cost >= HEAVY_OPERATIONS
+    return Grain(*numbers_of(_grain_of, (*facts, elements, together), 5))
 
 
-def _grain_of(kernel: Kernel, elements: int, together: int) -> tuple[int, int, int, int, int]:
-    each = nanoseconds_per_element(kernel) * elements
-    unit = max(UNIT if elements == 1 and not kernel.block else 1, kernel.group, together)
+def _grain_of(
+    nanoseconds: float, unit: int, group: int, is_heavy: bool, elements: int, together: int
+) -> tuple[int, int, int, int, int]:
+    each = nanoseconds * elements
+    unit = max(unit if elements == 1 else 1, group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, _whole_units(min(MOST_ELEMENTS, 100 * LEAST_CHUNK_NS / each), unit))
-    share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE
+    share = FINE_SHARE if is_heavy or elements > 1 else SHARE
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
     return serial_below, least, most, share, unit
 

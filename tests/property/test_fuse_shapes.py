@@ -280,15 +280,15 @@ SEEN = (chain, inner, turned, centred, rows, moments, staged, costly, swapped, p
 
 @pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
 def test_the_third_shape_is_neither_traced_nor_placed_nor_compiled(function, monkeypatch):
-    from fusec.compiler import pipeline
     from fusec.fusion.fuse import Fused
     from fusec.fusion.schedule.plan import PlanBuilder
+    from fusec.runtime.cpu import engine
 
     done = []
     fused = fusec.fuse(function)
     for shape in ((4, 50), (7, 90), (9, 80)):
         fused(np.full(shape, 1.5), np.full(shape, 2.5))
-    for owner, name in ((Fused, "_made"), (PlanBuilder, "placed"), (pipeline, "machine_code")):
+    for owner, name in ((Fused, "_made"), (PlanBuilder, "placed"), (engine, "compile_object"), (engine, "load")):
         whole = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *args, whole=whole, name=name: (done.append(name), whole(*args))[1])
     for shape in ((6, 110), (12, 51), (5, 400), (33, 60)):

@@ -48,11 +48,15 @@ class HostMemory:
         if self._spare:
             return self._spare.pop()
         found = list(self.own)
-        if self.arena_slot is not None:
-            found[self.arena_slot] = memory.empty((self.arena_bytes,), np.dtype(np.uint8))
-        for slot, view in self.lasting:
-            found[slot] = self.view(found, view)
+        self.complete(found)
         return found
+
+    def complete(self, frame: list[Any]) -> None:
+        """Put the arena, and views that last, in a frame that does without."""
+        if self.arena_slot is not None:
+            frame[self.arena_slot] = memory.empty((self.arena_bytes,), np.dtype(np.uint8))
+        for slot, view in self.lasting:
+            frame[slot] = self.view(frame, view)
 
     def give_back(self, own: list[Any]) -> None:
         """Keep the slots of a call that is over, if they are small."""

@@ -51,13 +51,16 @@ class HostProduct:
         return found
 
     def _planned(self, a: Array, b: Array) -> products.BlasProduct | None:
+        return self.planned(a, b, memory.empty(self.result.shape, self.result.dtype, self.result.order))
+
+    def planned(self, a: Any, b: Any, made: Any, find: Callable[..., Any] = uncopied) -> products.BlasProduct | None:
+        """How BLAS stores the product of arrays, or of forms, in another one. find: as `uncopied` does."""
         row = dtypes.from_numpy(a.dtype)
         assert row is not None, "BLAS takes it"
-        made = memory.empty(self.result.shape, self.result.dtype, self.result.order)
         terms = self._terms.get((a.ndim, b.ndim))
         if terms is None:
             terms = self._terms[a.ndim, b.ndim] = terms_of(self.call, a.ndim, b.ndim)
-        tried = uncopied(terms, *(Arrangement(each.shape, each.strides, row) for each in (a, b, made)))
+        tried = find(terms, *(Arrangement(each.shape, each.strides, row) for each in (a, b, made)))
         if tried is None or len(tried.starts) > MOST_CALLS:
             return None
         found = products.product(tried.sizes, tried.matrices, _swapped(tried), a.dtype, default_cache)

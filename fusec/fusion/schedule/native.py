@@ -46,6 +46,7 @@ class NativeStretch:
     earlier: tuple[tuple[int, SlotView], ...]  # that its kernels need, and that other sequences left out
     releases: tuple[int, ...]
     parameters: tuple[str, ...]  # what errors call the arrays and numbers of a call
+    is_all: bool = False  # of the steps of a plan
 
     def run(self, frame: list[Any], memory: HostMemory) -> None:
         """Run all kernels at once, or one by one if that is not right for the arrays of this call."""
@@ -61,6 +62,8 @@ class NativeStretch:
 
     def run_alone(self, frame: list[Any], memory: HostMemory) -> None:
         """Run the kernels one by one."""
+        if self.is_all and memory.lasting:
+            memory.complete(frame)
         for slot, view in self.earlier:
             frame[slot] = memory.view(frame, view)
         for step in self.steps:
@@ -77,6 +80,12 @@ class NativeStretch:
         """An error as it is: the kernel has told its names."""
         del names
         return error
+
+
+def whole_stretch(sequence: NativeSequence, steps: Sequence[Any], parameters: tuple[str, ...]) -> tuple[Any, ...]:
+    """All steps of a plan as one."""
+    releases = tuple([slot for step in steps for slot in step.releases])
+    return (NativeStretch(sequence, tuple(steps), (), (), releases, parameters, True),)
 
 
 def native_steps(
@@ -242,9 +251,7 @@ def _sequences(
     return parts, found
 
 
-def _sequence(
-    steps: Sequence[Any], source: FrameSource, is_whole: bool, frame: Sequence[Any]
-) -> NativeSequence | None:
+def _sequence(steps: Sequence[Any], source: FrameSource, is_whole: bool, frame: Sequence[Any]) -> NativeSequence | None:
     """The kernels of steps as one; None if they must be called one by one."""
     try:
         return sequence_of(SequenceBuilder(steps, source, is_whole).parts(), steps, frame)

@@ -76,6 +76,17 @@ class NativeSequence:
     written: tuple[int, ...]  # arguments, and arrays from outside, that kernels write
     name: str
     constants: tuple[Any, ...]  # arrays whose addresses are in the template
+    plans: Mapping[int, Plan[Any]]  # of kernels, by step; none where it was made of recordings
+
+    def uses(self, slot: int | None) -> bool:
+        """Whether calls give it the array of a slot."""
+        return any(slot == each for _, each in self.pointers)
+
+    @property
+    def words(self) -> list[int]:
+        """The description, without an area that is free."""
+        assert self.executable.description is not None, "sequences have descriptions"
+        return [0, *self.executable.description.words[1:]]
 
     def with_entry(self, frame: Sequence[Any]) -> NativeSequence:
         """The same with an entry, if there is one for arrays like those of a frame."""
@@ -186,7 +197,11 @@ class SequenceSource(Protocol):
 
     arena_slot: int | None
     arena_bytes: int
-    own: Sequence[Any]  # as a frame ends
+    plans: dict[int, Plan[Any]]  # of the steps so far, by number
+
+    @property
+    def own(self) -> Sequence[Any]:
+        """The plan's own slots, as a frame ends."""
 
     def is_array(self, slot: int) -> bool:
         """Whether a slot holds an array."""
@@ -202,7 +217,7 @@ class SequenceSource(Protocol):
 
 
 class FrameSource:
-    """The source of a call with a frame of arrays. views: by slot. plans: of the steps, by number."""
+    """The source of a call with a frame of arrays. views: by slot."""
 
     def __init__(self, views: Mapping[int, SlotView], frame: Sequence[Any], memory: HostMemory) -> None:
         self.arena_slot, self.arena_bytes, self.own = memory.arena_slot, memory.arena_bytes, memory.own
@@ -253,6 +268,7 @@ class SequenceParts(NamedTuple):
     numbers: tuple[tuple[int, int, DType, int], ...]
     written: frozenset[int]
     constants: tuple[Any, ...]
+    plans: Mapping[int, Plan[Any]]
 
 
 class SequenceBuilder:
@@ -295,7 +311,7 @@ class SequenceBuilder:
             outside, self.launches, words, words_of(template),
             tuple((place, slot) for slot, place in self.arrays.items()),
             tuple((place, *key) for key, place in self.numbers.items()),
-            frozenset(self.written - {self.inside}), tuple(constants),
+            frozenset(self.written - {self.inside}), tuple(constants), self.source.plans,
         )  # fmt: skip
 
     def _fill_in(self, template: list[int]) -> list[Any]:
@@ -399,19 +415,18 @@ def sequence_of(parts: SequenceParts, steps: Sequence[Any], frame: Sequence[Any]
     return NativeSequence(
         whole, _template(whole, parts.template), parts.pointers, parts.numbers, fresh,
         tuple([(slot, frame[slot].dtype.alignment) for slot in given]), tuple(parts.written - own), steps[0].name,
-        parts.constants,
+        parts.constants, parts.plans,
     )  # fmt: skip
 
 
 def described_again(
-    known: NativeSequence, steps: Sequence[Any], words: Sequence[int], template: Sequence[int]
+    known: NativeSequence, fresh: tuple[Fresh, ...], words: Sequence[int], template: Sequence[int]
 ) -> NativeSequence:
     """The same kernels in calls of other extents. words, template: see `SequenceParts`."""
     whole = composites.described_again(known.executable, array("q", words))
-    fresh = tuple([each for step in steps for each in step.fresh])
     return NativeSequence(
         whole, _template(whole, template), known.pointers, known.numbers, fresh, known.aligned, known.written,
-        known.name, known.constants,
+        known.name, known.constants, {},
     )  # fmt: skip
 
 

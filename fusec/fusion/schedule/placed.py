@@ -10,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fusec.arguments import layouts
-from fusec.arguments.operands import is_writeable
+from fusec.arguments.operands import is_writeable, without_memory
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.recorded import NotRecordedError, recorded
 from fusec.base.records import dataclass, field, replace
+from fusec.environment import settings
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import Returned, ReturnedViews
 from fusec.fusion.memory.slots import Arena, Fresh, SlotView
+from fusec.fusion.schedule.native_sequence import NativeSequence, SequenceBuilder, described_again
 from fusec.fusion.schedule.plan import KernelStep
+from fusec.fusion.schedule.recorded_sequence import recorded_source
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.array_forms import ArrayForm, form_of, strides_of_shape
 from fusec.fusion.trace.derived import CallShapes, Derived, OtherShapesError
@@ -52,8 +55,32 @@ class CallExtents(CallShapes):
 Worked = tuple[list[SlotView], list[Any], int, dict[int, list[Any]], dict[int, list[Any]], list[Any], list[SlotView]]
 """The numbers of a call: views by slot, what slots hold, bytes of the arena, the shapes of results, those that kernels
 make in others, results of libraries, and parts that are returned."""
-Fitted = tuple[list[PlanStep], HostMemory, ReturnedViews]
-MOST_RECORDINGS = 4
+MOST_RECORDINGS = 4  # of either kind
+
+
+class Fitted(NamedTuple):
+    """A plan for calls of other extents. sequence: all of its steps at once; learn: is given such a sequence of that
+    very plan, of which those of other calls are made.
+    """
+
+    steps: list[PlanStep]
+    memory: HostMemory
+    views: ReturnedViews
+    sequence: NativeSequence | None = None
+    learn: Callable[[NativeSequence | None], None] | None = None
+
+
+class KnownCalls(NamedTuple):
+    """Calls whose numbers straight-line code works out; None of others. checks: what it leaves out.
+
+    sequence: that of one of them, whose words are worked out as well, while settings have this version.
+    """
+
+    makes: Callable[..., Any]
+    checks: Sequence[Callable[[CallExtents], bool]]
+    sequence: NativeSequence | None = None
+    version: int = 0
+
 
 Rule = Callable[[CallExtents], None]  # appends a shape or arrays, or raises OtherShapesError
 View = Callable[[CallExtents], Place]
@@ -82,8 +109,10 @@ class PlacedTemplate:
     returned: list[tuple[Returned, SlotView, View]] = field(default_factory=list)  # parts of arrays
     whole: list[Returned] = field(default_factory=list)  # what is all of an array though views were taken
     checks: list[Callable[[CallExtents], bool]] = field(default_factory=list)  # what must be true behind the rules
-    _recordings: list[tuple[Callable[..., Any], list[Any]]] = field(default_factory=list)  # and what they leave out
+    _recordings: list[KnownCalls] = field(default_factory=list)
+    _sequences: list[KnownCalls] = field(default_factory=list)
     _refused: int = 0
+    _lessons: int = MOST_RECORDINGS
     _places: list[tuple[int, int]] | None = None
     _gaps: list[int] | None = None
 
@@ -104,8 +133,18 @@ class PlacedTemplate:
 
     def fitted_again(self, outlines: Sequence[Any]) -> Fitted | None:
         """The same by recorded code; None if none is for such calls."""
-        found = self._recorded_for(outlines)
-        return None if found is None else self.built(found)
+        if not self._recordings:
+            return None
+        integers, version = self._integers(outlines), settings.version()
+        for known in self._sequences:
+            sequence = known.sequence if known.version == version else None
+            if sequence is not None and (found := self._made(known, integers, outlines)) is not None:
+                return self.built(found[0], described_again(sequence, *found[1:]))
+        for known in self._recordings:
+            if (found := self._made(known, integers, outlines)) is not None:
+                learn = partial(self.learn, [*map(_without_memory, outlines)]) if self._lessons else None
+                return self.built(found, None, learn)
+        return None
 
     def worked_out(self, found: CallExtents) -> Worked:
         """All numbers of a call, by the rules. Raises OtherShapesError, and ValueError."""
@@ -130,19 +169,24 @@ class PlacedTemplate:
             [_slot_view(found, arena, known, None, [place]) for _, known, place in self.returned],
         )  # fmt: skip
 
-    def built(self, worked: Worked) -> Fitted:
+    def built(self, worked: Worked, sequence: NativeSequence | None = None, learn: Any = None) -> Fitted:
         """The steps, memory and parts of a call, of its numbers."""
-        own, views = self.own, dict(zip(self.views, worked[0], strict=True))
-        if worked[1]:
-            own = own[:]
-            for slot, number in zip(self._number_slots, worked[1], strict=True):
-                own[-1 - slot] = number
+        own, views = self.own_of(worked), dict(zip(self.views, worked[0], strict=True))
         lasting = [(slot, views[slot]) for slot in self.lasting]
         arrays = dict(zip(self.results, worked[5], strict=True))
         steps = [self._step(at, step, worked, views, arrays) for at, step in enumerate(self.steps)]
         parts: dict[Returned, SlotView | None] = dict.fromkeys(self.whole)
         parts |= {part: view for (part, *_), view in zip(self.returned, worked[6], strict=True)}
-        return steps, HostMemory(self.arena_slot, worked[2], own[::-1], lasting), parts
+        return Fitted(steps, HostMemory(self.arena_slot, worked[2], own[::-1], lasting), parts, sequence, learn)
+
+    def own_of(self, worked: Worked) -> list[Any]:
+        """What the slots of a call hold, slot -1 first."""
+        if not worked[1]:
+            return self.own
+        own = self.own[:]
+        for slot, number in zip(self._number_slots, worked[1], strict=True):
+            own[-1 - slot] = number
+        return own
 
     @cached_property
     def _number_slots(self) -> list[int]:
@@ -168,41 +212,64 @@ class PlacedTemplate:
 
     # --- recorded ----------------------------------------------------------------------------------------------------
 
-    def _recorded_for(self, outlines: Sequence[Any]) -> Worked | None:
-        """The numbers of a call as recorded code works them out; None if none does. Raises OtherShapesError."""
-        integers = None
-        for makes, checks in self._recordings:
-            integers = integers or self._integers(outlines)
-            found = makes(*integers)
-            if found is not None:
-                call = CallExtents(outlines)
-                if not all(check(call) for check in checks):
-                    raise OtherShapesError
-                return found  # type: ignore[no-any-return]
-        return None
+    def _made(self, known: KnownCalls, integers: Sequence[int], outlines: Sequence[Any]) -> Any:
+        """What recorded code works out for a call; None if it does not. Raises OtherShapesError."""
+        found = known.makes(*integers)
+        if found is not None and known.checks:
+            call = CallExtents(outlines)
+            if not all(check(call) for check in known.checks):
+                raise OtherShapesError
+        return found
 
     def record(self, outlines: Sequence[Any]) -> None:
         """Record what the rules work out for calls like this one, as far as that is arithmetic; see `recorded`."""
         if len(self._recordings) + self._refused >= MOST_RECORDINGS:
             return
-        integers = self._integers(outlines)
-        now, rest = self.worked_out(CallExtents(outlines)), self.checks
+        found = self._recorded(outlines, self.worked_out(CallExtents(outlines)), _are_equal, lambda _, worked: worked)
+        if found is None:
+            self._refused += 1
+        else:
+            self._recordings.append(found)
+
+    def learn(self, outlines: Sequence[Any], sequence: NativeSequence | None) -> None:
+        """Record the words of the sequence of a call like this one too; None if it has none."""
+        if not self._lessons:
+            return
+        self._lessons -= 1
+        if sequence is None:
+            return
+
+        def made(forms: Sequence[Any], worked: Worked) -> Any:
+            source = recorded_source(self, forms, worked, sequence.plans)
+            parts = SequenceBuilder(self.steps, source, True).parts()
+            fresh = tuple([source.fresh_again(each) for each in sequence.fresh])
+            return worked, fresh, list(parts.words), list(parts.template)
+
+        now = self.worked_out(CallExtents(outlines)), sequence.fresh, sequence.words, [*sequence.template[1:]]
+        found = self._recorded(outlines, now, _are_alike, made)
+        if found is not None:
+            self._sequences.append(found._replace(sequence=replace(sequence, plans={}), version=settings.version()))
+
+    def _recorded(
+        self, outlines: Sequence[Any], now: Any, are_same: Callable[[Any, Any], bool],
+        make: Callable[[Sequence[Any], Worked], Any],
+    ) -> KnownCalls | None:  # fmt: skip
+        """What is made of forms of the arguments and what the rules work out, for calls like this one."""
+        rest = self.checks
         while True:
             refused: list[Any] = []
-            run = partial(self._recorded_run, outlines, rest, refused)
-            makes = recorded(run, integers, now, _are_equal)
+            run = partial(self._recorded_run, outlines, rest, refused, make)
+            makes = recorded(run, self._integers(outlines), now, are_same)
             if makes is not None or not refused:
                 break
             rest = [each for each in rest if each not in refused]
-        if makes is None:
-            self._refused += 1
-        else:
-            self._recordings.append((makes, [each for each in self.checks if each not in rest]))
+        return None if makes is None else KnownCalls(makes, [each for each in self.checks if each not in rest])
 
     def _recorded_run(
-        self, outlines: Sequence[Any], checks: Sequence[Any], refused: list[Any], symbols: Sequence[Any]
-    ) -> Worked:
-        """What the rules work out for symbols in place of extents. refused: is given the checks that need more."""
+        self, outlines: Sequence[Any], checks: Sequence[Any], refused: list[Any],
+        make: Callable[[Sequence[Any], Worked], Any], symbols: Sequence[Any],
+    ) -> Any:  # fmt: skip
+        """What is made for symbols in place of extents. refused: is given the checks that need more."""
         rest = iter(symbols)
         known = {0: 0, 1: 1}
         for place, axis in self._extents(outlines):
@@ -229,7 +296,7 @@ class PlacedTemplate:
                 raise OtherShapesError
         if refused:
             raise NotRecordedError
-        return found
+        return make(forms, found)
 
     def _integers(self, outlines: Sequence[Any]) -> list[int]:
         """What calls of one kind differ in: extents, each once, and the strides of arrays with gaps."""
@@ -266,6 +333,15 @@ def _are_equal(one: Worked, other: Worked) -> bool:
         return False
     pairs = zip(one[1], other[1], strict=True)
     return all(type(a) is type(b) and np.array_equal(a, b, equal_nan=False) for a, b in pairs)
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """The same of numbers with words of a sequence."""
+    return _are_equal(one[0], other[0]) and one[1:] == other[1:]
+
+
+def _without_memory(given: Any) -> Any:
+    return without_memory(given) if isinstance(given, np.ndarray) else given
 
 
 def _slot_view(

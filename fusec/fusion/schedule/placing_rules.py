@@ -71,7 +71,7 @@ def placed_template(
     try:
         rules = _PlacingRules(given, outlines, steps, slots, views)
         rules.make()
-        found, memory, parts = rules.template.built(rules.template.worked_out(CallExtents(outlines)))
+        found, memory, parts, *_ = rules.template.built(rules.template.worked_out(CallExtents(outlines)))
     except OtherShapesError:
         return None
     same = list(map(_parts, found)) == list(map(_parts, steps)) and memory.is_like(HostMemory.of(slots))

@@ -21,12 +21,13 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import joined_shape
 from fusec.arguments.operands import without_memory
 from fusec.base.records import dataclass, field, replace
+from fusec.errors import FusecError
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.results import ReturnedParts, ReturnedViews
 from fusec.fusion.memory.slots import Slots
 from fusec.fusion.schedule.groups import Group, extents_of
-from fusec.fusion.schedule.placed import PlacedTemplate
+from fusec.fusion.schedule.placed import Fitted, PlacedTemplate
 from fusec.fusion.schedule.placing_rules import PlacedStatements, exceeds, placed_template
 from fusec.fusion.schedule.plan import KernelStep, PlanBuilder
 from fusec.fusion.trace import trace_values as t
@@ -73,15 +74,14 @@ class PlanTemplate:
         computations = [each for each in self.trace.statements if not isinstance(each, t.LibraryCall)]
         return {each: [leaves[name] for name in t.leaves_of(each.value.expr)] for each in computations}
 
-    def resized(self, outlines: Sequence[Any], on_host: bool) -> tuple[list[PlanStep], HostMemory, ReturnedViews]:
-        """The steps and the memory of calls of arrays like these, by place; the parts that are returned. Raises
-        OtherShapesError.
+    def resized(self, outlines: Sequence[Any], on_host: bool) -> Fitted:
+        """The plan of calls of arrays like these, by place. Raises OtherShapesError.
 
         on_host: by rules if there are some, without new leaves and statements, which devices ask for.
         """
         for fitted in (PlacedTemplate.fitted_again, PlacedTemplate.fitted) if on_host else ():
             for rules in self._rules:
-                with suppress(OtherShapesError, ValueError, IndexError):
+                with suppress(OtherShapesError, ValueError, IndexError, FusecError):
                     found = fitted(rules, outlines)
                     if found is not None:
                         return found
@@ -93,7 +93,7 @@ class PlanTemplate:
             self._tries -= 1
             new = self._noted(made, outlines, steps, slots, views)
             self._rules += [] if new is None else [new]
-        return steps, HostMemory.of(slots), views
+        return Fitted(steps, HostMemory.of(slots), views)
 
     def _noted(
         self, made: _Resized, outlines: Sequence[Any], steps: Sequence[PlanStep], slots: Slots, views: ReturnedViews
