@@ -68,12 +68,11 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
     elements: that one position stands for. together: positions that belong into one chunk.
     """
     facts = nanoseconds_per_element(kernel), 1 if kernel.block else UNIT, kernel.group, kernel.cost >= HEAVY_OPERATIONS
-    return Grain(*numbers_of(_grain_of, (*facts, elements, together), 5))
+    return Grain(*numbers_of(_grain_of, (facts, elements, together), 5))
 
 
-def _grain_of(
-    nanoseconds: float, unit: int, group: int, is_heavy: bool, elements: int, together: int
-) -> tuple[int, int, int, int, int]:
+def _grain_of(facts: tuple[float, int, int, bool], elements: int, together: int) -> tuple[int, int, int, int, int]:
+    nanoseconds, unit, group, is_heavy = facts
     each = nanoseconds * elements
     unit = max(unit if elements == 1 else 1, group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)

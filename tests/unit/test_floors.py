@@ -52,7 +52,9 @@ LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's
     "fusec.xp.creation",
     "fusec.xp.random",
 }
-SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "matrices", "records")}
+SEEN_BY_RUNTIME = {
+    f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "matrices", "recorded", "records")
+}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import
