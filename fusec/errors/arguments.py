@@ -397,7 +397,7 @@ class NotWhole(Named, code="F730", exception=FusecTypeError):
 class NotInWord(Named, code="F731", exception=FusecOverflowError):
     """A key, a counter or a bound of random numbers that does not fit in 64 bits."""
 
-    message = "the {name} of random numbers is {given}, which is outside {low} to {high}"
+    message = "{name}={given} of random numbers is outside {low} to {high}"
     hint = "reduce it to the range, e.g. with x % 2**63"
     given: str
     low: int

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, FusecValueError, Named, UserError
+from fusec.errors.base import (
+    Described,
+    FusecAttributeError,
+    FusecOverflowError,
+    FusecTypeError,
+    FusecValueError,
+    Named,
+    UserError,
+)
 
 
 class FusecLinAlgError(FusecValueError, np.linalg.LinAlgError):
@@ -95,6 +103,14 @@ class NoSuchFunction(Named, code="F772", exception=FusecAttributeError):
     cure: str
 
 
+class NoSuchArrayAttribute(Named, code="F786", exception=FusecAttributeError):
+    """An attribute that other arrays have and lazy arrays lack, or one that cannot be assigned."""
+
+    message = "a lazy array {verb} '{name}'"
+    cure: str
+    verb: str
+
+
 class NoArray(Named, code="F773", exception=FusecTypeError):
     """Numbers alone where the standard demands an array among the operands."""
 
@@ -131,6 +147,25 @@ class NotASize(UserError, code="F778", exception=FusecTypeError):
     hint = "pass {wanted}"
     given: str
     wanted: str
+
+
+class NegativeSize(UserError, code="F787"):
+    """A size of random numbers that is negative."""
+
+    message = "random numbers cannot have the size {given}"
+    hint = "pass numbers that are not negative"
+    given: str
+
+
+class NotHeld(Named, code="F788", exception=FusecOverflowError):
+    """A bound of random integers that their dtype does not hold."""
+
+    message = "{name}={given} is too {what} for random integers of {dtype}"
+    hint = "pass a number {limit}, or a wider dtype, such as dtype='int64'"
+    given: int
+    what: str
+    dtype: str
+    limit: str
 
 
 class DoesNotFit(Named, code="F779", exception=FusecValueError):

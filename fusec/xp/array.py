@@ -15,10 +15,11 @@ from fusec.errors.lazy import SilentCopy
 from fusec.xp.forms import CPU, Device, is_held, refused
 from fusec.xp.keys import any_of, is_array, is_mask, plain
 from fusec.xp.loading import on_device
+from fusec.xp.missing import note_missing
 from fusec.xp.native import ask_for_builtins, find_names
 from fusec.xp.operators import binary, power, unary
-from fusec.xp.recording import NUMBERS, Recorded, beside, eager, lazy, record, valued, wrapped
-from fusec.xp.refusals import refuse, refusing
+from fusec.xp.recording import NUMBERS, Recorded, beside, eager, is_computed, lazy, record, valued, wrapped
+from fusec.xp.refusals import refusal, refusing
 from fusec.xp.sharing import WRITTEN, writers
 from fusec.xp.signatures import repeated, sliced
 from fusec.xp.tape import AT_FIRST
@@ -86,6 +87,7 @@ class Array(Recorded):
         """Where the elements are."""
         return self._form.device
 
+    @refusing
     def to_device(self, device: Device | str, /, *, stream: Any = None) -> Array:
         """The array on a device: itself if it is there, else a copy.
 
@@ -97,17 +99,18 @@ class Array(Recorded):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, *VERSIONS):
-            refuse(ValueError(f"there is no version {api_version!r} of the array API: ask for one of {VERSIONS}"))
+            text = f"there is no version {api_version!r} of the array API: ask for one of {VERSIONS}"
+            raise refusal(ValueError(text))
         return sys.modules["fusec.xp"]
 
     def __len__(self) -> int:
         if not self.shape:
-            refuse(TypeError("len() of unsized object"))
+            raise refusal(TypeError("len() of unsized object"))
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
-            refuse(TypeError("iteration over a 0-d array"))
+            raise refusal(TypeError("iteration over a 0-d array"))
         return (self[at] for at in range(len(self)))
 
     # --- elements ------------------------------------------------------------------------------------------------
@@ -184,8 +187,18 @@ class Array(Recorded):
     def __str__(self) -> str:
         return str(looked(self))
 
+    @refusing
     def __format__(self, spec: str) -> str:
-        return format(looked(self)[()], spec)
+        found = looked(self)
+        if spec and found.ndim:
+            raise TypeError("unsupported format string passed to Array.__format__")
+        return format(found[()], spec)
+
+    @refusing
+    def __round__(self, digits: int | None = None) -> Any:
+        if self.shape:
+            raise TypeError("type Array doesn't define __round__ method")
+        return round(self.item()) if digits is None else record(np.round, self, digits)
 
     def __copy__(self) -> Array:
         return record(np.copy, self)  # type: ignore[no-any-return]
@@ -215,7 +228,7 @@ class Array(Recorded):
                 try:
                     return wrapped(valued(self)[key])  # type: ignore[no-any-return]
                 except IndexError as problem:
-                    refuse(problem)
+                    raise refusal(problem)  # noqa: B904 - it says so
         elif kind is slice and (found := sliced(tape, self, key)) is not None:
             return found  # type: ignore[no-any-return]
         return self._part(key)  # type: ignore[no-any-return]
@@ -228,12 +241,15 @@ class Array(Recorded):
         if any_of(is_array, key):
             return record(operator.getitem, self, key)
         if self._tape is None and WRITTEN and is_read_elsewhere(self, key):
-            valued(self)
+            is_computed(self)
         return self._viewed(operator.getitem, key)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        value = beside(value, self) if isinstance(value, (list, tuple)) else value
-        store(self, plain(key, self), value)
+        try:
+            value = beside(value, self) if isinstance(value, (list, tuple)) else value
+            store(self, plain(key, self), value)
+        except Exception as problem:
+            raise refusal(problem)  # noqa: B904 - it says so
 
     def fill(self, value: Any) -> None:
         """Write a number to all elements, as numpy.ndarray.fill does."""
@@ -379,6 +395,7 @@ OPERATORS = {
 """NumPy's ufuncs of two operands, recorded like operators."""
 
 Recorded.kind = Array
+note_missing(Array)
 AT_FIRST.append(ask_for_builtins)
 find_names()
 _record = repeated(record)
@@ -463,11 +480,10 @@ def looked(array: Array) -> Any:
 
 def _number(convert: Callable[[Any], N], array: Array) -> N:
     """The only element of an array as a number of Python's."""
-    value = looked(array)
     try:
-        return convert(value)
+        return convert(looked(array))
     except Exception as problem:
-        refuse(problem)
+        raise refusal(problem)  # noqa: B904 - it says so
 
 
 def _restored(values: Any, device: str) -> Any:

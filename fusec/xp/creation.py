@@ -16,6 +16,7 @@ from fusec.xp.documentation import documented
 from fusec.xp.forms import CPU
 from fusec.xp.loading import on_device
 from fusec.xp.recording import eager, lazy, record, wrapped
+from fusec.xp.refusals import with_numbers
 
 __all__ = [
     "arange",
@@ -78,7 +79,7 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
         if copy is False and "avoid copy" in str(problem):
             raise NeedsCopy(f"the conversion of {instance_of(obj)}").at() from None
         raise
-    return wrapped(found).to_device(where or CPU)  # type: ignore[no-any-return]
+    return wrapped(with_numbers(found, obj)).to_device(where or CPU)  # type: ignore[no-any-return]
 
 
 @documented

@@ -1,4 +1,6 @@
-"""Late imports: the module for arrays on CUDA devices, with the first such array, and errors with their lines."""
+"""Late imports: the modules for arrays on CUDA devices and for failures, with the first of these, and errors with their
+lines.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,14 @@ def on_device() -> Any:
     """The module `fusec.xp.on_device`."""
     with locks.lock, default_rounding():
         from fusec.xp import on_device as found
+    return found
+
+
+@cache
+def failures() -> Any:
+    """The module `fusec.xp.failures`."""
+    with locks.lock, default_rounding():
+        from fusec.xp import failures as found
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fusec.xp.array import Array
 from fusec.xp.calls import array_of
 from fusec.xp.recording import eagerly, tape_of_all
-from fusec.xp.refusals import failed
+from fusec.xp.refusals import failure
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -32,13 +32,13 @@ def compute(*arrays: Any) -> tuple[Any, ...]:
     (1.0, 3.0)
     """
     are_plain = {*map(type, arrays)} == {Array}
-    found = arrays if are_plain else tuple(map(_lazy, arrays))
-    each = arrays if are_plain else [*_each(found)]
     try:
+        found = arrays if are_plain else tuple(map(_lazy, arrays))
+        each = arrays if are_plain else [*_each(found)]
         while (tape := tape_of_all(each, MOST_STEPS)) is not None:
-            tape.evaluate()
+            tape.evaluate(*each)
     except Exception as problem:
-        failed(problem)
+        raise failure(problem)  # noqa: B904 - it says so
     return found
 
 

@@ -18,6 +18,7 @@ from fusec.errors.lazy import NoSuchFunction
 from fusec.xp.array import WRITES_FIRST, Array
 from fusec.xp.calls import change, into
 from fusec.xp.recording import eager, record, wrapped
+from fusec.xp.refusals import refusing
 from fusec.xp.signatures import repeated
 from fusec.xp.ufuncs import recorded_ufunc
 
@@ -56,7 +57,10 @@ PLAIN = frozenset(
 )
 """What has nothing to do with arrays."""
 
-TABLES = EAGER | MAKING | OF_FORMS | CHANGING | PLAIN
+BY_KEY = frozenset("c_ mgrid ogrid r_".split())
+"""They make arrays of a key, and compute those that are in it."""
+
+TABLES = EAGER | MAKING | OF_FORMS | CHANGING | PLAIN | BY_KEY
 
 
 @cache
@@ -105,9 +109,22 @@ def _found(name: str, origin: Any, prefix: str) -> Any:
         return None
     if isinstance(given, np.ufunc):
         return recorded_ufunc(given)
+    if full in BY_KEY:
+        return ByKey(given)
     if full in PLAIN or (prefix and isinstance(given, type) and issubclass(given, Exception)):
         return given
     return _recorded(given, full) if full in TABLES or full in _traced() else None
+
+
+class ByKey:
+    """An object of NumPy's that makes arrays of a key, such as `r_`."""
+
+    def __init__(self, origin: Any) -> None:
+        self._origin = origin
+
+    @refusing
+    def __getitem__(self, key: Any) -> Any:
+        return eager(self._origin.__getitem__, (key,), {})
 
 
 def _recorded(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.devices import device_calls, device_functions
 from fusec.fusion.devices.device_memory import DeviceSide, is_described, outline
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitArraysError
+from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import MISSED, ServedCall
 from fusec.fusion.trace.lines import here
 from fusec.fusion.trace.trace_values import LibraryCall
@@ -177,7 +178,23 @@ def outlines(flat: Sequence[Any]) -> list[Any]:
 
 
 def results(planned: TapePlan, flat: Sequence[Any], other: Callable[[Any], FusedPlan]) -> Any:
-    """What a plan computes for arrays and numbers. other: the plan for arrays that share memory in some other way."""
+    """What a plan computes for arrays and numbers. If an operation fails, what was written has its old elements.
+
+    other: the plan for arrays that share memory in some other way.
+    """
+    plan, kept = planned.plan, list[tuple[CudaArray, CudaArray]]()
+    if planned.may_fail and any(isinstance(each, CallStep) and each.call.may_raise for each in plan.steps):
+        kept = [(copied(flat[at]), flat[at]) for at in plan.writes]
+    try:
+        return _results(planned, flat, other)
+    except Exception:
+        for copy, value in kept:
+            Planned.copier().run((copy, value), None, CallOptions(stream=value.stream))
+        raise
+
+
+def _results(planned: TapePlan, flat: Sequence[Any], other: Callable[[Any], FusedPlan]) -> Any:
+    """The same; what was written before a failure stays."""
     found = MISSED if planned.repeats is None else planned.repeats.call(flat, {}, (), ())
     if found is MISSED:
         try:

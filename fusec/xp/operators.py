@@ -32,7 +32,7 @@ from fusec.xp.recording import (
     record,
     wrapped,
 )
-from fusec.xp.refusals import refuse
+from fusec.xp.refusals import refusal
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -137,8 +137,10 @@ def power() -> Callable[[Any, Any], Any]:
             alone[kind, exponent] = run = unary(_to_the(exponent))
             tell(run, use_for((kind, exponent)))
 
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self: Any, other: Any, modulus: Any = None) -> Any:
         kind = other.__class__
+        if modulus is not None:
+            return NotImplemented
         if kind is int or kind is float:
             run = alone.get((kind, other))
             if run is not None:
@@ -230,7 +232,7 @@ def operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool)
     try:
         return _answered(function, self, other, swapped)
     except Exception as problem:
-        refuse(problem)
+        raise refusal(problem)  # noqa: B904 - it says so
 
 
 def _answered(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:

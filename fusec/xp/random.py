@@ -20,7 +20,7 @@ import numpy as np
 from fusec import random
 from fusec.errors.alternatives import LAZY_RANDOM
 from fusec.errors.arguments import NotInWord, NotWhole
-from fusec.errors.lazy import DoesNotFit, NoSuchFunction, NotADType, NotASize, NotByKey
+from fusec.errors.lazy import DoesNotFit, NegativeSize, NoSuchFunction, NotADType, NotASize, NotByKey, NotHeld
 from fusec.fusion.functions.randomness import traced
 from fusec.fusion.graphs.graph_elements import positions
 from fusec.fusion.trace import tracer
@@ -34,6 +34,7 @@ from fusec.xp.documentation import documented
 from fusec.xp.forms import CPU, Device, form
 from fusec.xp.linalg import cholesky
 from fusec.xp.recording import record, with_form, wrapped
+from fusec.xp.refusals import UNEXPECTED, refusal
 from fusec.xp.searching import argsort
 from fusec.xp.signatures import repeated
 
@@ -57,12 +58,14 @@ def _by_key(function: F) -> F:
     def run(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
-        except TypeError:
+        except TypeError as problem:
             try:
                 signature(function).bind(*args, **options)
             except TypeError as reason:
+                if UNEXPECTED.search(str(reason)):
+                    raise refusal(TypeError(str(reason)), function) from None
                 raise _misread(function, str(reason)) from None
-            raise
+            raise refusal(problem)  # noqa: B904 - it says so
 
     return cast("F", run)
 
@@ -262,7 +265,7 @@ def _shape(size: Any) -> tuple[int, ...]:
     except TypeError:
         raise NotASize(repr(size), "a whole number or a tuple of them").at() from None
     if any(each < 0 for each in found):
-        raise NotASize(repr(size), "numbers that are not negative").at()
+        raise NegativeSize(repr(size)).at(here())
     return found
 
 
@@ -330,13 +333,15 @@ def _bound(name: str, given: Any, shape: tuple[int, ...], where: Device) -> Arra
 
 
 def _holds(low: Any, high: Any, dtype: np.dtype[Any]) -> None:
-    """Raise BadRange and NotInWord for ranges that are empty, too wide, or that a dtype does not hold."""
+    """Raise BadRange and NotHeld for ranges that are empty, too wide, or that a dtype does not hold."""
     in_range(low, high)
     limits = np.iinfo(dtype)
     if np.size(low) and np.size(high):
         for name, given, end in (("low", int(np.min(low)), 0), ("high", int(np.max(high)), 1)):
-            if not limits.min + end <= given <= limits.max + end:
-                raise NotInWord(name, str(given), int(limits.min) + end, int(limits.max) + end).at()
+            least, most = int(limits.min) + end, int(limits.max) + end
+            if not least <= given <= most:
+                what, limit = ("small", f"of {least} or more") if given < least else ("large", f"up to {most}")
+                raise NotHeld(name, given, what, str(dtype), limit).at(here())
 
 
 def _fitting(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], where: Device) -> Array:

@@ -19,8 +19,8 @@ from fusec.errors.lazy import NotADType
 from fusec.xp.forms import CPU, Form, form, form_of, is_held, native, refused
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
-from fusec.xp.refusals import failed, note_line, refuse
-from fusec.xp.sharing import WRITTEN, finish, readers, settle, writers
+from fusec.xp.refusals import as_array, failure, note_line, refusal
+from fusec.xp.sharing import WRITTEN, finish_readers, finish_writers, settle, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
@@ -70,7 +70,7 @@ def _formed(value: Any) -> tuple[np.ndarray[Any, Any], Form]:
     if type(value) is not np.ndarray:
         if isinstance(value, np.ma.MaskedArray):
             raise NotADType("a masked array", "an operand of lazy arrays", "pass x.filled(value) or x.data").at()
-        value = np.asarray(value)
+        value = as_array(value)
     try:
         return value, form_of(value)
     except FusecTypeError:
@@ -105,10 +105,24 @@ def valued(array: Any) -> Any:
             tape.evaluate(array)
             tape = array._tape
         if WRITTEN:
-            finish(writers, array._value)
+            finish_writers(array)
     except Exception as problem:
-        failed(problem)
+        raise failure(problem)  # noqa: B904 - it says so
     return array._value
+
+
+def is_computed(array: Any) -> bool:
+    """Whether an array has its value, which is computed now unless that fails."""
+    while (tape := array._tape) is not None:
+        tape.evaluate()
+        if array._tape is not None and array._tape.has_failed:
+            return False
+    while WRITTEN and (found := writers(array._value)):
+        for each in found:
+            each.evaluate()
+        if any(each.has_failed for each in writers(array._value)):
+            return False
+    return True
 
 
 def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -123,7 +137,7 @@ def record(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         except MovedError:
             continue
         except Exception as problem:
-            refuse(problem, function)
+            raise refusal(problem, function)  # noqa: B904 - it says so
     return _settled(found, args, tuple(options.values())) if EAGER_BLOCKS else found
 
 
@@ -177,7 +191,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         results: list[Any] = [ref(each) for each in made]
         held = [*(results or [object()]), *values]
         for at in after.writes:  # others have it as it was
-            finish(readers, tape.slots[at], tape)
+            finish_readers(tape.slots[at], tape)
         if tape.claim(node, after, held[0]):
             for at, each in enumerate(held[1:], after.start + 1):
                 tape.slots[at] = each
@@ -251,7 +265,7 @@ def _tape_of(arrays: Iterable[Any]) -> Tape:
     if not found:
         return Tape(TRIE.root, {}, {})
     if found[0].node.depth >= MAX_STEPS:
-        found[0].evaluate()
+        found[0].evaluate(*arrays)
         raise MovedError
     return _joined(found)
 
@@ -300,7 +314,7 @@ def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str
     try:
         return _run_now(function, args, options)
     except Exception as problem:
-        refuse(problem, function)
+        raise refusal(problem, function)  # noqa: B904 - it says so
 
 
 def _run_now(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -310,7 +324,7 @@ def _run_now(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
     if devices and (wanted := options.get("dtype")) is not None and not is_held(dtype := np.dtype(wanted)):
         raise refused(dtype)
     if function in WRITERS:
-        finish(readers, valued(args[0]))
+        finish_readers(valued(args[0]))
     given, named = _values(args), {name: _values(each) for name, each in options.items()}
     if devices and CPU not in devices:
         return _all_wrapped(on_device().call(function, given, named))

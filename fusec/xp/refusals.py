@@ -13,15 +13,17 @@ from functools import wraps
 from inspect import Parameter, signature
 from itertools import islice
 from types import CodeType, TracebackType
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fusec.base import locks
+from fusec.base.diagnostics import instance_of, shown_number
 from fusec.base.source import Span
+from fusec.environment import debug
 from fusec.errors import FusecError, FusecIndexError, FusecMemoryError, FusecOverflowError, FusecTypeError
 from fusec.errors.base import FusecValueError, UserError
-from fusec.errors.lazy import Failed, FusecLinAlgError, RefusedByNumPy
+from fusec.errors.lazy import Failed, FusecLinAlgError, NotADType, RefusedByNumPy
 from fusec.errors.reductions import FusecAxisError
 from fusec.xp.loading import lines
 
@@ -40,6 +42,10 @@ PRIVATE = "numpy._core._exceptions"  # the module of NumPy's own TypeErrors and 
 CURES = {
     "read-only": "write to a copy: xp.asarray(x, copy=True)",
     "inhomogeneous": "give all lists at a level the same length",
+    "cannot delete array elements": "write x = xp.delete(x, i), which makes a new array",
+    "Array.__format__": "write np.array2string(np.asarray(x), precision=3), or format the numbers of x.tolist()",
+    "Array doesn't define __round__": "write xp.round(x, n)",
+    "either both or neither of x and y": "pass both: xp.where(condition, x1, x2)",
     "0-dimensional arrays can be converted": "pick an element, such as x[0], or call x.item() if there is only one",
 }
 """Hints, by a part of the text."""
@@ -53,26 +59,32 @@ UFUNC_KEYWORDS = ("out", "where", "casting", "order", "dtype", "subok")  # befor
 OWN_KINDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def refuse(problem: Exception, function: Callable[..., Any] | None = None) -> NoReturn:
-    """Raise an error as one of the catalogue. function: what the user has called."""
-    found = None
-    try:
-        found = _catalogued(problem, function)
-        if found is None:
-            raise problem
-        raise found from None
-    finally:
-        del problem, found  # which have this frame in their tracebacks
+def refusal(problem: Exception, function: Callable[..., Any] | None = None) -> Exception:
+    """An error to raise: as one of the catalogue, without the frames that it has come through. One of the user's code
+    stays as it is.
+
+    function: what the user has called.
+    """
+    found = _catalogued(problem, function)
+    if found is not None:
+        found.__suppress_context__ = True
+        return found
+    return _brief(problem)
 
 
-def failed(problem: Exception) -> NoReturn:
-    """Raise the error of an evaluation: with the line that recorded the operation, if that is known."""
-    try:
-        if isinstance(problem, FusecError) or not any(hasattr(each, "place") for each in _notes(problem)):
-            raise problem
-        refuse(problem)
-    finally:
-        del problem
+def failure(problem: Exception) -> Exception:
+    """The error of an evaluation to raise: with the line that recorded the operation, if that is known."""
+    if isinstance(problem, FusecError) or not any(hasattr(each, "place") for each in _notes(problem)):
+        return _brief(problem)
+    return refusal(problem)
+
+
+def _brief(problem: Exception) -> Exception:
+    """An error of the catalogue without the frames that it has come through, unless FUSEC_DEBUG shows them."""
+    if not isinstance(problem, FusecError) or debug.level():
+        return problem
+    problem.__suppress_context__ = True
+    return problem.with_traceback(None)
 
 
 def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> FusecError | None:
@@ -94,6 +106,34 @@ def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> Fuse
     return _made(kind, RefusedByNumPy(text, cure), _here(), problem)
 
 
+def as_array(given: Any) -> np.ndarray[Any, Any]:
+    """Numbers, lists and the like as an array of NumPy's. Raises NotADType for what has other elements."""
+    return with_numbers(np.asarray(given), given)
+
+
+def with_numbers(found: np.ndarray[Any, Any], given: Any) -> np.ndarray[Any, Any]:
+    """An array that was made of something. Raises NotADType if that has elements that are no numbers."""
+    if found.dtype.kind != "O" or hasattr(given, "dtype"):
+        return found
+    while type(given) in (list, tuple) and given:
+        given = next((each for each in given if np.asarray(each).dtype.kind == "O"), given[0])
+    raise NotADType(*_not_numbers(given)).at(_here())
+
+
+def _not_numbers(given: Any) -> tuple[str, str, str]:
+    """What is no array of numbers, what is wanted, and the hint."""
+    if type(given) is int:
+        return shown_number(given), "an integer of 64 bits", "pass a float, float(x), if it may be rounded"
+    if given is None:
+        return "None", "a number", "pass a number, an array or a list; nan stands for numbers that are missing"
+    if isinstance(given, dict):
+        return "a dict", "an array of numbers", "pass list(x.values())"
+    if hasattr(given, "__iter__"):
+        return instance_of(given), "an array of numbers", "pass a list of numbers, list(x)"
+    cure = "pass float(x)" if hasattr(given, "__float__") else "pass an array, a number or a list of numbers"
+    return instance_of(given), "an array of numbers", cure
+
+
 def note_line(holder: object) -> None:
     """Note the user's line of a step that may fail, by what is in the first slot of the step."""
     frame = sys._getframe(2)  # beyond the recorder, whose line is not the user's
@@ -107,6 +147,13 @@ def note_line(holder: object) -> None:
         with locks.lock:
             for each in [*_LINES][: MAX_LINES // 2]:
                 _LINES.pop(each, None)
+
+
+def pass_line(holder: object, other: object) -> None:
+    """Have something else in the first slot of a step stand for the same line."""
+    found = _LINES.get(id(holder))
+    if found is not None:
+        _LINES[id(other)] = other, *found[1:]
 
 
 def line_of(holder: object) -> Span | None:
@@ -127,7 +174,7 @@ def refusing(function: F) -> F:
         try:
             return function(*args, **options)
         except Exception as problem:
-            refuse(problem, function)
+            raise refusal(problem, function)  # noqa: B904 - it says so
 
     return cast("F", run)
 

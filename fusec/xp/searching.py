@@ -127,6 +127,8 @@ def where(condition: Operand, x1: Operand = None, x2: Operand = None, /) -> Any:
     """
     if x1 is None and x2 is None:
         return nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ValueError("either both or neither of x and y should be given")
     if CHECKED:
         check("where", (x1, x2))
     return call(np.where, condition, operand_of(x1), operand_of(x2))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from weakref import ref
 
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from fusec.base import locks
-from fusec.xp.loading import on_device
+from fusec.xp.loading import failures, on_device
 
 TAPES: list[ref[Any]] = []  # all tapes, and some that are gone
 MOST = [64]  # of them, before those that are gone are forgotten
@@ -81,24 +79,35 @@ def writer_with(value: Any) -> tuple[Any, Any]:
     return None, None
 
 
-def finish(tapes: Callable[[Any], list[Any]], value: Any, but: Any = None) -> None:
-    """Compute what some tapes read or write of a value, until no other tape is found than one: while a thread looks,
-    what one has recorded may come to be on another.
+def finish_writers(array: Any) -> None:
+    """Compute what tapes write to the memory of an array with a value, until there is none: while a thread looks, what
+    one has recorded may come to be on another.
     """
-    while found := tapes(value):
+    while found := writers(array._value):
         for each in found:
-            if each is not but:
+            each.evaluate(array)
+
+
+def finish_readers(value: Any, but: Any = None) -> None:
+    """Compute what tapes read or write of a value, but for one of them; what fails keeps a copy of the elements."""
+    while found := [each for each in readers(value) if each is not but and not _is_failed_writer(each, value)]:
+        for each in found:
+            if each.has_failed:
+                failures().keep_elements(each, value)
+            else:
                 each.evaluate()
-            elif len(found) == 1:
-                return
+
+
+def _is_failed_writer(tape: Any, value: Any) -> bool:
+    """Whether a failed tape writes a value: a thread has recorded that meanwhile."""
+    return tape.has_failed and any(may_share(each, value) for each in tape.written)
 
 
 def settle(last: Any) -> None:
     """Compute the oldest of many writes, so that arrays that are no longer used can be freed."""
     for each in WRITTEN[:-MAX_WRITTEN]:
         if each is not last and not each.has_failed:
-            with suppress(Exception):  # it stays pending, and raises again at the next look at what it writes
-                each.evaluate()
+            each.evaluate()  # what fails stays pending, and raises at the next look at what it writes
         if each.has_failed and not any(map(_is_seen, map(_references, each.written))):
             drop(each)
 

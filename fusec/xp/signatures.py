@@ -19,7 +19,7 @@ import numpy as np
 from fusec.xp.forms import Form
 from fusec.xp.joining import both
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
-from fusec.xp.refusals import note_line, refusing
+from fusec.xp.refusals import note_line, refusal
 from fusec.xp.sharing import WRITTEN, writer_with
 from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import TRIE
@@ -42,61 +42,63 @@ _new: Callable[[type], Any] = Recorded.__new__
 
 def repeated(function: F) -> F:
     """The function, whose steps are found again before it runs, and whose errors are of the catalogue."""
-    function = refusing(function)
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
-        key: list[Any] = [run]
-        tape: Any = None
-        floats: tuple[float, ...] = ()
-        for each in args:
-            kind = each.__class__
-            if kind in PLAIN:
-                key += (kind, each)
-            elif kind is Recorded.kind and (there := each._tape) is not None and (there is tape or tape is None):
-                tape = there
-                key.append(each._at)
-            elif kind is float:
-                key.append(float)
-                floats += (each,)
-            elif (tape := _signed(key, (each,), tape, args)) in AGAIN:
-                return (function if tape is MISSED else run)(*args, **options)
-        for name, each in options.items():
-            kind = each.__class__
-            if kind in PLAIN:
-                key += (name, kind, each)
-                continue
-            key.append(name)
-            if (tape := _signed(key, (each,), tape, args)) in AGAIN:
-                return (function if tape is MISSED else run)(*args, **options)
-        if tape is None or CHECKED or EAGER_BLOCKS:
-            return function(*args, **options)
-        node, found = tape.node, tuple(key)
-        step = node.get(found)
-        if step is not None:
-            after, start, form, numbers = step
-            numbers = floats or numbers
-        else:
-            valued = (found, *map(_as_key, floats)) if floats else found
-            step = node.get(valued)
-            if step is None:
-                return _noted(function, args, options, (tape, node, valued, found, floats))
-            after, start, form, numbers = step
-        made = _new(Recorded.kind)
-        if tape.__class__ is _Beginning:
-            tape = Tape(node, tape.slots, tape.places)
-        made._tape, made._at, made._form = tape, start, form
-        weak = ref(made)
-        if tape.slots.setdefault(start, weak) is not weak:
-            return function(*args, **options)
-        if numbers:
-            for number in numbers:
-                start += 1
-                tape.slots[start] = number
-        tape.node = after
-        if after.may_fail:
-            note_line(weak)
-        return made
+        try:
+            key: list[Any] = [run]
+            tape: Any = None
+            floats: tuple[float, ...] = ()
+            for each in args:
+                kind = each.__class__
+                if kind in PLAIN:
+                    key += (kind, each)
+                elif kind is Recorded.kind and (there := each._tape) is not None and (there is tape or tape is None):
+                    tape = there
+                    key.append(each._at)
+                elif kind is float:
+                    key.append(float)
+                    floats += (each,)
+                elif (tape := _signed(key, (each,), tape, args)) in AGAIN:
+                    return (function if tape is MISSED else run)(*args, **options)
+            for name, each in options.items():
+                kind = each.__class__
+                if kind in PLAIN:
+                    key += (name, kind, each)
+                    continue
+                key.append(name)
+                if (tape := _signed(key, (each,), tape, args)) in AGAIN:
+                    return (function if tape is MISSED else run)(*args, **options)
+            if tape is None or CHECKED or EAGER_BLOCKS:
+                return function(*args, **options)
+            node, found = tape.node, tuple(key)
+            step = node.get(found)
+            if step is not None:
+                after, start, form, numbers = step
+                numbers = floats or numbers
+            else:
+                valued = (found, *map(_as_key, floats)) if floats else found
+                step = node.get(valued)
+                if step is None:
+                    return _noted(function, args, options, (tape, node, valued, found, floats))
+                after, start, form, numbers = step
+            made = _new(Recorded.kind)
+            if tape.__class__ is _Beginning:
+                tape = Tape(node, tape.slots, tape.places)
+            made._tape, made._at, made._form = tape, start, form
+            weak = ref(made)
+            if tape.slots.setdefault(start, weak) is not weak:
+                return function(*args, **options)
+            if numbers:
+                for number in numbers:
+                    start += 1
+                    tape.slots[start] = number
+            tape.node = after
+            if after.may_fail:
+                note_line(weak)
+            return made
+        except Exception as problem:
+            raise refusal(problem, function)  # noqa: B904 - it says so
 
     return cast("F", run)
 

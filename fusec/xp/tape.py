@@ -31,7 +31,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
-from fusec.xp.loading import mixed, of_number, on_device
+from fusec.xp.loading import failures, mixed, of_number, on_device
 from fusec.xp.refusals import line_of
 from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
 from fusec.xp.steps import Operation, numbers_of
@@ -66,6 +66,8 @@ class Tape:
     written: tuple[Any, ...] = ()  # arrays with values that it writes
     ranges: tuple[tuple[int, int], ...] = ()  # of addresses of the first of these
     has_failed = False  # when it was evaluated last
+    part: Tape | None = None  # what is computed of a tape that has failed
+    others: tuple[tuple[Any, ...], ...] = ()  # what changes when such a part is computed
 
     def __init__(self, node: TapeState, slots: dict[int, Any], places: dict[int, int]) -> None:
         """places: of arrays with values, by identity, in their order."""
@@ -136,7 +138,7 @@ class Tape:
             from fusec.fusion.trace.trace import NeedsNumberError
             from fusec.xp.tracing import UntracedError
 
-            run = self._traced_to(node)
+            run = self.traced_to(node)
             self.run = None  # unless all goes well
             written = len(run.trace.written)
             try:
@@ -195,7 +197,7 @@ class Tape:
                 if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it already
                     WRITTEN.append(self)
 
-    def _traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
+    def traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
         from fusec.xp.tracing import TapeRun
 
@@ -257,28 +259,28 @@ class Tape:
     def wait(self) -> None:
         """Wait until the thread that has the tape for itself is done."""
         while self.slots.get(self.node.count) is FROZEN and not self.is_closed:
-            journal = self.journal
+            journal = (self.part or self).journal
             if journal is not None and journal.results:
-                self._settle()  # that thread may have been interrupted
+                self.settle()  # that thread may have been interrupted
             time.sleep(PAUSE)
         if self.is_closed and self.written:
             drop(self)
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
-    def evaluate(self, wanted: Any = None) -> None:
+    def evaluate(self, *wanted: Any) -> None:
         """Compute all arrays of the tape that are in use; if an operation fails, those that do not need it.
 
-        wanted: nothing is raised if this array gets its value.
+        wanted: arrays. The error of an operation is raised if one of these needs it.
         """
-        token, is_whole = FirstToken(), False
+        token = FirstToken()
         try:
             node = self.frozen(token)
             if node is None:
                 self.wait()
                 return
-            if self.journal is not None:
-                self._settle()  # it was interrupted before
+            if self.journal is not None or self.part is not None:
+                self.settle()  # it was interrupted before
             if not self.is_closed:
                 self._evaluate(node)
         except BaseException as problem:
@@ -286,34 +288,47 @@ class Tape:
             if node is None:
                 raise
             try:
-                self._settle()
-                is_whole = self.is_closed
-                if not is_whole and isinstance(problem, Exception):
-                    self._tell_line(problem)
-                    _failures().evaluate_parts(self, node)
+                self.settle()
+                found = problem if self.is_closed else failures().parted(self, node, problem, wanted)
             finally:
+                self.settle()
                 self._thaw(node)
-            self.has_failed = isinstance(problem, Exception)
-            is_asked = not self.is_closed and (wanted is None or wanted._tape is self)
-            if is_asked or is_whole or not self.has_failed:  # no operation fails once all is computed: a signal came
-                raise
+            try:
+                if found is problem:
+                    raise
+                if found is not None:
+                    raise found from None
+            finally:
+                del found  # which has this frame in its traceback
 
-    def _tell_line(self, problem: Exception) -> None:
-        """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none."""
+    def tell_line(self, problem: BaseException) -> int | None:
+        """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none.
+
+        Returns the place of the step; None if it is not known.
+        """
         for note in getattr(problem, "__notes__", ()):
             at = getattr(getattr(note, "place", None), "at", None)
-            if at is not None and (found := line_of(self.slots.get(at))) is not None:
-                note.place = found
+            if at is not None:
+                note.place = line_of(self.slots.get(at)) or note.place
+                return int(at)
+        return None
 
     def _thaw(self, node: TapeState) -> None:
         """Let steps be recorded again, unless all is computed."""
         if not self.is_closed and not (self.journal is not None and self.journal.results):
             del self.slots[node.count]
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Finish an interrupted evaluation that has computed all, or undo what it has written. Note [Interrupts]."""
-        journal = self.journal
-        if journal is not None and journal.results:
+        part, journal = self.part, self.journal
+        if part is not None:
+            with locks.lock:  # once: other threads may have what it changes
+                if not self.is_closed:
+                    part.settle()
+            if self.is_closed:
+                self.close()
+            self.part = None
+        elif journal is not None and journal.results:
             self._finish(journal.planned, journal.used, journal.results[0])
         elif journal is not None:
             journal.undo()
@@ -327,7 +342,7 @@ class Tape:
                 used.append((at, array))
         live = tuple([at for at, _ in used])
         known = node.plans.get(live)
-        planned = (None if known is None else known()) or self._planned(node, live)
+        planned = (None if known is None else known()) or self.planned(node, live)
         plan, forms = planned.plan, planned.forms
         is_plain = forms is not None and planned.is_plain
         run = plan.quick or plan.entry if is_plain else None
@@ -335,11 +350,11 @@ class Tape:
             with suppress(IndexError):  # another thread does it
                 AT_FIRST.pop()()
         try:
-            results = self._results(planned, node, used) if run is None else run(*planned.pick(slots))
+            results = self.results(planned, node, used) if run is None else run(*planned.pick(slots))
         except Exception:  # before anything is written: the plan is another one, or fails again
             if run is None:
                 raise
-            results = self._results(planned, node, used)
+            results = self.results(planned, node, used)
         if forms is not None and is_plain and len(live) == 1:
             array = used[0][1]
             array._value, array._form, array._tape = results, forms[0], None
@@ -357,22 +372,22 @@ class Tape:
         elif forms is None:
             results = [np.asarray(each) for each in results]
             forms = planned.forms = tuple(map(form_of, results))
-        changes: list[tuple[Any, ...]] = [(setattr, self, "is_closed", True)]
+        changes: list[tuple[Any, ...]] = [(setattr, self, "is_closed", True), *self.others]
         for (_, array), value, form in zip(used, results, forms, strict=True):
             changes += [(setattr, array, "_value", value), (setattr, array, "_form", form)]
             changes.append((setattr, array, "_tape", None))
         at_once(changes)
         self.close()
 
-    def _used(self) -> list[tuple[int, Any]]:
+    def used(self) -> list[tuple[int, Any]]:
         """The arrays that are in use, each behind its place."""
         slots, places = self.slots, self.node.arrays or self.node.find_arrays()
         return [(at, array) for at in places if type(each := slots[at]) is ref and (array := each()) is not None]
 
     def plan(self) -> FusedPlan:
         """What would evaluate the tape now."""
-        node, live = self.node, tuple([at for at, _ in self._used()])
-        planned = self._planned(node, live)
+        node, live = self.node, tuple([at for at, _ in self.used()])
+        planned = self.planned(node, live)
         if planned.plan.is_resized:  # the report of such a plan is about other extents
             planned = self._made(node, live)
         flat = [self.slots[at] for at in planned.leaves]
@@ -381,14 +396,15 @@ class Tape:
         if planned.plan.writes and planned.plan.may_not_fit(flat):
             from fusec.fusion.arguments import pattern_of
 
-            planned = self._planned(node, live, pattern_of(flat, planned.plan.writes))
+            planned = self.planned(node, live, pattern_of(flat, planned.plan.writes))
         return planned.plan
 
-    def _results(self, planned: TapePlan, node: TapeState, used: Sequence[tuple[int, Any]]) -> Any:
+    def results(self, planned: TapePlan, node: TapeState, used: Sequence[tuple[int, Any]]) -> Any:
+        """What a plan computes for the arrays in use; it writes all or nothing. Raises what an operation raises."""
         slots, plan, live = self.slots, planned.plan, tuple([at for at, _ in used])
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
-            return on_device().results(planned, flat, lambda pattern: self._planned(node, live, pattern).plan)
+            return on_device().results(planned, flat, lambda pattern: self.planned(node, live, pattern).plan)
         may_fail = planned.may_fail or any(type(each) is int and each not in FLOATS for each in flat)
         try:
             if not plan.writes:
@@ -415,9 +431,9 @@ class Tape:
                 return plan.run_in_steps(flat)
         from fusec.fusion.arguments import pattern_of
 
-        return self._planned(node, live, pattern_of(flat, plan.writes)).plan.run_in_steps(flat)
+        return self.planned(node, live, pattern_of(flat, plan.writes)).plan.run_in_steps(flat)
 
-    def _planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
+    def planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         """The plan for the places in use. pattern: how leaves share memory; None if they do not."""
         wanted = live if pattern is None else (live, pattern)
         known = node.plans.get(wanted)
@@ -435,7 +451,7 @@ class Tape:
         with locks.lock, default_rounding():
             from fusec.xp.tracing import may_fail
 
-            run = self._traced_to(node, pattern)
+            run = self.traced_to(node, pattern)
             run.live = live
             plan = run.plan()
             made = TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan), node.is_there)
@@ -452,12 +468,6 @@ class Tape:
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
         return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False)
-
-
-def _failures() -> Any:
-    with locks.lock, default_rounding():
-        from fusec.xp import failures
-    return failures
 
 
 def _unfit() -> tuple[type[Exception], ...]:

@@ -27,11 +27,12 @@ from fusec.xp.recording import (
     NUMBERS,
     WRITERS,
     Recorded,
+    is_computed,
     record,
     valued,
 )
-from fusec.xp.refusals import refuse, refusing
-from fusec.xp.sharing import finish, readers, writer_with
+from fusec.xp.refusals import refusal, refusing
+from fusec.xp.sharing import finish_readers, writer_with
 from fusec.xp.trie import TRIE
 
 MAX_PLACES = 4  # small parts of a form to which writes are recorded
@@ -42,7 +43,8 @@ EXACT = 2**53  # float64 holds all integers up to here
 def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
     """Record a call of a function that writes its first argument."""
     if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
-        refuse(ValueError(f"{'output array' if function in IN_PLACE else 'assignment destination'} is read-only"))
+        what = "output array" if function in IN_PLACE else "assignment destination"
+        raise refusal(ValueError(f"{what} is read-only"))
     record(_without_result(function), target, *args, **options)
 
 
@@ -244,15 +246,17 @@ def _written(target: Any, key: Any, value: Any) -> bool:
     """Write a part of an array now, if NumPy converts as kernels do. Whether it is written."""
     dtype = target._form.dtype
     if isinstance(value, Recorded):
-        if value._form.device != CPU or not _is_kept(value._form.dtype, dtype):
+        if value._form.device != CPU or not _is_kept(value._form.dtype, dtype) or not is_computed(value):
             return False
         value = valued(value)
     elif not (_is_kept(value.dtype, dtype) if isinstance(value, np.ndarray) else _fits(value, target._form)):
         return False
+    if not is_computed(target):
+        return False
     memory = valued(target)
     if not memory.flags.writeable:
         return False
-    finish(readers, memory)
+    finish_readers(memory)
     try:
         with np.errstate(all="ignore"):
             memory[key] = value

@@ -45,8 +45,8 @@ def test_what_nobody_uses_any_more_is_no_output(monkeypatch):
     x = xp.asarray(np.arange(6.0))
     y = xp.exp(x + 1) * 2 + x
     lives = []
-    planned = tapes.Tape._planned
-    monkeypatch.setattr(tapes.Tape, "_planned", lambda self, *given: lives.append(given[1]) or planned(self, *given))
+    planned = tapes.Tape.planned
+    monkeypatch.setattr(tapes.Tape, "planned", lambda self, *given: lives.append(given[1]) or planned(self, *given))
     y.compute()
     assert [len(each) for each in lives] == [1]
 
@@ -174,7 +174,7 @@ def test_an_evaluation_that_fails_can_be_repeated(error, monkeypatch):
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(tapes.Tape, "_results", fail)
+        patch.setattr(tapes.Tape, "results", fail)
         with pytest.raises(error):
             z.compute()
     assert is_pending(z)
@@ -222,7 +222,7 @@ def test_arrays_of_other_extents_need_no_new_trace(monkeypatch, program):
 
     of(11, 13)
     with monkeypatch.context() as patch:
-        patch.setattr(tapes.Tape, "_traced_to", None)
+        patch.setattr(tapes.Tape, "traced_to", None)
         found = [of(size, size + 7) for size in (31, 32, 47)]
     monkeypatch.setattr(tapes.Tape, "_foreseen", lambda *_: None)
     monkeypatch.setattr(tapes.Tape, "_resized", lambda *_: None)

@@ -1,12 +1,23 @@
 """Errors about lazy arrays: of the catalogue, of NumPy's class and with its text, at the line that records."""
 
 import pickle
+import re
+import traceback
 
 import numpy as np
 import pytest
 
 import fusec.xp as xp
-from fusec import FusecAxisError, FusecError, FusecIndexError, FusecLinAlgError, FusecTypeError, FusecValueError
+from fusec import (
+    FusecAttributeError,
+    FusecAxisError,
+    FusecError,
+    FusecIndexError,
+    FusecLinAlgError,
+    FusecTypeError,
+    FusecValueError,
+)
+from fusec.errors.alternatives import LAZY_ARRAY
 
 A = np.arange(12.0).reshape(3, 4)
 X = xp.asarray(A)
@@ -213,3 +224,104 @@ def test_ragged_lists_are_refused_as_operands():
     with pytest.raises(FusecValueError, match=r"inhomogeneous") as caught:
         X * [[1, 2], [3]]
     assert caught.value.code == "F784"
+
+
+def frames_of(problem):
+    """The files of fusec and NumPy among the frames of a traceback, from the user's on."""
+    return [each.filename for each in traceback.extract_tb(problem.__traceback__) if "/fusec/" in each.filename]
+
+
+@pytest.mark.parametrize("run", WHEN_RECORDED.values(), ids=WHEN_RECORDED)
+def test_errors_when_recorded_show_few_frames_but_the_users(run):
+    for x in (X, X + 0):
+        with pytest.raises(FusecError) as caught:
+            run(xp, x)
+        assert len(frames_of(caught.value)) <= 4
+        assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("run", [each[0] for each in FAILING.values()], ids=FAILING)
+@pytest.mark.parametrize("look", [repr, np.asarray, xp.compute, lambda x: bool(x[0]), xp.unique_values])
+def test_errors_when_evaluated_show_few_frames_but_the_users(run, look):
+    with pytest.raises(FusecError) as caught:
+        look(run(X))
+    assert len(frames_of(caught.value)) <= 4
+    assert caught.value.__suppress_context__
+
+
+def test_all_frames_are_shown_for_debugging(monkeypatch):
+    monkeypatch.setenv("FUSEC_DEBUG", "1")
+    with pytest.raises(FusecError) as caught:
+        xp.sum(X + 0, axis=7)
+    assert len(frames_of(caught.value)) > 8
+
+
+@pytest.mark.parametrize("name", LAZY_ARRAY)
+def test_attributes_of_other_arrays_say_what_to_write_instead(name):
+    for array in (X, X + 1):
+        assert not hasattr(array, name)
+        assert name not in dir(array)
+        with pytest.raises(FusecAttributeError, match=f"a lazy array has no '{name}'") as caught:
+            getattr(array, name)
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "text", "hint"),
+    [
+        (lambda: setattr(X, "shape", (12,)), AttributeError, "cannot be given another 'shape'", "reshape"),
+        (lambda: round(X, 1), TypeError, "__round__", "xp.round"),
+        (lambda: format(X, ".3f"), TypeError, "Array.__format__", "tolist"),
+        (lambda: X.__delitem__(0), ValueError, "cannot delete", "xp.delete"),
+        (lambda: xp.asarray(10**30), TypeError, "1000000000000000000000000000000 is not an integer of", r"float\(x\)"),
+        (lambda: xp.asarray([1, 2**70]), TypeError, "1180591620717411303424 is not an integer of 64", r"float\(x\)"),
+        (lambda: xp.asarray(None), TypeError, "None is not a number", "nan"),
+        (lambda: xp.sum([1.0, None]), TypeError, "None is not a number", "nan"),
+        (lambda: xp.asarray({1, 2}), TypeError, "a set is not an array", r"list\(x\)"),
+        (lambda: xp.add(X, {1: 2}), TypeError, "a dict is not an array", r"list\(x.values\(\)\)"),
+        (lambda: xp.compute(object()), TypeError, "an object is not an array", "pass an array"),
+        (lambda: xp.where(X > 0, X), ValueError, "either both or neither", r"xp\.where\(condition, x1, x2\)"),
+        (lambda: xp.random.choice(10, 3), AttributeError, "choice", r"integers.*permutation"),
+        (lambda: xp.random.default_rng(3), AttributeError, "default_rng", "every draw takes a key"),
+        (lambda: xp.random.integers(3, 1, 0, 300, dtype="u1"), OverflowError, "high=300 is too large", "up to 256"),
+        (lambda: xp.random.integers(3, 1, -1, 9, dtype="u1"), OverflowError, "low=-1 is too small", "of 0 or more"),
+        (lambda: xp.random.integers(3, 1, 0, 2**64), OverflowError, "high=18446744073709551616 of", "reduce"),
+        (lambda: xp.random.permutation(X, 1, dtype="f4"), TypeError, "takes no keyword 'dtype'", "a call takes"),
+        (lambda: xp.random.uniform(-3, 1), ValueError, "cannot have the size -3", "not negative"),
+        (lambda: xp.random.uniform((2, -3), 1), ValueError, r"cannot have the size \(2, -3\)", "not negative"),
+    ],
+)
+def test_mistakes_of_users_of_other_libraries_have_hints(run, kind, text, hint):
+    with pytest.raises(kind, match=text) as caught:
+        run()
+    assert isinstance(caught.value, FusecError)
+    assert re.search(hint, caught.value.hint)
+
+
+def test_pow_with_a_modulus_is_refused_in_python_s_words():
+    with pytest.raises(TypeError, match=r"for \*\* or pow\(\): 'Array', 'int', 'int'"):
+        pow(X, 2, 3)
+
+
+@pytest.mark.parametrize("number", [0.5, 1.5, -2.25, 7, np.float32(1.25), 12345])
+@pytest.mark.parametrize("digits", [None, 0, 1, -1])
+def test_arrays_without_axes_round_as_numpys_scalars(number, digits):
+    theirs, x = np.asarray(number)[()], xp.asarray(number)
+    assert round(x, digits) == round(theirs, digits)
+    assert isinstance(round(x), int)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda xp, x: xp.mgrid[0:3, 0:2], lambda xp, x: xp.mgrid[0:1:5j], lambda xp, x: xp.r_[x, 0, 4:6],
+        lambda xp, x: xp.c_[x, x * 2], lambda xp, x: xp.ogrid[0:3, 0:2][1], lambda xp, x: xp.r_["0,2", x, x],
+    ],
+)  # fmt: skip
+def test_numpys_makers_by_key_make_lazy_arrays(make):
+    own = np.arange(3.0)
+    for x in (xp.asarray(own), xp.asarray(own - 1) + 1):
+        found = make(xp, x)
+        assert type(found) is xp.Array
+        assert found.dtype == make(np, own).dtype
+        np.testing.assert_array_equal(np.asarray(found), make(np, own))

@@ -233,6 +233,25 @@ def test_what_cannot_be_done_raises_numpys_error(case):
             pending.to_device("cpu")
 
 
+@pytest.mark.parametrize("turns", [1, 4])
+def test_failures_of_lazy_arrays_stay_with_what_fails_on_devices(turns):
+    for _ in range(turns):
+        x, y = xp.zeros(6, device="cuda:0"), xp.ones((2, 2), device="cuda:0")
+        x[2:5] += 1
+        y *= 3
+        bad, twice = xp.linalg.inv(y * 0), x * 2
+        y[0] = bad[0]
+        for _ in range(2):
+            with pytest.raises(np.linalg.LinAlgError):
+                xp.compute(x, bad, twice)
+            assert x.tolist() == [0, 0, 1, 1, 1, 0]
+            assert twice.tolist() == [0, 0, 2, 2, 2, 0]
+        x += 1
+        assert x.tolist() == [1, 1, 2, 2, 2, 1]
+        with pytest.raises(np.linalg.LinAlgError):
+            y.tolist()
+
+
 def test_threads_and_devices_have_handles_of_their_own():
     fused, found, a = fusec.fuse(lambda a: np.linalg.inv(np.linalg.inv(a) * 2) + 1), {}, definite((3, 4, 4), "d")
 
