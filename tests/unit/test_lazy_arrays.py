@@ -427,7 +427,7 @@ def test_sizes_in_memory_count_the_elements():
 
 def test_the_examples_of_the_page_print_what_it_says(capsys):
     blocks = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names = {}
     for text, printed in blocks:
         exec(compile(text, "lazy_arrays.md", "exec"), names)
