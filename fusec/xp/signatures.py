@@ -89,10 +89,9 @@ def repeated(function: F) -> F:
             weak = ref(made)
             if tape.slots.setdefault(start, weak) is not weak:
                 return function(*args, **options)
-            if numbers:
-                for number in numbers:
-                    start += 1
-                    tape.slots[start] = number
+            for number in numbers or ():
+                start += 1
+                tape.slots[start] = number
             tape.node = after
             if after.may_fail:
                 note_line(weak)
