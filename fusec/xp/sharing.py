@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -108,7 +110,7 @@ def settle(last: Any) -> None:
     for each in WRITTEN[:-MAX_WRITTEN]:
         if each is not last and not each.has_failed:
             each.evaluate()  # what fails stays pending, and raises at the next look at what it writes
-        if each.has_failed and not any(map(_is_seen, map(_references, each.written))):
+        if each.has_failed and not _is_seen(each):
             drop(each)
 
 
@@ -125,28 +127,39 @@ def drop(tape: Any) -> None:
         WRITTEN[:] = [each for each in WRITTEN if each is not tape]
 
 
-def _references(value: Any) -> list[int]:
-    """How many references there are to a value, to the array of which it is a view, and so on."""
+def _bases_and_references(value: Any) -> list[tuple[int, int]]:
+    """A value, the array of which it is a view, and so on: their ids, and how many references there are to each."""
     found = []
     while type(value) is np.ndarray:
-        found.append(sys.getrefcount(value))
+        found.append((id(value), sys.getrefcount(value)))
         value = value.base
-    return [*found, sys.getrefcount(value)] if value is not None else found
+    return [*found, (id(value), sys.getrefcount(value))] if value is not None else found
 
 
 def _own_references() -> tuple[int, int]:
     """The same for a view that a tape alone has, in its slots and among what it writes, and for its base."""
     slots = [np.zeros(2)[1:]]
-    first, second = next(map(_references, (slots[0],)))
+    (_, first), (_, second) = next(map(_bases_and_references, (slots[0],)))
     return first, second
 
 
 _OWN = _own_references()
 
 
-def _is_seen(references: list[int]) -> bool:
-    """Whether others than a tape may have the memory of a value."""
-    return references[0] > _OWN[0] or any(each > _OWN[1] for each in references[1:])
+def _is_seen(tape: Any) -> bool:
+    """Whether others than a tape may have the memory of what it writes."""
+    views = _views(tape)
+    for each in map(_bases_and_references, tape.written):
+        (_, first), *others = each
+        if first > _OWN[0] or any(count > _OWN[1] + views[base] - 1 for base, count in others):
+            return True
+    return False
+
+
+def _views(tape: Any) -> Counter[int]:
+    """How many arrays of a tape are views of the same one, by its id."""
+    own = {id(each): id(each.base) for each in chain(tape.slots.values(), tape.written) if type(each) is np.ndarray}
+    return Counter(own.values())
 
 
 def readers(value: Any) -> list[Any]:
