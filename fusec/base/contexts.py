@@ -15,11 +15,14 @@ Result = TypeVar("Result")
 def holding(variable: ContextVar[Held], value: Held) -> Iterator[None]:
     """Give a variable that has a default a value in this context until the block ends."""
     before = variable.get()
-    try:  # an interrupt may come as soon as the value is set
-        variable.set(value)
-        yield
+    try:
+        try:  # an interrupt may come as soon as the value is set
+            variable.set(value)
+            yield
+        finally:
+            variable.set(before)
     finally:
-        variable.set(before)
+        variable.set(before)  # again, should an interrupt have come before the first
 
 
 def run_holding(variable: ContextVar[Held], value: Held, function: Callable[[], Result]) -> Result:
