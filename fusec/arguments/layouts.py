@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 LISTED = 4096  # elements that are listed to see whether they overlap
 SHORT, LONG = 32, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
 TILE = 32  # elements along both sides of a square that is turned
-SMALL = (2, 3, 4)  # elements from one to the next, for which code is specialised
+SMALL_STEPS = (2, 3, 4)  # elements from one to the next; beyond, vectors throw away most of what they hold
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
 
@@ -248,10 +248,10 @@ def gaps_in(
     """
     walked: list[tuple[str, int, int, tuple[int, ...]]] = []
     for (name, view), row in zip(arrays, space.strides, strict=True):
-        walked.append((name, view.dtype.nbytes, row[-1], SMALL))
+        walked.append((name, view.dtype.nbytes, row[-1], SMALL_STEPS))
     for name, view in raw:
         if view.strides and not is_c_contiguous(view):
-            walked.append((name, view.dtype.nbytes, view.strides[-1], (1, *SMALL)))
+            walked.append((name, view.dtype.nbytes, view.strides[-1], (1, *SMALL_STEPS)))
     return tuple((name, count) for name, unit, stride, counts in walked for count in counts if stride == count * unit)
 
 

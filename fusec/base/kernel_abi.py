@@ -77,6 +77,11 @@ def strides_in_order(shape: Sequence[int], order: Iterable[int], nbytes: int) ->
     return tuple(strides)
 
 
+def signed_word(number: int) -> int:
+    """The signed 64-bit word with the bits of an address, or of what a library has computed modulo 2^64."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 class CodeStore(Protocol):
     """A store of compiled code that outlives the process; fusec.compiler.disk_cache.Cache is one."""
 

@@ -312,7 +312,7 @@ def _range(dtype: DType) -> tuple[int, int]:
 @cache
 def address_reader() -> Callable[[object], int]:
     """The function that returns the address of an array's elements, in a tenth of the time of NumPy's attributes."""
-    if _objection_to_build():
+    if objection_to_build():
         return _slow_address
     word = ctypes.c_int64.from_address
     return lambda array: word(id(array) + d.DATA).value
@@ -344,7 +344,7 @@ def objection(executable: Executable, args: Sequence[ArgSpec], known: KnownCall 
             return f"'{arg.name}' is a number of {arg.dtype}"
         if arg.exactly is not None and not _is_within(arg.exactly, arg.dtype):
             return "a number that determines how many elements there are is not a 64-bit integer"
-    return _objection_to_raw(layout, args, known) or _objection_to_build()
+    return _objection_to_raw(layout, args, known) or objection_to_build()
 
 
 def is_contiguous(layout: Layout) -> bool:
@@ -384,7 +384,7 @@ def _is_plain(dtype: DType) -> bool:
 
 
 @cache
-def _objection_to_build() -> str:
+def objection_to_build() -> str:
     """Why the interpreter's or NumPy's objects cannot be read; empty if their layout is the expected one."""
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return "the interpreter is not CPython with its lock"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PIECES = """\
+READS = """\
 define internal i64 @word(ptr %base, i64 %index) alwaysinline {
   %at = getelementptr i64, ptr %base, i64 %index
   %value = load i64, ptr %at
@@ -14,7 +14,12 @@ define internal ptr @address(ptr %base, i64 %index) alwaysinline {
   %value = load ptr, ptr %at
   ret ptr %value
 }
+"""
+"""What reads the words of a description."""
 
+PIECES = (
+    READS
+    + """
 define internal void @put(ptr %base, i64 %index, i64 %value) alwaysinline {
   %at = getelementptr i64, ptr %base, i64 %index
   store i64 %value, ptr %at
@@ -462,3 +467,4 @@ out:
   ret void
 }
 """
+)

@@ -94,7 +94,7 @@ class OperatorMaker:
 
     def __init__(self, form: OperatorForm, store: Any) -> None:
         """Raises LookupError where objects have a layout that is not known. store: keeps the code."""
-        if reason := fastcall._objection_to_build():
+        if reason := fastcall.objection_to_build():
             raise LookupError(reason)
         self.form, self.words = form, [0] * OperatorWord.WORDS
         self.code = jit.compile_text("operate", operator_text(), store, "least")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import strides_in_order
+from fusec.base.kernel_abi import signed_word, strides_in_order
 
 # DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -99,12 +99,8 @@ def _of_tensor(raw: bytes, at: int) -> _Fields:
     numbers = ctypes.c_int64 * ndim
     shape = tuple(numbers.from_address(extents)) if ndim else ()
     if steps:
-        strides = tuple([_signed(step * nbytes) for step in numbers.from_address(steps)])
+        # CuPy divides -40 by 8 as 2^64 - 40 (CuPy 14.2)
+        strides = tuple([signed_word(step * nbytes) for step in numbers.from_address(steps)])
     else:
         strides = strides_in_order(shape, range(ndim), nbytes)
     return data + offset, shape, strides, (code, bits, lanes), device_type, device
-
-
-def _signed(nbytes: int) -> int:
-    """A stride, also one of CuPy's that is negative: it divides -40 by 8 as 2^64 - 40 (CuPy 14.2)."""
-    return (nbytes + (1 << 63)) % (1 << 64) - (1 << 63)

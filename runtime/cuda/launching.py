@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusec.base.kernel_abi import MAX_BLOCK, USUAL_BLOCK, Kernel, Slot
+from fusec.base.kernel_abi import MAX_BLOCK, USUAL_BLOCK, Kernel, Slot, signed_word
 from fusec.errors.targets import LaunchFailed
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import DeviceProperties
@@ -106,16 +106,11 @@ def encode(kernel: Kernel, values: Sequence[Number]) -> array[int]:
 
 def _word(slot: Slot, value: Number) -> int:
     if slot.kind != "scalar":
-        return _signed(operator.index(value))  # type: ignore[arg-type]
+        return signed_word(operator.index(value))  # type: ignore[arg-type]
     with np.errstate(over="ignore"):
         bits = np.asarray(value).astype(slot.dtype.numpy).tobytes()
     part = bits[8 * slot.axis :][:8] if slot.dtype.bits == 128 else bits
     return int.from_bytes(part.ljust(8, b"\0"), "little", signed=True)
-
-
-def _signed(number: int) -> int:
-    """An address above 2^63 as the signed word with the same bits."""
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _enqueue(

@@ -17,6 +17,7 @@ from typing import Any
 
 from fusec.base.records import dataclass
 from fusec.runtime.cpu import description, fastcall, jit
+from fusec.runtime.cpu.fastcall_pieces import READS
 from fusec.runtime.cuda.driver import LIBRARY
 
 
@@ -57,18 +58,6 @@ FUNCTIONS = {
 }
 
 TEXT = """
-define internal i64 @word(ptr %base, i64 %index) alwaysinline {
-  %at = getelementptr i64, ptr %base, i64 %index
-  %value = load i64, ptr %at
-  ret i64 %value
-}
-
-define internal ptr @address(ptr %base, i64 %index) alwaysinline {
-  %at = getelementptr ptr, ptr %base, i64 %index
-  %value = load ptr, ptr %at
-  ret ptr %value
-}
-
 define ptr @enqueue(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
 entry:
   %d = getelementptr i8, ptr %self, i64 {DESCRIPTION}
@@ -249,7 +238,7 @@ def _code(store: Any) -> tuple[list[int], jit.LoadedCode] | None:
         own = {SequenceWord.LAUNCH: driver.cuLaunchKernel, SequenceWord.CURRENT_DEVICE: driver.cuCtxGetDevice}
     except Exception:  # no LLVM, no room for code, or a driver of another kind: launches by cuda-bindings do as well
         return None
-    if fastcall._objection_to_build():
+    if fastcall.objection_to_build():
         return None
     words = [0] * SequenceWord.WORDS
     functions = own | {word: getattr(ctypes.pythonapi, name) for word, name in FUNCTIONS.items()}
@@ -261,7 +250,7 @@ def _code(store: Any) -> tuple[list[int], jit.LoadedCode] | None:
 
 @cache
 def _text() -> str:
-    text = TEXT.replace("{DESCRIPTION}", str(description.DESCRIPTION))
+    text = READS + TEXT.replace("{DESCRIPTION}", str(description.DESCRIPTION))
     for word in SequenceWord:
         text = text.replace(f"{{W.{word.name}}}", str(int(word)))
     return text

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fusec.base.kernel_abi import signed_word
 from fusec.runtime.cuda.counters import block_counter
 from fusec.runtime.cuda.launching import grid_size, launch, threads_of_block
 from fusec.runtime.cuda.module import CompiledModule
@@ -47,7 +48,7 @@ class LaunchSequence:
             """Launch those from a number on while another device is current, or none; or say why the driver refuses."""
             held = template[:]
             for word, number, offset in fills:
-                held[word] = _signed(values[number] + offset)
+                held[word] = signed_word(values[number] + offset)
             for module, size, first, stop in modules[begun:]:
                 launch(module, held[first:stop], size, StreamOn(stream, device))
 
@@ -63,7 +64,3 @@ class LaunchSequence:
             all_given(stream, *values, counter.pointer)
 
         self.enqueue = counted if counters else all_given
-
-
-def _signed(word: int) -> int:
-    return (word + (1 << 63)) % (1 << 64) - (1 << 63)

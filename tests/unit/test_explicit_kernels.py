@@ -178,7 +178,7 @@ def alone(monkeypatch):
 
 
 def test_repeated_calls_do_not_come_to_python_and_do_the_same(alone):
-    if fastcall._objection_to_build():
+    if fastcall.objection_to_build():
         pytest.skip("no native entries here")
     x, out = np.arange(20.0), np.zeros(20)
 

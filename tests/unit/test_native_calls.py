@@ -14,7 +14,7 @@ import pytest
 import fusec
 from fusec.runtime.cpu import fastcall
 
-pytestmark = pytest.mark.skipif(bool(fastcall._objection_to_build()), reason=fastcall._objection_to_build())
+pytestmark = pytest.mark.skipif(bool(fastcall.objection_to_build()), reason=fastcall.objection_to_build())
 
 Call = Callable[[], object]
 NUMBERS = [2, 2.5, True, -3] + [

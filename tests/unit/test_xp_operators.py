@@ -219,7 +219,7 @@ def test_threads_join_tapes_that_others_record_on():
 
 
 def test_an_interpreter_of_another_layout_keeps_pythons_functions(monkeypatch):
-    monkeypatch.setattr(fastcall, "_objection_to_build", lambda: "objects have an unknown header")
+    monkeypatch.setattr(fastcall, "objection_to_build", lambda: "objects have an unknown header")
     monkeypatch.setattr(operators, "RECORDERS", [])
     before = vars(xp.Array)["__add__"]
     native.install()

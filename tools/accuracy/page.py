@@ -48,7 +48,8 @@ IEEE 754 or C define exactly are not listed, because the tests compare them with
 NOTES = """\
 A peer's number is its largest error among normal arguments with normal results. † marks a peer
 that errs more than twice that plus four ulp at subnormal numbers (some flush them to zero) or at
-the ends of the range. A dash means that the peer lacks the function in that dtype.
+the ends of the range. A dash means that the peer lacks the function in that dtype, or that a target
+was not measured since the definition changed.
 """
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from fusec.arguments.layouts import SMALL_STEPS
 from fusec.codegen.llvm.values import Builder, LinearAddress, Value, bit_width, integer, joined, lane_numbers
 
 _REGISTER = 512  # bits loaded by one call
-_STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away
 
 
 def is_shuffled(stride: int, nbytes: int) -> bool:
     """Whether elements a known stride apart, of so many bytes, are loaded by whole vectors and shuffles."""
-    return stride in [step * nbytes for step in _STEPS]
+    return stride in [step * nbytes for step in SMALL_STEPS]
 
 
 def load(b: Builder, walk: LinearAddress, kind: str) -> str:
@@ -64,7 +64,7 @@ def _storing(b: Builder, name: str, kind: str, lanes: int) -> str:
     """The function ``void (vector, ptr base, i64 stride)``."""
     nbytes = bit_width(kind) // 8
     vector, masks = f"<{lanes} x {kind}>", f"llvm.masked.store.v{lanes}{b.scalar_suffix(kind)}.p0"
-    steps = _STEPS if b.options.permutes >= 512 else ()  # elsewhere masks are branches
+    steps = SMALL_STEPS if b.options.permutes >= 512 else ()  # elsewhere masks are branches
     if steps:
         b.declare(f"declare void @{masks}({vector}, ptr, i32, <{lanes} x i1>)")
     cases = " ".join(f"i64 {step * nbytes}, label %by{step}" for step in steps)
@@ -105,7 +105,9 @@ def _function(name: str, kind: str, lanes: int) -> str:
     """The function ``vector (ptr base, i64 stride)``; one for all operands, as inlining doubles the compile time."""
     nbytes = bit_width(kind) // 8
     vector = f"<{lanes} x {kind}>"
-    cases = " ".join(f"i64 {step * nbytes}, label %by{step} i64 {-step * nbytes}, label %back{step}" for step in _STEPS)
+    cases = " ".join(
+        f"i64 {step * nbytes}, label %by{step} i64 {-step * nbytes}, label %back{step}" for step in SMALL_STEPS
+    )
     lines = [
         f"define internal {vector} @{name}(ptr %base, i64 %stride) noinline nounwind {{",
         f"  switch i64 %stride, label %any [i64 {-nbytes}, label %back {cases}]",
@@ -114,7 +116,7 @@ def _function(name: str, kind: str, lanes: int) -> str:
         f"  %forwards = load {vector}, ptr %start, align {nbytes}",
         *_backwards("%backwards", vector, lanes, "%forwards"),
     ]
-    for step in _STEPS:
+    for step in SMALL_STEPS:
         for way, base in (("by", "%base"), ("back", f"%start{step}")):
             let = _Lines(f"{way}{step}")
             found = _every(let, step, kind, lanes, base)
