@@ -35,7 +35,7 @@ from fusec.runtime.cpu import engine, fastcall, memory
 from fusec.runtime.cpu.description import MOST_SLOTS
 from fusec.runtime.cpu.fastcall import ArgSpec, CallForm, make
 
-pytestmark = pytest.mark.skipif(bool(fastcall._objection_to_build()), reason=fastcall._objection_to_build())
+pytestmark = pytest.mark.skipif(bool(fastcall.objection_to_build()), reason=fastcall.objection_to_build())
 
 LLVM = {BOOL: "i8", FLOAT32: "float", FLOAT64: "double"}
 
