@@ -101,6 +101,11 @@ def _spelled_out(a: Any, b: Any) -> Any:
     """A product of short rows, written as the sum of one product for each place in a row, in order."""
     require_extents(a, [a._seen.ndim - 1])
     require_extents(b, [max(0, b._seen.ndim - 2)])
+    is_copied = _is_copied(a._seen, b._seen)
+    require([a, b], lambda *seen: _is_copied(*seen) == is_copied)
+    if is_copied:
+        b = np.copy(b, order="C")
+        b._trace.settle(b._memory)
     found = None
     for at in range(a._seen.shape[-1]):
         row = a[..., at] if a._seen.ndim == 1 or b._seen.ndim == 1 else a[..., at, None]
@@ -177,13 +182,23 @@ def _as_form(given: Any) -> Any:
 def is_short(a: Array, b: Array) -> bool:
     """Whether a product has many rows that are so short that adding one up is less work than a call of BLAS.
 
-    The rows of a right operand with many columns must lie one behind the other.
+    The rows of a right operand with many columns must lie one behind the other, or be worth a copy that does.
     """
     counts = [*a.shape[:-1], *b.shape[:-2], *b.shape[max(1, b.ndim - 1) :]]
     is_matrix = min(a.ndim, b.ndim) > 1
     if not counts or not 0 < a.shape[-1] <= SHORT[is_matrix] or max(counts) < LONG:
         return False
-    return b.ndim < 2 or b.shape[-1] <= FEW or abs(b.strides[-1]) <= abs(b.strides[-2])
+    return not _is_turned(b) or _is_copied(a, b)
+
+
+def _is_turned(b: Array) -> bool:
+    """Whether a right operand has many columns, and rows whose elements lie apart."""
+    return b.ndim > 1 and b.shape[-1] > FEW and abs(b.strides[-1]) > abs(b.strides[-2])
+
+
+def _is_copied(a: Array, b: Array) -> bool:
+    """Whether a right operand is laid out row by row first: each of its elements is read often."""
+    return _is_turned(b) and a.ndim > 1 and a.shape[-2] >= LONG
 
 
 def is_short_stack(a: Array, b: Array) -> bool:
