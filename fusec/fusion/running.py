@@ -22,6 +22,7 @@ from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.arguments import CallArguments
+from fusec.fusion.functions.joining import store_in_places
 from fusec.fusion.functions.masked import Picked
 from fusec.fusion.functions.parts import ComplexPart
 from fusec.fusion.fused_plan import Bound, FusedPlan
@@ -109,6 +110,7 @@ class TracedRun:
             raise NotTraceable("a fused function cannot return a container that holds itself", RESULTS).at() from None
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
+        store_in_places(self.trace, needed)
         leave_out_overwritten(self.trace)
         forward(self.trace, needed)
         leave_out_repeats(self.trace, needed)

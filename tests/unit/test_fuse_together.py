@@ -61,7 +61,7 @@ def different(x: Any, y: Any, z: Any) -> tuple[Any, ...]:
 
 
 def test_small_kernels_share_a_launch_though_they_differ() -> None:
-    assert launches_of(different, *arrays((50,), (3, 5), (4,))(0)) == [1, 4]
+    assert sorted(launches_of(different, *arrays((50,), (3, 5), (4,))(0))) == [1, 4]
     check(different, arrays((50,), (3, 5), (4,)))
     assert launches_of(lambda x, y: (x + 1, y.T * 2), np.ones(200_000), np.ones((300, 500))) == [1, 1]
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from operator import add, mul
 from typing import Any
 
 from fusec.base.dtypes import INT64
+from fusec.base.records import dataclass
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.derived import Derived
 from fusec.fusion.trace.elsewhere import composes, position, taken
 from fusec.fusion.trace.trace import Trace
-from fusec.fusion.trace.trace_values import ArrayValue, laid_out, leaves_of, phantom
+from fusec.fusion.trace.trace_values import (
+    ArrayValue,
+    Buffer,
+    Computation,
+    Define,
+    laid_out,
+    leaves_of,
+    parts_of,
+    phantom,
+)
 from fusec.ir.expr import Expr, apply, const
 from fusec.ir.graph import Neighbour, Within
 
@@ -22,12 +33,16 @@ SMALL = 64  # a number that is part of the code, which divides by it faster
 MOST = 8  # arrays of which a kernel chooses by position; more are stored in their places
 
 
-def pieces(parts: Sequence[Any], axis: int, new: ArrayValue, is_fast: Callable[[Any], bool]) -> Any:
+def pieces(
+    parts: Sequence[Any], axis: int, new: ArrayValue, is_fast: Callable[[Any], bool], given: Sequence[Any]
+) -> Any:
     """A new array that joins arrays of its dtype along an axis: kernels choose the array that has an element.
 
-    is_fast: whether a choice is faster than a copy for a shape, as it is for this one.
+    is_fast: whether a choice is faster than a copy for a shape, as it is for this one. given: the arrays without a
+    new axis, and in the dtypes that they have.
     """
     trace, shape = parts[0]._trace, new.shape
+    before, notes = _as_they_are(trace, given), len(trace.notes)
     place = position(axis, shape)
     found: Expr | None = None
     lengths = [part._seen.shape[axis] for part in parts]
@@ -40,7 +55,74 @@ def pieces(parts: Sequence[Any], axis: int, new: ArrayValue, is_fast: Callable[[
             expr = apply("where", test, expr, found)
         found = expr
     assert found is not None, "some arrays"
-    return tracer.made(trace, ArrayValue(Scalar(new.kind, found), new.phantom))
+    made = tracer.made(trace, ArrayValue(Scalar(new.kind, found), new.phantom))
+    if before and (axis or before[0]._seen.ndim < len(shape)):  # writes into parts of one extent need a trace for each
+        made._memory.joined = Joined(made._memory.value, before, axis, trace.notes[notes:])
+    return made
+
+
+@dataclass(eq=False)
+class Joined:
+    """A value that joins arrays of one shape along an axis. notes: those of the trace on how it reads them."""
+
+    value: ArrayValue | None
+    parts: Sequence[Any]
+    axis: int
+    notes: Sequence[str]
+
+
+def _as_they_are(trace: Trace, parts: Sequence[Any]) -> list[Any]:
+    """The present values of arrays of one shape, some of which are computed; nothing if they are not."""
+    values = [part._read() for part in parts]
+    if any(each.shape != values[0].shape for each in values) or all(map(trace.is_leaf, values)):
+        return []
+    return [tracer.made(trace, each) for each in values]
+
+
+def store_in_places(trace: Trace, needed: Collection[Buffer]) -> None:
+    """Have kernels compute the parts of a joined array that is returned side by side, each into its place.
+
+    One kernel then reads for all parts what they have in common. Arrays that something else reads stay whole, and
+    those that are joined along the first axis, the one that most often has other extents in later calls.
+    """
+    for buffer, joined in trace.joined.items():
+        define = next(each for each in trace.statements if isinstance(each, Define) and each.buffer is buffer)
+        if buffer not in needed or _is_used(trace, define):
+            continue
+        at, count = trace.statements.index(define), len(trace.statements)
+        shape = trace.extents.attempt(partial(trace.extents.frame, define.value.shape))
+        if shape is None:
+            trace.has_looked = True
+        else:
+            trace.extents.laid[buffer] = shape
+        stored_parts(trace, joined.parts, joined.axis, buffer)
+        writes = trace.statements[count:]
+        del trace.statements[count:]
+        trace.statements[at : at + 1] = writes
+        for note in joined.notes:
+            trace.notes.remove(note)
+
+
+def _is_used(trace: Trace, define: Define) -> bool:
+    """Whether anything else reads what a buffer holds, or computes it."""
+    root = define.value.expr
+    return any(leaf.buffer is define.buffer for leaf in trace.leaves.values()) or any(
+        root in parts_of(each.value.expr)
+        for each in trace.statements
+        if isinstance(each, Computation) and each is not define
+    )
+
+
+def stored_parts(trace: Trace, parts: Sequence[Any], axis: int, buffer: Buffer) -> Any:
+    """A new array in a buffer, whose parts along an axis, or across a new one, are written one after another."""
+    memory = trace.storage(buffer.phantom, buffer)
+    result, start = tracer.Tracer(trace, memory, (), memory.base), 0
+    for each in parts:
+        is_across = each._seen.ndim < buffer.phantom.ndim
+        stop = start + (1 if is_across else each._seen.shape[axis])
+        result[(*((slice(None),) * axis), start if is_across else slice(start, stop))] = each
+        start = stop
+    return result
 
 
 def joined_along(trace: Trace, parts: Sequence[Any], axis: int, is_fast: Callable[[Any], bool]) -> list[Derived] | None:

@@ -14,7 +14,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
-from fusec.fusion.functions.joining import MOST, joined_along, pieces
+from fusec.fusion.functions.joining import MOST, joined_along, pieces, stored_parts
 from fusec.fusion.trace import elementwise, tracer
 from fusec.fusion.trace.array_forms import ArrayForm, shape_of_size, strides_of_shape
 from fusec.fusion.trace.conditions import require
@@ -352,16 +352,26 @@ def _filled(number: Any) -> Callable[..., Any]:
 
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """np.concatenate."""
-    if out is not None or casting != "same_kind":
-        raise NotFusable("np.concatenate with out= or casting=", "assign to slices").at(here())
-    trace = trace_of(*arrays)
-    parts = [traced(each, trace) for each in arrays]
+    parts = _to_join(arrays, out, casting, "np.concatenate")
     if axis is None:
         parts, axis = [reshaped(each, -1) for each in parts], 0
+    return _concatenated(parts, axis, dtype, parts)
+
+
+def _to_join(arrays: Any, out: Any, casting: str, name: str) -> list[Any]:
+    """What a function joins. Raises NotFusable for options that kernels do not have."""
+    if out is not None or casting != "same_kind":
+        raise NotFusable(f"{name} with out= or casting=", "assign to slices").at(here())
+    trace = trace_of(*arrays)
+    return [traced(each, trace) for each in arrays]
+
+
+def _concatenated(parts: Sequence[Any], axis: Any, dtype: Any, given: Sequence[Any]) -> Any:
+    """Arrays one after another. given: the arrays of which these are views with a new axis, or these."""
     shape = _joined_shape([each._seen.shape for each in parts], axis)
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
     seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
-    return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
+    return joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen), given)
 
 
 def _joined_shape(shapes: Sequence[Any], axis: Any) -> tuple[int, ...]:
@@ -394,7 +404,7 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
     return axes
 
 
-def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
+def joined(parts: Sequence[Any], axis: int, new: ArrayValue, given: Sequence[Any] = ()) -> Any:
     """A new array of some, one after another along an axis: read where kernels need them, or stored in their places."""
     trace, filled = parts[0]._trace, [each for each in parts if each._seen.shape[axis]]
     if len(filled) < len(parts):  # the extents of empty arrays are not looked at
@@ -402,20 +412,18 @@ def joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     most = LARGE if trace.device == "cpu" else LARGE_ON_DEVICES
     if 0 not in new.shape and 1 < len(filled) <= MOST and not _is_slow(new.shape, most):
         parts = [each.astype(new.dtype.numpy, copy=False) for each in filled]
-        return pieces(parts, axis, new, lambda shape: not _is_slow(shape, most))
+        return pieces(parts, axis, new, lambda shape: not _is_slow(shape, most), given or parts)
     buffer = trace.temporary(new.phantom, new.dtype)
     is_whole = len(filled) == len(parts) and 0 not in new.shape and new.phantom.flags.c_contiguous
     if is_whole and joined_along(trace, parts, axis, lambda shape: _is_slow(shape, most)):
         trace.extents.laid[buffer] = trace.extents.frame(new.shape)
     else:
         trace.has_looked = True
-    memory = trace.storage(buffer.phantom, buffer) if filled else trace.storage(new.phantom, None, new)
-    result, start = tracer.Tracer(trace, memory, (), memory.base), 0
-    for each in filled:
-        stop = start + each._seen.shape[axis]
-        result[(*((slice(None),) * axis), slice(start, stop))] = each
-        start = stop
-    return result
+    if not filled:
+        memory = trace.storage(new.phantom, None, new)
+        return tracer.Tracer(trace, memory, (), memory.base)
+    is_across = bool(given) and given[0]._seen.ndim < len(new.shape)
+    return stored_parts(trace, given if is_across else filled, axis, buffer)
 
 
 def _is_slow(shape: tuple[int, ...], most: int) -> bool:
@@ -425,9 +433,8 @@ def _is_slow(shape: tuple[int, ...], most: int) -> bool:
 
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """np.stack."""
-    trace = trace_of(*arrays)
-    parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]
-    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
+    given = _to_join(arrays, out, casting, "np.stack")
+    return _concatenated([np.expand_dims(each, axis) for each in given], axis, dtype, given)
 
 
 _VIEWS = (

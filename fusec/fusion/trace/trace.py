@@ -90,6 +90,7 @@ class Trace:
         self.checked = set[tuple[Input, int, Derived | None]]()  # indices, and extents that they are known to be below
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes = list[str]()
+        self.joined = dict[Buffer, Any]()  # buffers that hold joined arrays; see `joining`
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
         self.needed: NeedsNumberError | None = None
         self.has_looked = False  # whether what it does may depend on extents
@@ -297,6 +298,8 @@ class Trace:
         if memory.buffer is None:
             memory.buffer = self.temporary(memory.base, value.dtype)
             self.statements.append(Define(memory.buffer, value))
+            if memory.joined is not None and memory.joined.value is value:
+                self.joined[memory.buffer] = memory.joined
         else:
             self.store(memory.buffer, (), memory.base, value)
         memory.value = None

@@ -203,6 +203,7 @@ class Storage:
     value: ArrayValue | None = None  # what all of it is now, if that is known as a value
     is_written: bool = False
     is_python: bool = False  # NumPy gives Python's own bool here
+    joined: Any = None  # how its first value joins others, if kernels may store them in their places
 
     @property
     def is_argument(self) -> bool:
