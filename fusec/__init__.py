@@ -8,9 +8,10 @@ array([1., 3., 5.], dtype=float32)
 
 import importlib
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from fusec.base import locks
+from fusec.base import locks, public
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import base as errors_base
 from fusec.errors.base import *  # noqa: F403
@@ -126,6 +127,8 @@ The reductions and scans by name are not in `__all__`: a star import would hide 
 """
 
 
+public.LATER["fuse"] = lambda: _module("fusion.fuse").fuse
+
 if not TYPE_CHECKING:  # a type checker would take every name for one that there is
 
     def __getattr__(name: str) -> object:
@@ -147,7 +150,7 @@ def _unknown(name: str) -> str:
     return f"module 'fusec' has no attribute {name!r}{'; ' * bool(cure)}{cure}"
 
 
-def _module(name: str) -> object:
+def _module(name: str) -> ModuleType:
     try:
         with locks.lock, default_rounding():
             return importlib.import_module(f"fusec.{name}")

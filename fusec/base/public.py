@@ -20,6 +20,10 @@ VERBS = frozenset(
 """What users do with a kernel, and what they can ask of it; `dir` lists those that a kind has."""
 
 
+LATER: dict[str, Callable[[], Any]] = {}
+"""What lower floors ask of higher ones at run time, by public names; the package states it when it is imported."""
+
+
 class CallSignature:
     """What `inspect.signature` finds of the calls of a kernel; a class has that of its constructor, as ever."""
 

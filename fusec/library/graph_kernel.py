@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.operands import is_contained, is_number, outputs_of
+from fusec.arguments.scalars import flag
 from fusec.arguments.signature import join
 from fusec.base import locks
 from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import LATER
+from fusec.base.recent import Recent
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.engine import is_on_device
 from fusec.dispatch.explain import Explanation
+from fusec.dispatch.interception import present
 from fusec.dispatch.planned import Planned, hide_internal_frames
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.spec import MAX_PLANS, Axis, CallOptions
@@ -28,6 +34,9 @@ from fusec.library.arguments import check_outputs, run
 from fusec.library.graph_levels import Apart
 from fusec.library.graph_sources import ReducingSource, signature_of
 from fusec.passes.lower_graph_reductions import elements_of, in_place, lower_graph_reductions
+
+Together = Callable[..., object]  # a fused function of the inputs, and of the outputs if they are given
+MAX_FUSED = 16  # functions that run the levels of one graph as one
 
 
 class GraphKernel:
@@ -43,7 +52,8 @@ class GraphKernel:
         self.signature = signature_of(self._source)
         self._whole: dict[frozenset[str], Planned] = {}
         self._apart: dict[frozenset[str], Apart] = {}
-        self._long: set[object] = set()  # calls whose rows do not fit a chunk
+        self._long: dict[object, Together | None] = {}  # calls whose rows do not fit a chunk, and what runs them again
+        self._fused: Recent[object, Together] = Recent(MAX_FUSED)
 
     @hide_internal_frames
     def __call__(self, *args: object, out: object = None, axis: Axis = None, keepdims: bool = False) -> object:
@@ -69,17 +79,48 @@ class GraphKernel:
 
     def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
         scalars, axis = self._numbers(args), plain_axis(axis)
-        key = _kind(self.name, args, axis)
-        if key not in self._long:
+        keepdims, outputs = flag(keepdims, "keepdims", self.name), outputs_of(out)
+        key = _kind(self.name, (*args, *outputs), (axis, keepdims))
+        if key in self._long:
+            together = self._long[key]
+            if together is not None and present() is None:
+                found = together(*args, *outputs)
+                return found if not outputs else outputs[0] if len(outputs) == 1 else outputs
+        else:
             try:
                 return run(self.whole(scalars), args, out, axis, keepdims)
             except FusecError as error:
                 if not isinstance(error.error, RowsTooLong):
                     raise
-            if len(self._long) < MAX_PLANS:
-                self._long.add(key)
-        found = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(outputs_of(out))
-        return found[0] if len(found) == 1 else found
+        results = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(outputs)
+        if len(self._long) < MAX_PLANS and present() is None:
+            self._long.setdefault(key, self._together(args, axis, keepdims, len(outputs)))
+        return results[0] if len(results) == 1 else results
+
+    def _together(self, args: tuple[object, ...], axis: Axis, keepdims: bool, given: int) -> Together | None:
+        """The levels as one fused function, whose repeated calls on a device are one sequence of launches.
+
+        None for arrays that are not on a device. given: the number of outputs that are arguments.
+        """
+        if self.fp != "strict" or not is_on_device(args):
+            return None
+        known = (self._numbers(args), axis, keepdims, given)
+        found = self._fused.get(known)
+        return found or self._fused.keep(known, self._levels(axis, keepdims, given))
+
+    def _levels(self, axis: Axis, keepdims: bool, given: int) -> Together:
+        """That function."""
+        count = len(self.signature.inputs)
+
+        def levels(*arrays: Any) -> Any:
+            totals: Any = self(*arrays[:count], axis=axis, keepdims=keepdims)
+            results = totals if isinstance(totals, tuple) else (totals,)
+            for output, result in zip(arrays[count:], results, strict=False):
+                output[...] = result
+            return None if given else totals
+
+        made: Together = LATER["fuse"]()(levels, name=self.name)
+        return made
 
     def _numbers(self, args: Sequence[object]) -> frozenset[str]:
         """Inputs given as numbers. Raises WrongNumberOfArguments."""
@@ -144,12 +185,13 @@ class GraphKernel:
         return f"<GraphKernel {self.signature}>"
 
 
-def _kind(name: str, args: Sequence[object], axis: Axis) -> object:
-    """What the choice between one kernel and several depends on."""
-    found: list[object] = [tuple(axis) if isinstance(axis, list) else axis]
+def _kind(name: str, args: Sequence[object], options: tuple[Axis, bool]) -> object:
+    """What the choice between one kernel, several and a fused function depends on."""
+    axis, keepdims = options
+    found: list[object] = [axis, keepdims]
     for arg in args:
         if not isinstance(arg, np.ndarray) and is_number(arg):
-            found.append(None)
+            found.append(type(arg))
             continue
         array = arg if isinstance(arg, np.ndarray) else array_of(arg, name)[1]
         found.append((array.shape, array.strides, array.dtype, type(arg)))

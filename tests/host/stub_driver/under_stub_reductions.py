@@ -244,3 +244,50 @@ def test_what_is_wrong_is_said_as_on_the_host():
     with pytest.raises((TypeError, ValueError), match="read"):
         TOTAL(there, out=Exporter(cuda.from_numpy(np.zeros((), "f4")), data=(there.pointer, True)))
     assert not calls("cuLaunchKernel")
+
+
+LONG_ROWS = {
+    "softmax": lambda x, **options: fusec.softmax(x, axis=-1, **options),
+    "log_softmax of columns": lambda x, **options: fusec.log_softmax(x, axis=0, **options),
+    "layer_norm": lambda x, **options: fusec.layer_norm(x, 0.5, 2, axis=(0, 1), eps=1e-3, **options),
+    "logsumexp": lambda x, **options: fusec.logsumexp(x, axis=1, **options),
+    "all of var": lambda x, **options: fusec.var(x, **options),
+}
+RUN_FIRST = (("softmax", "float32"), ("layer_norm", "float32"))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=[] if (name, dtype) in RUN_FIRST else pytest.mark.slow)
+        for name in LONG_ROWS
+        for dtype in ("float32", "float64")
+    ],
+)
+def test_repeated_calls_of_long_rows_are_one_sequence_with_the_same_bits(name, dtype):
+    call, shape = LONG_ROWS[name], (9001, 3) if "columns" in name else (3, 9001)
+    rng = np.random.default_rng(5)
+    for round_ in range(5):
+        x = rng.normal(size=shape).astype(dtype)
+        there, expected = cuda.from_numpy(x), call(x)
+        library.stub_log_clear()
+        found, out = call(there), cuda.from_numpy(np.zeros_like(expected))
+        assert found.shape == np.shape(expected)
+        assert found.numpy().tobytes() == np.asarray(expected).tobytes()
+        assert call(there, out=out) is out
+        assert out.numpy().tobytes() == np.asarray(expected).tobytes()
+        assert round_ < 4 or not calls("cuLibraryLoadData")
+    if "norm" in name or name == "softmax":
+        assert call(there, out=there) is there
+        assert call(there, out=there).numpy().tobytes() == call(expected).tobytes()
+
+
+def test_long_rows_are_refused_in_repeated_calls_as_in_the_first():
+    x = cuda.from_numpy(np.ones((2, 9001), "f4"))
+    told = set()
+    for _ in range(3):
+        fusec.softmax(x)
+        with pytest.raises(ValueError, match="9001") as problem:
+            fusec.softmax(x, out=cuda.from_numpy(np.ones((3, 9001), "f4")))
+        told.add(str(problem.value))
+    assert len(told) == 1
