@@ -96,11 +96,14 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
     """
     from fusec.passes.block_reduction import reduce_in_blocks
     from fusec.passes.group_reduction import reduce_in_groups
+    from fusec.passes.lone_reduction import reduce_alone
     from fusec.passes.serialise import serialise
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
-    segments, rounds, is_full = phase.sharing
+    segments, rounds, is_full, alone = phase.sharing
+    if alone:
+        return reduce_alone(named, phase.axis, rounds, is_full)
     if segments:
         return reduce_in_blocks(named, phase.axis, segments, rounds, is_full)
     write = reduce_in_groups if phase.is_last else serialise

@@ -23,6 +23,7 @@ from fusec.kinds.launch import Launch
 FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
 FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
+MANY = 1024  # chunks of few elements at least that threads take alone
 LONG = 2048  # elements at least of a chunk that a block shares
 BLOCK = 512  # threads of such a block
 HELD_BYTES = 128  # of elements that a thread holds in registers, if others can hold the rest of a chunk
@@ -36,17 +37,19 @@ class Sharing(NamedTuple):
 
     segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
     thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
-    walks; 0: none. is_full: whether every chunk has all of them.
+    walks; 0: none. is_full: whether every chunk has all of them. alone: whether a thread has a chunk along the last
+    axis, of at most `rounds` elements.
     """
 
     segments: int = 0
     rounds: int = 0
     is_full: bool = False
+    alone: bool = False
 
     @property
     def code(self) -> str:
         """A text that differs for kernels with different code."""
-        return f"{self.segments}:{self.rounds}{'=' * self.is_full}" if any(self) else ""
+        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{'a' * self.alone}" if any(self) else ""
 
 
 class RowKind(NamedTuple):
@@ -63,9 +66,12 @@ class RowKind(NamedTuple):
     def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
         """How threads share a chunk along the last axis. chunks: their number for all totals.
 
-        Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
+        Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
         kernel.
         """
+        if role == "whole" and extent <= min(SHORT, self.lanes) and chunks >= MANY:
+            most = 1 << (extent - 1).bit_length()
+            return Sharing(0, most, most == extent, alone=True)
         may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
         is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
         is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
@@ -146,7 +152,7 @@ class Phase(Launch):
     @property
     def threads(self) -> Shape:
         """The same for targets with many threads, where a group or a block shares each chunk of a last axis."""
-        in_groups = self.is_last and not self.sharing.segments
+        in_groups = self.is_last and not (self.sharing.segments or self.sharing.alone)
         return (*self.space[:-1], self.chunks * GROUP) if in_groups else self.space
 
     @property

@@ -220,6 +220,15 @@ def test_positions_are_found_along_one_axis_of_elements_in_c_order(name):
     assert getattr(fusec, name)(device, keepdims=True).shape == (1, 1, 1)
 
 
+@pytest.mark.parametrize("name", ["argmin", "argmax", "nanargmax", "max", "sum", "mean", "var", "logsumexp"])
+@pytest.mark.parametrize("columns", [1, 2, 5, 8, 31, 32])
+def test_many_short_rows(name, columns):
+    x = normal(1500, columns)
+    x[3, 0] = x[3, 0] if columns == 1 and name.startswith("nan") else np.nan
+    compare(getattr(fusec, name), x, axis=1)
+    compare(getattr(fusec, name), x.astype("f8")[::2], axis=1)
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
 def test_functions_of_rows(name):
     for shape in ((7, 30), (5, 1000), (3, 4096)):

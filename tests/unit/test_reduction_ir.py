@@ -18,6 +18,7 @@ from fusec.library import arguments
 from fusec.passes.block_reduction import reduce_in_blocks
 from fusec.passes.expand import expand
 from fusec.passes.group_reduction import reduce_in_groups
+from fusec.passes.lone_reduction import reduce_alone
 from fusec.passes.phases import first_phase, next_phase
 from fusec.passes.reductions import run_on_reduction
 from fusec.passes.serialise import serialise
@@ -198,6 +199,25 @@ def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
         expected = oracle(phase, here, here["x"].shape, 1, results)
         for output, value in expected.items():
             assert value.tobytes() == made[output][:, number].tobytes()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("extent", [1, 2, 5, 8, 31, 32])
+@pytest.mark.sampled(5)
+def test_programs_of_lone_threads_give_the_bits_of_the_oracle(name, extent):
+    reduction, names, _ = EXAMPLES[name]
+    given = inputs(names, (3, extent), 1)
+    for most in {32, 1 << (extent - 1).bit_length()}:
+        program = reduce_alone(reduction, 1, most, is_full=most == extent)
+        verify(program)
+        program = passes.run(program, check=True)
+        results = {p.name: p.dtype.numpy for p in program.arrays if p.written}
+        expected = oracle(reduction, given, (3, extent), 1, results)
+        made = {each: np.zeros(value.shape, value.dtype) for each, value in expected.items()}
+        by_chunk = {each: value.reshape(3, -1) for each, value in made.items()}
+        interpret(program, {**given, **by_chunk}, {AXIS: extent}, (3, 1))
+        for output, value in expected.items():
+            assert value.tobytes() == made[output].tobytes()
 
 
 @pytest.mark.parametrize("name", sorted(fusec.HOMES["library.reductions"].split()))
