@@ -66,8 +66,8 @@ class RowKind(NamedTuple):
     def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
         """How threads share a chunk along the last axis. chunks: their number for all totals.
 
-        Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one total: this may follow at the end of another
-        kernel.
+        Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one
+        total: this may follow at the end of another kernel.
         """
         if role == "whole" and extent <= min(SHORT, self.lanes) and chunks >= MANY:
             most = 1 << (extent - 1).bit_length()
