@@ -117,7 +117,14 @@ def misused(
         return None
     import inspect  # hardly ever needed
 
-    params = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **options)
+    except TypeError:
+        pass  # rather than an error of a function that it calls, whose frames are hidden
+    else:
+        return None
+    params = signature.parameters
     name = function.__name__
     if name == "__init__":
         name = type(args[0]).__name__
@@ -135,8 +142,9 @@ def misused(
     twice = [each for each in list(params)[: len(args)] if each in options]
     if twice:
         return UnexpectedArgument.twice(name, f"'{twice[0]}'").at()
+    given = len(args) - ("self" in params)
     cure = f"its parameters are: {', '.join(known)}"
-    return UnexpectedArgument(name, counted(len(args), "argument"), cure).at()
+    return UnexpectedArgument(name, counted(given, "argument"), cure).at()
 
 
 def brief(error: FusecError | ImportError) -> FusecError | ImportError:

@@ -358,3 +358,35 @@ def test_an_output_whose_elements_share_memory() -> None:
             function(x, out)
         with pytest.raises(ValueError, match="output array is read-only"):
             function(x, np.broadcast_to(np.zeros(1), 4))
+
+
+@pytest.mark.parametrize("verb", ["", "explain", "graph"])
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize(("count", "names"), [(0, ()), (1, ()), (3, ()), (1, ("z",)), (2, ("b",)), (2, ("z",))])
+def test_calls_that_do_not_fit_the_parameters_fail_as_those_of_the_function(
+    verb: str, is_known: bool, count: int, names: tuple[str, ...]
+) -> None:
+    def two(a: Any, b: Any) -> Any:
+        return a + b
+
+    fused, args, options = fusec.fuse(two), [np.ones(5)] * count, dict.fromkeys(names, np.ones(5))
+    for _ in range(4 * is_known):
+        fused(np.ones(5), np.ones(5))
+    with pytest.raises(TypeError) as own:
+        two(*args, **options)
+    with pytest.raises(TypeError) as found:
+        (getattr(fused, verb) if verb else fused)(*args, **options)
+    assert not isinstance(found.value, fusec.FusecError)
+    assert str(found.value).rpartition(".")[2] == str(own.value).rpartition(".")[2]
+
+
+def test_methods_that_are_fused_name_their_own_parameters() -> None:
+    class Holder:
+        @fusec.fuse
+        def shifted(self, a: Any) -> Any:
+            return a + 1
+
+    with pytest.raises(TypeError, match=r"shifted\(\) missing 1 required positional argument: 'a'"):
+        Holder().shifted()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"shifted\(\) takes 2 positional arguments but 3 were given"):
+        Holder().shifted(np.ones(3), np.ones(3))  # type: ignore[call-arg]

@@ -138,3 +138,8 @@ def test_types_that_are_no_dictionary() -> None:
     with pytest.raises(fusec.FusecTypeError) as raised:
         SAME.source("cuda", ["float32"])
     assert str(raised.value) == 'types=[\'float32\']: not a dictionary [F227]\nhint: pass types={"a": "float32"}'
+
+
+def test_arguments_are_counted_without_the_kernel_whose_method_is_called() -> None:
+    with pytest.raises(fusec.FusecTypeError, match=r"source\(\) does not take 5 arguments"):
+        COPY.source("cuda", {}, {}, 1, 2)
