@@ -20,9 +20,9 @@ from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.area_text import HEAD, LINE
 from fusec.runtime.cpu.chain_text import ENTRY, WORDS, chain_text
 from fusec.runtime.cpu.engine import Executable
-from fusec.runtime.cpu.grain import UNIT, Grain, grain_together
+from fusec.runtime.cpu.grain import UNIT, Grain, grain_in_strips, grain_together
 from fusec.runtime.cpu.processor import processor
-from fusec.runtime.cpu.sequence_text import PART, STEP, sequence_text
+from fusec.runtime.cpu.sequence_text import PART, STEP, STRIPED, TOGETHER, sequence_text
 
 GRAIN = 5  # words of a grain
 AREA = -1  # the source of a patch that is an address in the area
@@ -34,7 +34,8 @@ class CompositePiece:
     """One of the kernels.
 
     template: its slots. copies: a slot, the slot of the composite that it is a copy of, what is added. places: a slot,
-    the name of an array of the area, bytes from its start. positions: how many it has.
+    the name of an array of the area, bytes from its start. positions: how many it has. span: those of a strip, if it
+    runs strip by strip with others.
     """
 
     executable: Executable
@@ -42,6 +43,7 @@ class CompositePiece:
     copies: Sequence[tuple[int, int, int]]
     places: Sequence[tuple[int, str, int]]
     positions: int = 0
+    span: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def chain(
 def sequence(
     outside: CompositeInterface, launches: Sequence[Sequence[CompositePiece]], words: array[int] | None = None
 ) -> Composite:
-    """Kernels that run in order. launches: the kernels of each run together, and none needs what others of it make.
+    """Kernels that run in order. launches: the kernels of each run together, and none needs what others of it make; or
+    strip by strip, where each needs what those before it make of the same strip.
 
     words: their description, if it is known.
     """
@@ -173,14 +176,17 @@ def sequence_words(arrays: Mapping[str, int], launches: Sequence[Sequence[Compos
         else:
             area.patch(slots, AREA, 8 * table)
             area.image[table], table, end = len(one), table + 1, 0
+            is_striped = one[0].span > 0
             for each in one:
-                begin = -(-end // UNIT) * UNIT
-                end = begin + each.positions
+                begin = each.span if is_striped else -(-end // UNIT) * UNIT
+                end = each.positions if is_striped else begin + each.positions
                 area.image[table : table + len(PART)] = (each.executable.address, 0, begin, end)
                 area.patch(table + PART.index("slots"), AREA, 8 * next(starts))
                 table += len(PART)
-            grain = grain_together([(each.executable.grain, each.positions) for each in one])
-            words = (0, 0, end, 0)
+            work = [(each.executable.grain, each.positions) for each in one]
+            grain = grain_in_strips(work) if is_striped else grain_together(work)
+            positions = -(-end // one[-1].span) if is_striped else end
+            words = (STRIPED if is_striped else TOGETHER, 0, positions, 0)
         area.image[step : step + len(STEP)] = words
         area.image[grains : grains + GRAIN] = grain.numbers
         area.patch(step + STEP.index("grain"), AREA, 8 * grains)

@@ -90,6 +90,12 @@ def grain_together(parts: Sequence[tuple[Grain, int]]) -> Grain:
     return Grain(*numbers_of(_together, [number for grain, size in parts for number in (*grain.numbers, size)], 5))
 
 
+def grain_in_strips(parts: Sequence[tuple[Grain, int]]) -> Grain:
+    """The grain of strips, in each of which all of several kernels run. parts: see `grain_together`."""
+    found = grain_together(parts)
+    return Grain(found.serial_below, 1, 1, found.share, 1)
+
+
 def _together(*numbers: int) -> tuple[int, int, int, int, int]:
     parts = [(Grain(*numbers[at : at + 5]), numbers[at + 5]) for at in range(0, len(numbers), 6)]
     is_much = sum(size / max(grain.serial_below, 1) for grain, size in parts) > 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -28,6 +28,8 @@ LEAST_WORK = 1 << 19  # products of real numbers that a block adds up at least, 
 MOST_BLOCKS = 64  # of all products of one call
 FEW_BLOCKS, LARGE_WORK = 16, 1 << 24  # more blocks than these are as large: BLAS packs the operands of each anew
 LEAST_SIDE = 64  # rows or columns of a block
+STRIP = 1 << 18  # bytes of a block of many columns and few rows: it stays in a cache for the kernel that follows
+LEAST_COLUMNS = 512  # of such a block, so that packing the other operand anew takes little time
 UNIT = 16  # which blocks' rows and columns are multiples of, as those of BLAS's inner loops
 OPERATIONS_IN_NS = {"s": 40, "d": 20, "c": 40, "z": 20}  # multiplications and additions of one thread
 CALL_NS = 200.0
@@ -43,7 +45,8 @@ class BlasProduct:
     """Products of pairs of matrices in memory.
 
     template: the slots but for the first three, the addresses of operands and result in the order of `places`.
-    is_held: BLAS must be held to one thread.
+    is_held: BLAS must be held to one thread. elements: of the result. span: those that a position makes, which lie one
+    behind the other, as all do; 0 if they do not.
     """
 
     executable: Executable
@@ -51,6 +54,8 @@ class BlasProduct:
     places: tuple[int, int, int]
     positions: int
     is_held: bool
+    elements: int = 0
+    span: int = 0
 
     def run(self, addresses: Sequence[int]) -> None:
         """Multiply. addresses: of the operands and the result."""
@@ -93,11 +98,13 @@ def product(
         if max(sizes.rows, sizes.columns) == 1:
             return None
         names: tuple[str, ...] = GEMV
+        span = 0
         values, positions, work = _gemv(sizes, matrices, len(starts), nbytes)
         is_held = values["block_work"] > ALONE_GEMV
     else:
         values, positions, work = _gemm(sizes, matrices, len(starts), letter, nbytes)
         names, is_held = GEMM, values["block_work"] > ALONE_GEMM
+        span = _span(sizes, matrices[2], values) if len(starts) == 1 else 0
     is_vector = names is GEMV
     values |= {
         "function": known.functions[f"{letter}{'gemv' if is_vector else 'gemm'}"],
@@ -106,7 +113,8 @@ def product(
     order = (1, 0, 2) if values.get("is_reversed") else (0, 1, 2)
     words = [*[values.get(name, 0) for name in names], *[each[at] * nbytes for each in starts for at in order]]
     executable = replace(_executable(letter, is_vector, known.integer, store), grain=_grain(work))
-    return BlasProduct(executable, words_of(words), order, positions, is_held)
+    elements = sizes.rows * sizes.columns * sizes.pairs
+    return BlasProduct(executable, words_of(words), order, positions, is_held, elements, span)
 
 
 @cache
@@ -131,6 +139,9 @@ def _gemm(
         if blocks > (MOST_BLOCKS if is_large else FEW_BLOCKS):
             break
         rows, columns = halved
+    is_flat = rows == sizes.rows and rows * sizes.inner * nbytes * 4 <= STRIP
+    while is_flat and columns >= 2 * LEAST_COLUMNS and columns * (rows + sizes.inner) * nbytes > STRIP:
+        columns = _half(columns)
     down, along = -(-sizes.rows // rows), -(-sizes.columns // columns)
     values = {
         "rows": sizes.rows, "columns": sizes.columns, "inner": sizes.inner,
@@ -144,6 +155,16 @@ def _gemm(
     }  # fmt: skip
     work = CALL_NS + 2.0 * rows * columns * sizes.inner * weight / OPERATIONS_IN_NS[letter]
     return values, products * down * along, work
+
+
+def _span(sizes: ProductSizes, result: Matrix, values: Mapping[str, int]) -> int:
+    """Elements of the result that lie one behind the other for each block, and block behind block; 0 if not."""
+    if values["row_blocks"] > 1 or result.leading != sizes.rows:
+        return 0
+    if sizes.pairs == 1:
+        return values["block_columns"] * sizes.rows
+    whole = sizes.rows * sizes.columns
+    return whole if values["blocks"] == 1 and result.step == whole else 0
 
 
 def _gemv(

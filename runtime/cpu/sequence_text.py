@@ -1,8 +1,8 @@
 """Kernels in order as LLVM IR text, each run by the pool if there is one: no Python runs between them.
 
 The area of a call, see Note [Areas] in `fusec.runtime.cpu.area_text`, begins with a line that is not used; then come
-`STEP` for each kernel. Kernels that run together are one step, whose slots are a table: their number, and `PART` for
-each.
+`STEP` for each kernel. Kernels that run together or strip by strip are one step, whose slots are a table: their number,
+and `PART` for each.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from functools import cache
 from fusec.runtime.cpu.area_text import HEAD, LINE, area_text, filled_in
 
 STEP = ("function", "slots", "positions", "grain")
-"""Address of the kernel, 0 for several that run together; of its slots and of its grain; its positions."""
+"""Address of the kernel, or `TOGETHER` or `STRIPED` for several; of its slots and of its grain; its positions."""
 PART = ("function", "slots", "begin", "end")
-"""Address of a kernel that runs beside others, and of its slots; its positions among theirs."""
+"""Address of a kernel that runs beside others, and of its slots; its positions among theirs. Of one that runs strip by
+strip, the positions of a strip are in place of the first one."""
+TOGETHER, STRIPED = 0, 1
 
 _TEXT = """
 declare i64 @llvm.smax.i64(i64, i64)
@@ -57,6 +59,45 @@ out:
   ret void
 }
 
+; some strips: each kernel runs the positions of a strip, and then the next kernel does
+define internal void @striped(i64 %lo, i64 %hi, ptr %table) nounwind {
+entry:
+  %count = load i64, ptr %table
+  %first = getelementptr i64, ptr %table, i64 1
+  %any = icmp slt i64 %lo, %hi
+  br i1 %any, label %begin, label %out
+begin:
+  %strip = phi i64 [ %lo, %entry ], [ %strip.following, %end ]
+  br label %next
+next:
+  %number = phi i64 [ 0, %begin ], [ %following, %done ]
+  %offset = mul i64 %number, PART_BYTES
+  %part = getelementptr i8, ptr %first, i64 %offset
+  %span = call i64 @word(ptr %part, i64 2)
+  %last = call i64 @word(ptr %part, i64 3)
+  %from = mul i64 %strip, %span
+  %after = add i64 %from, %span
+  %to = call i64 @llvm.smin.i64(i64 %after, i64 %last)
+  %some = icmp slt i64 %from, %to
+  br i1 %some, label %run, label %done
+run:
+  %function = load ptr, ptr %part
+  %slots.at = getelementptr ptr, ptr %part, i64 1
+  %slots = load ptr, ptr %slots.at
+  call void %function(i64 %from, i64 %to, ptr %slots)
+  br label %done
+done:
+  %following = add i64 %number, 1
+  %more = icmp slt i64 %following, %count
+  br i1 %more, label %next, label %end
+end:
+  %strip.following = add i64 %strip, 1
+  %more.strips = icmp slt i64 %strip.following, %hi
+  br i1 %more.strips, label %begin, label %out
+out:
+  ret void
+}
+
 ; all steps in order; slot 0 is the address of the description
 define void @sequence(ptr %pool, ptr %unused, ptr %slots, i64 %one, ptr %grain.unused) nounwind {
 entry:
@@ -74,8 +115,11 @@ next:
   %offset = mul i64 %number, STEP_BYTES
   %step = getelementptr i8, ptr %first, i64 %offset
   %its.own = load ptr, ptr %step
-  %is.several = icmp eq ptr %its.own, null
-  %function = select i1 %is.several, ptr @together, ptr %its.own
+  %its.word = ptrtoint ptr %its.own to i64
+  %is.striped = icmp eq i64 %its.word, STRIPED
+  %several = select i1 %is.striped, ptr @striped, ptr @together
+  %is.several = icmp ule i64 %its.word, STRIPED
+  %function = select i1 %is.several, ptr %several, ptr %its.own
   %slots.at = getelementptr ptr, ptr %step, i64 1
   %its.slots = load ptr, ptr %slots.at
   %positions = call i64 @word(ptr %step, i64 2)
@@ -97,6 +141,6 @@ def sequence_text(architecture: str) -> str:
     """The module; its entry is ``void @sequence(pool, ignored, slots, ignored, ignored)``, as that of the pool."""
     values = {
         "RUN": HEAD.index("run"), "SIZE": HEAD.index("size"), "LINE": LINE, "STEP_BYTES": 8 * len(STEP),
-        "PART_BYTES": 8 * len(PART),
+        "PART_BYTES": 8 * len(PART), "STRIPED": STRIPED,
     }  # fmt: skip
     return area_text(architecture) + filled_in(_TEXT, {name: str(value) for name, value in values.items()})

@@ -20,7 +20,7 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Slot
 from fusec.base.kernel_abi import Step as Stride
 from fusec.base.recorded import called, words_of
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.dispatch.call import KernelCall, read
 from fusec.dispatch.engine import needs_staging
 from fusec.dispatch.host import HOST
@@ -32,6 +32,7 @@ from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.host_memory import HostMemory
 from fusec.fusion.memory.slots import Fresh, SlotView
 from fusec.fusion.schedule.plan import KernelStep
+from fusec.fusion.schedule.striped import ProductPlace, in_place, spans_of
 from fusec.fusion.trace.numbers import picking
 from fusec.runtime.cpu import composites, fastcall
 from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
@@ -289,6 +290,8 @@ class SequenceBuilder:
         self.areas: dict[str, int] = {}
         self.launches: list[list[CompositePiece]] = []
         self.is_held = False  # BLAS, to one thread
+        self.product: ProductPlace | None = None  # of the step before
+        self.fresh = {each.slot for step in steps for each in step.fresh}
 
     def parts(self) -> SequenceParts:
         """What the whole is made of. Raises NotNative."""
@@ -296,7 +299,6 @@ class SequenceBuilder:
             if isinstance(step, CallStep):
                 self._add_product(step)
             else:
-                self._let_go()
                 self._add(number, step)
         self._let_go()
         if sum(self.areas.values()) > MOST_BYTES:
@@ -331,9 +333,24 @@ class SequenceBuilder:
     def _add(self, number: int, step: KernelStep) -> None:
         """The kernels of one step."""
         source, launches = self.source, self.source.launches(number, step)
+        product, self.product = self.product, None
         named = dict(zip((param.name for param in step.kernel.params), (*step.inputs, *step.outputs), strict=True))
         where = {name: source.pointer(slot) for name, slot in named.items() if source.is_array(slot)}
         self.written |= {source.pointer(slot)[0] for slot in step.outputs}
+        spans = None
+        if product is not None and len(launches) == 1 and not self._has_beside(number):
+            new = {*self.fresh, source.arena_slot} - {base for base, _ in product.reads}
+            outputs = frozenset([name for name, slot in named.items() if slot in step.outputs])
+            spans = spans_of(product, launches[0], where, outputs, new)
+        if product is None or spans is None:
+            self._let_go()
+        else:
+            is_over = product.result[0] in step.releases  # nobody else reads the product
+            made = in_place(product, launches[0], where, outputs) if is_over else None
+            if made is not None:
+                where = {name: made if each == product.result else each for name, each in where.items()}
+                self.launches[-1] = [self._product_piece(product.product, (*product.reads, made))]
+            self.launches[-1] = [replace(self.launches[-1][0], span=spans[0])]
         prefix = f"{number}."
         for each in launches:
             self.areas |= {prefix + name: prod(shape) * dtype.nbytes for name, shape, dtype in each.launch.made}
@@ -350,10 +367,11 @@ class SequenceBuilder:
                     copies.append((slot, self._array(base), start + offset))
                 else:
                     places.append((slot, prefix + name, offset))
-            if not step.place:
+            if not step.place and spans is None:
                 self.launches.append([])
+            span = 0 if spans is None else spans[1]
             self.launches[-1].append(
-                CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions)
+                CompositePiece(each.code, each.arguments.template, copies, places, each.launch.positions, span)
             )
 
     def _add_product(self, step: CallStep) -> None:
@@ -362,8 +380,13 @@ class SequenceBuilder:
         if product.is_held and not self.is_held:
             self.is_held = True
             self.launches.append([_holding(product, 0)])
-        pointers = [self.source.pointer(slot) for slot in (*step.inputs, *step.outputs)]
-        self.written |= {base for base, _ in pointers[2:]}
+        first, second, result = [self.source.pointer(slot) for slot in (*step.inputs, *step.outputs)]
+        self.written.add(result[0])
+        self.held_by = product
+        self.launches.append([self._product_piece(product, (first, second, result))])
+        self.product = ProductPlace(product, result, (first, second), step.fresh[0].dtype.itemsize)
+
+    def _product_piece(self, product: BlasProduct, pointers: tuple[Pointer, ...]) -> CompositePiece:
         copies, places = [], []
         for slot, place in enumerate(product.places):
             base, start = pointers[place]
@@ -372,9 +395,12 @@ class SequenceBuilder:
                 places.append((slot, ARENA, start))
             else:
                 copies.append((slot, self._array(base), start))
-        self.held_by = product
-        piece = CompositePiece(product.executable, product.template, copies, places, product.positions)
-        self.launches.append([piece])
+        return CompositePiece(product.executable, product.template, copies, places, product.positions)
+
+    def _has_beside(self, number: int) -> bool:
+        """Whether the kernels of a step run beside those of the step before it, or after it."""
+        others = [each for each in self.steps[number : number + 2] if isinstance(each, KernelStep)]
+        return any(each.place for each in others)
 
     def _let_go(self) -> None:
         """Have BLAS take all its threads again."""
