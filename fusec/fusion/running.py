@@ -51,12 +51,13 @@ from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
 from fusec.fusion.trace.lines import users
 from fusec.fusion.trace.numbers import is_extent, picking, plain
-from fusec.fusion.trace.trace import RECORDING, Trace
+from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.trace.tracer import Tracer, made
 from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
+STORING = "setting an array element with a sequence"  # what NumPy says of a traced number that it cannot store
 LIKE_NUMPY = (
     ShapesDoNotBroadcast,
     ComplexIntoReal,
@@ -176,6 +177,11 @@ class TracedRun:
         options = {name: each(self) for name, each in self.found.options.items()}
         try:
             return run_holding(RECORDING, recording, partial(called, *args, **options))
+        except ValueError as problem:
+            asked = problem.__cause__
+            if str(problem).startswith(STORING) and isinstance(asked, (FusecError, NeedsNumberError)):
+                raise asked from None
+            raise
         finally:
             recording.is_over = True
 

@@ -108,15 +108,62 @@ def test_views_of_other_sizes_are_refused(dtype: str) -> None:
         fusec.fuse(lambda x: x.view(dtype))(np.ones(2))
 
 
-def test_other_arrays_of_numpy_name_the_replacement() -> None:
+def of_a_slice(made: Any, x: Any) -> None:
+    """Write a traced array."""
+    made[:] = x
+
+
+def of_an_element(made: Any, x: Any) -> None:
+    """Write a traced number, for which NumPy reports that it is a sequence."""
+    made[0] = x[0]
+
+
+def in_place(made: Any, x: Any) -> None:
+    """Write the result of a ufunc."""
+    made += x
+
+
+def given_as_out(made: Any, x: Any) -> None:
+    """Write the result of a ufunc to its out=."""
+    np.add(made, x, out=made)
+
+
+@pytest.mark.parametrize("write", [of_a_slice, of_an_element, in_place, given_as_out])
+@pytest.mark.parametrize("dtype", [float, "float32", int, complex])
+def test_other_arrays_of_numpy_name_the_replacement(write: Any, dtype: Any) -> None:
     def numbered(x: Any) -> Any:
-        made = np.arange(3.0)
-        made[1:] = x
+        made = np.arange(3).astype(dtype)
+        write(made, x)
         return made
 
     with pytest.raises(fusec.FusecTypeError, match=r"a write to a constant array needs.*") as refused:
-        fusec.fuse(numbered)(np.ones(2))
+        fusec.fuse(numbered)(np.ones(3, dtype))
+    assert refused.value.code == "F280"
     assert refused.value.hint.startswith("start from np.zeros")
+
+
+def test_truth_values_and_numbers_are_written_to_arrays_of_numpy_or_refused_alike() -> None:
+    def marked(x: Any) -> Any:
+        made = np.arange(3) > 1
+        made[0] = x.max() > 1
+        return made
+
+    def numbered(x: Any, given: Any) -> Any:
+        made = np.arange(3.0)
+        made[0], made[1] = given, 5
+        return made + x
+
+    with pytest.raises(fusec.FusecTypeError, match="a write to a constant array needs"):
+        fusec.fuse(marked)(np.ones(3))
+    for given in (2.0, 3.0, 4):
+        np.testing.assert_array_equal(fusec.fuse(numbered)(np.ones(3), given), numbered(np.ones(3), given))
+
+
+def test_views_by_strides_name_the_functions_that_make_views() -> None:
+    strided = np.lib.stride_tricks.as_strided
+    with pytest.raises(fusec.FusecTypeError, match="F280") as refused:
+        fusec.fuse(lambda x: strided(x, (2, 2), (8, 8)))(np.ones(5))
+    assert "sliding_window_view" in refused.value.hint
 
 
 def test_an_argument_gets_no_other_shape() -> None:

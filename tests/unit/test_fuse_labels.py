@@ -134,3 +134,18 @@ def test_subclasses_of_arrays_with_operators_of_their_own_are_refused():
             fusec.fuse(lambda a: a * given)(values)  # noqa: B023
     plain = values.view(type("Plain", (np.ndarray,), {}))
     np.testing.assert_array_equal(fusec.fuse(lambda a: a * a)(plain), values * values)
+
+
+@pytest.mark.parametrize("key", ["a", ("a", 0)])
+def test_labels_as_indices_are_refused_as_labels(key):
+    with pytest.raises(FusecTypeError, match="indexing of a Frame cannot be fused") as refused:
+        fusec.fuse(lambda table: table[key])(Frame(np.ones((2, 4)), "xy", "abcd"))
+    assert refused.value.code == "F281"
+
+
+def test_methods_that_only_libraries_of_labels_have_name_the_function():
+    with pytest.raises(AttributeError, match="F283") as refused:
+        fusec.fuse(lambda x: x.median())(X)
+    assert refused.value.hint == "write np.median(x)"
+    with pytest.raises(TypeError, match=r"^dot\(\) missing 1 required"):
+        fusec.fuse(lambda x: x.dot())(X)

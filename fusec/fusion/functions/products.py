@@ -54,7 +54,7 @@ def _or_multiplied(name: str, of_arrays: LibraryFunction) -> Callable[..., Any]:
             return np.multiply(*pair, order="C", **({} if out is None else {"out": out}))
         return of_arrays(a, b, **({} if out is None else {"out": out}))
 
-    multiplied.__name__ = name
+    multiplied.__name__ = multiplied.__qualname__ = name
     return multiplied
 
 

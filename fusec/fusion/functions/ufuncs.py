@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fusec.errors.fusing import NotFusable
+from fusec.errors.fusing import NeedsValues, NotFusable
 from fusec.fusion.functions.masked import Picked
 from fusec.fusion.trace import elementwise, tracer
+from fusec.fusion.trace.needed import CONSTANT_WRITTEN
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
 from fusec.fusion.trace.trace_values import ArrayValue, laid_out
@@ -70,8 +71,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
 def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
     """Store a result in an array given for it."""
     if isinstance(target, np.ndarray) and not isinstance(target, tracer.Tracer):
-        cure = "make it of an argument, e.g. with np.zeros_like(x), or pass it as one"
-        raise NotFusable("writing into an array that the function made outside of the trace", cure).at(here())
+        raise NeedsValues(*CONSTANT_WRITTEN).at(here())
     if not isinstance(target, tracer.Tracer):
         raise TypeError("return arrays must be of ArrayType")
     if not np.can_cast(value.dtype.numpy, target.dtype, casting):  # type: ignore[arg-type]

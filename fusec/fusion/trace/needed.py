@@ -24,6 +24,9 @@ NEEDING = {
     "gradient": ("an array of coordinates", f"pass distances as numbers, or {OUTSIDE}"),
     "cov": ("an array of weights", OUTSIDE),
 }  # functions of NumPy's source that branch on values of an argument
+CONSTANT_WRITTEN = ("a write to a constant array", "start from np.zeros: y = np.zeros(n); y[...] = np.arange(n)")
+STORED = ("making a NumPy array of it", "bool()", "int()", "float()", "complex()")  # what NumPy asks a value for
+VIEWS = "make views without strides: slices, reshape, np.broadcast_to, np.lib.stride_tricks.sliding_window_view"
 OF_PYTHON = {"max": "np.max", "min": "np.min", "sorted": "np.sort", "any": "np.any", "all": "np.all"}
 OF_FUSEC = ("softmax", "log_softmax", "logsumexp")  # functions that fusec and SciPy have
 CONVERSIONS = re.compile(r"(\w+\.)?(bool|u?int(?:8|16|32|64)|float(?:16|32|64)|complex(?:64|128))")
@@ -42,6 +45,8 @@ def refused(what: str) -> FusecError:
         return NotFusable(*_of_library(called, library)).at(line)
     if lines.is_within("vectorize.__call__"):
         return NotFusable("np.vectorize", cure_for("vectorize")).at(line)
+    if lines.is_within("as_strided"):
+        return NeedsValues("np.lib.stride_tricks.as_strided", VIEWS).at(line)
     for name, (told, cure) in NEEDING.items():
         if what == "bool()" and lines.is_within(name):
             return NeedsValues(f"np.{name} with {told}", cure).at(line)
@@ -69,10 +74,10 @@ def _of_library(called: str, library: str) -> tuple[str, str]:
 def _told(what: str, nodes: list[ast.AST], called: str) -> tuple[str, str]:
     """What needs values, and what to write instead."""
     match what, nodes[0] if nodes else None:
+        case _, ast.Subscript(ctx=ast.Store()) | ast.Assign() | ast.AugAssign() if what in STORED:
+            return CONSTANT_WRITTEN
         case "bool()", _:
             return _of_truth(nodes)
-        case "making a NumPy array of it", ast.Subscript(ctx=ast.Store()) | ast.Assign() | ast.AugAssign():
-            return "a write to a constant array", "start from np.zeros: y = np.zeros(n); y[...] = np.arange(n)"
         case "making a NumPy array of it", ast.Call(args=args):
             if kind := CONVERSIONS.fullmatch(called):
                 return f"{called}(x)", f'convert by a method: x.astype("{kind[2]}")'

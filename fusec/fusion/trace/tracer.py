@@ -29,6 +29,7 @@ from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, Storage, Vi
 
 OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
 REDUCED = frozenset("sum prod mean std var min max any all".split())
+BY_LABELS = "it depends on labels: pass a plain array, such as s.to_numpy()"
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
 
 
@@ -158,12 +159,14 @@ class Tracer:
         if has_mask(index):
             return METHODS["_picked"](self, index)
         items = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(each, str) for each in items):
+            self._refuse_labelled("indexing", BY_LABELS)
         if any(map(is_chosen, items)):
-            self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
+            self._refuse_labelled("indexing", BY_LABELS)
             return METHODS["_chosen"](self, index)
         index = basic(index)
         if index != (...,):
-            self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
+            self._refuse_labelled("indexing", BY_LABELS)
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
         found = self._view(conditions.indexed(self, where), number)
@@ -314,7 +317,8 @@ class Tracer:
             if not hasattr(np.ndarray, name):
                 if self._is_scalar and hasattr(self.__class__, name):
                     return self._number(f"'{name}'")
-                cure = PANDAS_CURE if name in OF_PANDAS else did_you_mean(name, METHODS)
+                known = f"write np.{name}(x)" if name in FUNCTIONS else did_you_mean(name, METHODS)
+                cure = PANDAS_CURE if name in OF_PANDAS else known
                 raise NoSuchAttribute(name, cure).at(here())
             raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
 
