@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import LATER
 from fusec.base.recent import Recent
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.axes import normalised, plain_axis
 from fusec.dispatch.engine import is_on_device
 from fusec.dispatch.explain import Explanation
 from fusec.dispatch.interception import present
@@ -78,42 +79,87 @@ class GraphKernel:
         return self._run(args, out, axis, keepdims)
 
     def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
-        scalars, axis = self._numbers(args), plain_axis(axis)
+        self._numbers(args)  # as many as there are
+        axis = plain_axis(axis)
         keepdims, outputs = flag(keepdims, "keepdims", self.name), outputs_of(out)
         key = _kind(self.name, (*args, *outputs), (axis, keepdims))
-        if key in self._long:
-            together = self._long[key]
-            if together is not None and present() is None:
+        if key not in self._long:
+            results = self._in_one_kernel(args, out, axis, keepdims)
+            if results is not None:
+                return results[0]
+        together = None
+        if present() is None:
+            together = self._long[key] if key in self._long else self._together(args, outputs, axis, keepdims)
+        if together is not None:
+            with suppress(FusecError):  # the levels one by one tell what is wrong with their arguments
                 found = together(*args, *outputs)
+                self._remember(key, together)
                 return found if not outputs else outputs[0] if len(outputs) == 1 else outputs
-        else:
-            try:
-                return run(self.whole(scalars), args, out, axis, keepdims)
-            except FusecError as error:
-                if not isinstance(error.error, RowsTooLong):
-                    raise
-        results = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(outputs)
-        if len(self._long) < MAX_PLANS and present() is None:
-            self._long.setdefault(key, self._together(args, axis, keepdims, len(outputs)))
+        found = self._in_levels(args, outputs, axis, keepdims)
+        if present() is None:
+            self._remember(key, None)
+        return found
+
+    @hide_internal_frames
+    def separately(self, *args: object, axis: Axis, keepdims: bool) -> object:
+        """The same as a call, with levels one by one: what a fused function of them calls if it cannot trace them."""
+        results = self._in_one_kernel(args, None, axis, keepdims)
+        return self._in_levels(args, (), axis, keepdims) if results is None else results[0]
+
+    def _in_one_kernel(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> tuple[object] | None:
+        """The results as a call gives them; None if rows do not fit a chunk."""
+        try:
+            return (run(self.whole(self._numbers(args)), args, out, axis, keepdims),)
+        except FusecError as error:
+            if not isinstance(error.error, RowsTooLong):
+                raise
+            return None
+
+    def _in_levels(self, args: tuple[object, ...], outputs: tuple[object, ...], axis: Axis, keepdims: bool) -> object:
+        """The results of levels that run one by one."""
+        apart = self.apart(self._numbers(args))
+        results = graph_levels.GraphCall(apart, args, axis, keepdims).run(outputs)
         return results[0] if len(results) == 1 else results
 
-    def _together(self, args: tuple[object, ...], axis: Axis, keepdims: bool, given: int) -> Together | None:
+    def _remember(self, key: object, together: Together | None) -> None:
+        """The rows of such calls do not fit a chunk. together: what runs them, if arrays are on a device."""
+        if len(self._long) < MAX_PLANS:
+            self._long[key] = together
+
+    def _together(
+        self, args: tuple[object, ...], outputs: tuple[object, ...], axis: Axis, keepdims: bool
+    ) -> Together | None:
         """The levels as one fused function, whose repeated calls on a device are one sequence of launches.
 
-        None for arrays that are not on a device. given: the number of outputs that are arguments.
+        None for arrays that are not on a device, and for outputs unlike the results, to which it would convert them.
         """
-        if self.fp != "strict" or not is_on_device(args):
+        if self.fp != "strict" or not is_on_device(args) or not self._fit(args, outputs, axis, keepdims):
             return None
-        known = (self._numbers(args), axis, keepdims, given)
+        known = (self._numbers(args), axis, keepdims, len(outputs))
         found = self._fused.get(known)
-        return found or self._fused.keep(known, self._levels(axis, keepdims, given))
+        return found or self._fused.keep(known, self._levels(axis, keepdims, len(outputs)))
+
+    def _fit(self, args: tuple[object, ...], outputs: tuple[object, ...], axis: Axis, keepdims: bool) -> bool:
+        """Whether outputs have the shapes and dtypes of results."""
+        if not outputs:
+            return True
+        arrays = [array_of(each, self.name)[1] for each in args if not is_number(each)]
+        shape = np.broadcast_shapes(*(each.shape for each in arrays))
+        axes = normalised(self.name, axis, shape)
+        kept = tuple(1 if at in axes else each for at, each in enumerate(shape) if keepdims or at not in axes)
+        differ = elements_of(self.graph, self._numbers(args))
+        found = [array_of(each, self.name)[1] for each in outputs]
+        return all(
+            each.shape == (shape if param.name in differ else kept) and param.dtype and each.dtype == param.dtype.numpy
+            for param, each in zip(self.signature.outputs, found, strict=True)
+        )
 
     def _levels(self, axis: Axis, keepdims: bool, given: int) -> Together:
         """That function."""
         count = len(self.signature.inputs)
 
         def levels(*arrays: Any) -> Any:
-            totals: Any = self(*arrays[:count], axis=axis, keepdims=keepdims)
+            totals: Any = self.separately(*arrays[:count], axis=axis, keepdims=keepdims)
             results = totals if isinstance(totals, tuple) else (totals,)
             for output, result in zip(arrays[count:], results, strict=False):
                 output[...] = result
