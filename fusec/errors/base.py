@@ -53,6 +53,10 @@ class FusecError(Exception):
         """What to do instead; "" if there is no advice."""
         return self.error.text("hint")
 
+    def __repr__(self) -> str:
+        cure = f"; hint: {self.hint}" if self.hint else ""
+        return f"{type(self).__name__}({f'{self.error.text()} [{self.code}]{cure}'!r})"
+
     def __str__(self) -> str:
         return diagnostics.render(
             self.error.code, self.error.text(), self.span, self.error.text("label"), self.error.text("hint")

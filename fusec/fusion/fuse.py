@@ -51,6 +51,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 LOADED = operations.LOADED
+ASYNCHRONOUS = 0x80 | 0x200  # flags of the code of coroutines and of asynchronous generators
 
 
 MAKING = {  # what fusec.fuse does not take, and why
@@ -482,6 +483,12 @@ def fuse(
         if not callable(decorated):
             cure = "write @fusec.fuse directly above a def, or pass a function of arrays"
             raise NotAFunction(f"{instance_of(decorated)} cannot be called, so it cannot be fused", cure).at()
+        if isinstance(decorated, type):
+            cure = "decorate its methods, or a function that makes objects of it"
+            raise NotAFunction(f"the class {decorated.__name__} is no function of arrays", cure).at()
+        if getattr(getattr(decorated, "__code__", None), "co_flags", 0) & ASYNCHRONOUS:
+            cure = "fuse a plain def, and call it in the async def"
+            raise NotAFunction(f"{decorated.__name__} is an async def, which gives no arrays", cure).at()
         return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
 
     return decorate if function is None else decorate(function)

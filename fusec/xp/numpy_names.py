@@ -60,6 +60,17 @@ PLAIN = frozenset(
 BY_KEY = frozenset("c_ mgrid ogrid r_".split())
 """They make arrays of a key, and compute those that are in it."""
 
+RENAMED = {
+    "half": "float16", "single": "float32", "double": "float64", "float": "float64", "float_": "float64",
+    "csingle": "complex64", "cdouble": "complex128", "complex": "complex128", "complex_": "complex128",
+    "cfloat": "complex128", "byte": "int8", "short": "int16", "intc": "int32", "int": "int64", "int_": "int64",
+    "long": "int64", "longlong": "int64", "ubyte": "uint8", "ushort": "uint16", "uintc": "uint32", "uint": "uint64",
+    "ulong": "uint64", "ulonglong": "uint64", "trapz": "trapezoid", "product": "prod", "cumproduct": "cumprod",
+    "in1d": "isin", "row_stack": "vstack", "alltrue": "all", "sometrue": "any", "round_": "round", "NaN": "nan",
+    "Inf": "inf", "infty": "inf", "PINF": "inf", "Infinity": "inf",
+}  # fmt: skip
+"""Names of C's types, Python's types and older releases of NumPy, and what is meant."""
+
 TABLES = EAGER | MAKING | OF_FORMS | CHANGING | PLAIN | BY_KEY
 
 
@@ -94,6 +105,8 @@ def _cure(name: str, module: str, origin: Any, known: set[str]) -> str:
     """The hint for a missing name."""
     if name[:1] == "_":
         return ""
+    if RENAMED.get(name) in known:
+        return f"write {module}.{RENAMED[name]}"
     if callable(given := getattr(origin, name, None)) and not isinstance(given, type):
         return f"NumPy's function takes no lazy arrays: call {origin.__name__}.{name} with np.asarray(x)"
     return did_you_mean(name, known) or f"dir({module}) lists what there is"
@@ -104,7 +117,7 @@ def _found(name: str, origin: Any, prefix: str) -> Any:
     if full == "lib":
         path = "lib.stride_tricks.sliding_window_view"
         window = np.lib.stride_tricks.sliding_window_view
-        return SimpleNamespace(stride_tricks=SimpleNamespace(sliding_window_view=_recorded(window, path)))
+        return SimpleNamespace(stride_tricks=StrideTricks(sliding_window_view=_recorded(window, path)))
     if given is None:
         return None
     if isinstance(given, np.ufunc):
@@ -114,6 +127,16 @@ def _found(name: str, origin: Any, prefix: str) -> Any:
     if full in PLAIN or (prefix and isinstance(given, type) and issubclass(given, Exception)):
         return given
     return _recorded(given, full) if full in TABLES or full in _traced() else None
+
+
+class StrideTricks(SimpleNamespace):
+    """The functions of numpy.lib.stride_tricks that make views without strides."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1] == "_":
+            raise AttributeError(name)
+        cure = "slices, reshape, broadcast_to and lib.stride_tricks.sliding_window_view make views without strides"
+        raise NoSuchFunction(name, "fusec.xp.lib.stride_tricks", cure).at()
 
 
 class ByKey:

@@ -390,3 +390,25 @@ def test_methods_that_are_fused_name_their_own_parameters() -> None:
         Holder().shifted()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"shifted\(\) takes 2 positional arguments but 3 were given"):
         Holder().shifted(np.ones(3), np.ones(3))  # type: ignore[call-arg]
+
+
+def test_classes_and_asynchronous_functions_are_refused_where_they_are_decorated() -> None:
+    class Holder:
+        """No function of arrays."""
+
+    async def later(x: Any) -> Any:
+        return x
+
+    async def one_by_one(x: Any) -> Any:
+        yield x
+
+    for each in (Holder, dict, later, one_by_one):
+        with pytest.raises(fusec.FusecTypeError, match="F174"):
+            fusec.fuse(each)
+
+
+def test_an_error_is_written_by_its_text() -> None:
+    found = fusec.validate("a+q")
+    assert repr(found).startswith("FusecKeyError(")
+    assert "'a' is defined neither" in repr(found)
+    assert "[F503]; hint: assign it" in repr(found)

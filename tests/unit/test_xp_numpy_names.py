@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusec.xp as xp
+from fusec.xp.numpy_names import RENAMED
 
 RESULTS = """
 m.hstack([x, x])
@@ -183,3 +184,17 @@ def test_ufuncs_tell_what_numpys_tell():
         ours, theirs = getattr(xp, name), getattr(np, name)
         assert (ours.nin, ours.nout, ours.identity) == (theirs.nin, theirs.nout, theirs.identity)
         assert ours.__name__ == theirs.__name__
+
+
+@pytest.mark.parametrize(("name", "meant"), sorted(RENAMED.items()))
+def test_other_names_of_what_there_is_name_it(name, meant):
+    assert hasattr(xp, meant)
+    with pytest.raises(AttributeError, match="F772") as missing:
+        getattr(xp, name)
+    assert missing.value.hint == f"write fusec.xp.{meant}"
+
+
+def test_strides_name_the_functions_that_make_views():
+    with pytest.raises(AttributeError, match="F772") as missing:
+        _ = xp.lib.stride_tricks.as_strided
+    assert "sliding_window_view" in missing.value.hint
