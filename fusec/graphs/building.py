@@ -299,7 +299,7 @@ class Graph:
         <value of graph 'example': float32[n, n]>
         """
         self._check_name(name, [each.name for each in self._inputs], "inputs")
-        made = ArrayInput(name, _dtype(dtype), _shape(shape), bool(donated))
+        made = ArrayInput(name, _dtype(dtype), _shape(shape, 0), bool(donated))
         self._inputs.append(made)
         return GraphValue(self, made)
 
@@ -487,13 +487,13 @@ def _dtype(given: DTypeLike) -> DType:
     return found
 
 
-def _shape(given: Sequence[int | str | Extent]) -> tuple[Size, ...]:
-    """Extents, with names as sizes. Raises GraphShapes."""
+def _shape(given: Sequence[int | str | Extent], least: int = -1) -> tuple[Size, ...]:
+    """Extents, with names as sizes; least: -1 if one may be whatever remains. Raises GraphShapes."""
     found: list[Size] = []
     for each in given if isinstance(given, Iterable) else (given,):
         if isinstance(each, str):
             found.append(extent_of(each))
-        elif isinstance(each, Extent) or (isinstance(each, int) and not isinstance(each, bool) and each >= -1):
+        elif isinstance(each, Extent) or (isinstance(each, int) and not isinstance(each, bool) and each >= least):
             found.append(each)
         else:
             raise GraphShapes(f"the extent {each!r}", "extents are integers, names such as 'n', or made of these").at()

@@ -266,3 +266,8 @@ def test_products_of_a_value_and_its_transpose_have_the_functions_bits(extents: 
     fused = fusec.fuse(products)
     for ours, theirs in zip(fused.graph(x).compile()(x), fused(x), strict=True):
         np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_inputs_have_no_extent_below_0():
+    with pytest.raises(fusec.FusecError, match="F761"):
+        graph.Graph("g").input("x", "float32", (-1,))

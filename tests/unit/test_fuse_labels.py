@@ -149,3 +149,10 @@ def test_methods_that_only_libraries_of_labels_have_name_the_function():
     assert refused.value.hint == "write np.median(x)"
     with pytest.raises(TypeError, match=r"^dot\(\) missing 1 required"):
         fusec.fuse(lambda x: x.dot())(X)
+
+
+def test_a_write_to_what_only_reads_as_an_array_says_so():
+    values = X.copy()
+    values.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only: a Frame is read as an array; write to its copy"):
+        fusec.fuse(lambda x: x.__iadd__(1.0))(Frame(values, "abcd"))

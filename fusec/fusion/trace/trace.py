@@ -374,10 +374,11 @@ class Trace:
         """The error for a write to memory that is read-only, or converted."""
         buffer = memory.buffer
         if buffer is None or buffer.kind != "argument" or buffer.place not in self.swapped:
-            return ValueError("assignment destination is read-only")
+            name = self.labelled.get(buffer.place, "") if buffer is not None and buffer.kind == "argument" else ""
+            why = f": a {name} is read as an array; write to its copy, x.to_numpy(copy=True)" * bool(name)
+            return ValueError(f"assignment destination is read-only{why}")
         cure = "write to a copy in the machine's byte order, x.astype(x.dtype.newbyteorder('='))"
-        name, given = self.swapped[buffer.place]
-        return UnsupportedDtype(self.name, name, given, cure).at(here())
+        return UnsupportedDtype(self.name, *self.swapped[buffer.place], cure).at(here())
 
     def finish(self) -> None:
         """Write the final contents of the arguments."""
