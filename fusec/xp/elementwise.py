@@ -285,7 +285,12 @@ def clip(x: Operand, /, min: Operand = None, max: Operand = None, **options: Any
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 6)
     Array([2, 5, 6])
     """
-    bounds = [None if each is None else operand_of(each) for each in (min, max)]
+    given = {"min": min, "max": max}
+    for name in [each for each in ("a_min", "a_max") if each in options]:
+        if given[name[2:]] is not None:
+            raise TypeError(f"clip() got {name[2:]} and {name}, which are the same bound")
+        given[name[2:]] = options.pop(name)
+    bounds = [None if each is None else operand_of(each) for each in given.values()]
     if CHECKED:
         check("clip", [array_of(x), *(each for each in bounds if each is not None)])
     return call(np.clip, x, *bounds, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -132,27 +132,40 @@ def _as_complex(x: Array) -> Array:
     return x.astype(np.result_type(x.dtype, np.complex64), copy=False)
 
 
+@overload
+def qr(x: Operand, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(x: Operand, /, mode: Literal["r"]) -> Array: ...
 @documented
-def qr(x: Operand, /, mode: str = "reduced") -> QRResult:
+def qr(x: Operand, /, mode: str = "reduced") -> QRResult | Array:
     """Q with orthonormal columns and an upper triangular R with Q @ R = x.
 
-    mode: 'reduced' for as many columns of Q as are needed, 'complete' for a square Q.
+    mode: 'reduced' for as many columns of Q as are needed, 'complete' for a square Q, 'r' for R alone.
 
     >>> xp.linalg.qr(xp.asarray([[3.0], [4.0]])).Q.shape
     (2, 1)
     """
+    if mode == "r":
+        return call(np.linalg.qr, array_of(x), mode=mode)
     return QRResult(*several(np.linalg.qr, array_of(x), mode=mode))
 
 
+@overload
+def svd(x: Operand, /, full_matrices: bool = True, compute_uv: Literal[True] = True) -> SVDResult: ...
+@overload
+def svd(x: Operand, /, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Array: ...
 @documented
-def svd(x: Operand, /, full_matrices: bool = True) -> SVDResult:
+def svd(x: Operand, /, full_matrices: bool = True, compute_uv: bool = True) -> SVDResult | Array:
     """U, S and Vh with U @ diag(S) @ Vh = x: singular values in descending order, and their vectors.
 
     full_matrices: square U and Vh; otherwise as many vectors as there are singular values.
+    compute_uv: False for the singular values alone.
 
     >>> xp.linalg.svd(xp.asarray([[3.0, 0.0], [0.0, 4.0]])).S
     Array([4., 3.])
     """
+    if not compute_uv:
+        return svdvals(x)
     return SVDResult(*several(np.linalg.svd, array_of(x), full_matrices=full_matrices))
 
 

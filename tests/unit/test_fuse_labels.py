@@ -70,6 +70,7 @@ def test_labels_of_arrays_from_outside_are_compared_at_every_call():
         (lambda s, _: s.std(), "'std' without ddof="), (lambda s, _: (s * 2).var(), "'var' without ddof="),
         (lambda s, _: s[1:] - s[:-1], "indexing of a Frame"), (lambda s, _: (s + 1)[0], "indexing of a Frame"),
         (lambda _, t: t.sum(), "'sum' without axis="), (lambda _, t: (t * 2).std(ddof=0), "'std' without axis="),
+        (lambda _, t: t.cumsum(), "'cumsum' without axis="), (lambda _, t: np.cumprod(t), "'cumprod' without axis="),
     ],
 )  # fmt: skip
 def test_what_labels_change_is_refused_by_name(function, what):

@@ -1,5 +1,6 @@
 """Totals under fuse meet arrays of their shape in one kernel, for every layout and size, and in place."""
 
+import warnings
 from functools import partial
 
 import ml_dtypes
@@ -302,3 +303,18 @@ def test_extremes_of_complex_numbers_have_an_initial_one() -> None:
                         lambda values, find=find, axis=axis, start=start: find(values, axis, initial=start)
                     )
                     np.testing.assert_array_equal(fused(values), find(values, axis, initial=start), strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_extremes_of_complex_numbers_leave_out_those_with_nan(dtype):
+    nan, inf = np.nan, np.inf
+    rows = [[1 + 2j, nan, 3 - 1j], [nan, complex(nan, 1), complex(2, nan)], [1 + 2j, complex(1, nan), 1 - 7j]]
+    rows += [[complex(-inf, 3), complex(-inf, nan), complex(-inf, -3)], [0, complex(nan, inf), -0.0]]
+    z = np.array(rows, dtype)
+    for function in (np.nanmax, np.nanmin, np.fmax.reduce, np.fmin.reduce):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = function(z, axis=1)
+        found = fusec.fuse(function)(z, axis=1)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+        np.testing.assert_array_equal(found[~np.isnan(found)], wanted[~np.isnan(wanted)])

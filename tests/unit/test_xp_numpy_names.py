@@ -198,3 +198,15 @@ def test_strides_name_the_functions_that_make_views():
     with pytest.raises(AttributeError, match="F772") as missing:
         _ = xp.lib.stride_tricks.as_strided
     assert "sliding_window_view" in missing.value.hint
+
+
+def test_numpys_own_options_have_their_meaning():
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    lazy = xp.asarray(x)
+    np.testing.assert_array_equal(xp.linalg.qr(lazy, mode="r"), np.linalg.qr(x, mode="r"))
+    np.testing.assert_array_equal(xp.linalg.svd(lazy, compute_uv=False), np.linalg.svd(x, compute_uv=False))
+    np.testing.assert_array_equal(xp.clip(lazy, a_min=-0.5, a_max=0.5), np.clip(x, -0.5, 0.5))
+    np.testing.assert_array_equal(xp.clip(lazy, a_max=0.5), np.clip(x, None, 0.5))
+    np.testing.assert_array_equal(xp.clip(lazy, a_min=None, max=0.5), np.clip(x, None, 0.5))
+    with pytest.raises(TypeError, match="got min and a_min, which are the same bound"):
+        xp.clip(lazy, 0, a_min=1)

@@ -184,7 +184,7 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
         if 0 in value.shape and start is None:
             np.max(np.empty(value.shape), axis)  # NumPy's error
         if value.dtype.is_complex:
-            found = _lexicographic(trace, value, axes, upwards, start)
+            found = _lexicographic(trace, value, axes, (upwards, skips_nan), start)
         else:
             name = {"maximum": "fmax", "minimum": "fmin"}[op] if skips_nan and value.dtype.is_float else op
             if value.dtype == BOOL:
@@ -196,26 +196,32 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
 
 
 def _lexicographic(
-    trace: Trace, value: ArrayValue, axes: tuple[int, ...], upwards: bool, start: ArrayValue | None
+    trace: Trace, value: ArrayValue, axes: tuple[int, ...], which: tuple[bool, bool], start: ArrayValue | None
 ) -> ArrayValue:
-    """The extreme complex number: by real parts, then by imaginary ones; nan if any part is. start: one more number."""
-    part, op = real_type(value.dtype), "maximum" if upwards else "minimum"
-    end = const(-np.inf if upwards else np.inf, part)
-    re, im = (apply(which, value.expr) for which in ("real", "imag"))
+    """The extreme complex number: by real parts, then by imaginary ones; nan if any part is, or if all numbers are.
+
+    which: whether it is the greatest, and whether numbers with a nan are left out. start: one more number.
+    """
+    upwards, skips_nan = which
+    ufunc = (np.fmax if upwards else np.fmin) if skips_nan else (np.maximum if upwards else np.minimum)
+    part, op = real_type(value.dtype), ufunc.__name__
+    re, im = (apply(each, value.expr) for each in ("real", "imag"))
+    broken = apply("logical_or", apply("isnan", re), apply("isnan", im))
+    end, nan = const(-np.inf if upwards else np.inf, part), const(np.nan, part)
+    if skips_nan:
+        re, end = apply("where", broken, nan, re), nan
     starts: list[ArrayValue | None] = [None, None]
     if start is not None:
         starts = [ArrayValue(Scalar(part, apply(each, start.expr)), start.phantom) for each in ("real", "imag")]
     first = totals(trace, op, ArrayValue(Scalar(part, re), value.phantom), axes, part, starts[0])
     chosen = apply("where", apply("equal", re, first.expr), im, end)
-    broken = apply("logical_or", apply("isnan", re), apply("isnan", im))
-    chosen = apply("where", broken, const(np.nan, part), chosen)
+    chosen = apply("where", broken, nan, chosen)
     second = totals(trace, op, trace.combined(Scalar(part, chosen), [value, first]), axes, part, starts[1])
-    nan = apply("isnan", second.expr)
-    real = apply("where", nan, second.expr, first.expr)
+    real = apply("where", apply("isnan", second.expr), second.expr, first.expr)
     found = trace.combined(Scalar(value.dtype, apply("complex", real, second.expr)), [first, second])
     if start is None:
         return found
-    (found,) = elementwise.apply_ufunc(trace, np.maximum if upwards else np.minimum, [found, start])
+    (found,) = elementwise.apply_ufunc(trace, ufunc, [found, start])
     return found
 
 

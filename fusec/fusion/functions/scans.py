@@ -58,6 +58,8 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
     """Running totals along an axis. start: what stands for nan, if anything does."""
 
     def scan(x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if axis is None and x.ndim > 1:
+            x._refuse_labelled(f"'{name}' without axis=", "pass axis=, whose default differs")
         axis = None if axis is None else operator.index(axis)
         dtype = out.dtype if dtype is None and isinstance(out, Tracer) else dtype
         if start is not None and x.dtype.kind in "fc":
