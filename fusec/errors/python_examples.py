@@ -100,9 +100,9 @@ Arguments without a default must be given, by position or by name.
     elementwise("def f(x, y): return x + y")(np.ones(3))           # wrong
     elementwise("def f(x, y=1): return x + y")(np.ones(3))         # right""",
     "F188": """\
-A call takes the parameters of the function, each once. Functions of scalars, @fusec.elementwise
-and @fusec.reduction, also take out=, stream= and block_size= or axis=; so do methods, such as
-source, what help() shows. A fused function raises the exceptions of the function that it is made of.
+A call takes the parameters of the function, each once. Functions that @fusec.elementwise and
+@fusec.reduction make also take out= and stream=, and block_size= or axis=. Methods such as source
+take what help() shows. A call of a fused function that does not fit raises Python's TypeError.
 
     elementwise("def f(x, y): return x + y")(np.ones(3), z=1)      # wrong
     elementwise("def f(x, y): return x + y")(np.ones(3), y=1)      # right""",

@@ -27,8 +27,8 @@ define internal void @alone(ptr %pool, ptr %function, ptr %slots, i64 %size, ptr
   ret void
 }
 
-; some positions of several kernels, which lie one behind the other
-define internal void @together(i64 %lo, i64 %hi, ptr %table) nounwind {
+; some positions of several kernels, which lie one behind the other, or some strips: of each kernel in order
+define internal void @parts(i64 %lo, i64 %hi, ptr %table, i1 %in.strips) nounwind alwaysinline {
 entry:
   %count = load i64, ptr %table
   %first = getelementptr i64, ptr %table, i64 1
@@ -37,18 +37,22 @@ next:
   %number = phi i64 [ 0, %entry ], [ %following, %done ]
   %offset = mul i64 %number, PART_BYTES
   %part = getelementptr i8, ptr %first, i64 %offset
-  %begin = call i64 @word(ptr %part, i64 2)
+  %begin.or.span = call i64 @word(ptr %part, i64 2)
   %end = call i64 @word(ptr %part, i64 3)
-  %from = call i64 @llvm.smax.i64(i64 %lo, i64 %begin)
-  %to = call i64 @llvm.smin.i64(i64 %hi, i64 %end)
+  %before = select i1 %in.strips, i64 0, i64 %begin.or.span
+  %scale = select i1 %in.strips, i64 %begin.or.span, i64 1
+  %lo.scaled = mul i64 %lo, %scale
+  %hi.scaled = mul i64 %hi, %scale
+  %from = call i64 @llvm.smax.i64(i64 %lo.scaled, i64 %before)
+  %to = call i64 @llvm.smin.i64(i64 %hi.scaled, i64 %end)
   %some = icmp slt i64 %from, %to
   br i1 %some, label %run, label %done
 run:
   %function = load ptr, ptr %part
   %slots.at = getelementptr ptr, ptr %part, i64 1
   %slots = load ptr, ptr %slots.at
-  %from.own = sub i64 %from, %begin
-  %to.own = sub i64 %to, %begin
+  %from.own = sub i64 %from, %before
+  %to.own = sub i64 %to, %before
   call void %function(i64 %from.own, i64 %to.own, ptr %slots)
   br label %done
 done:
@@ -59,41 +63,22 @@ out:
   ret void
 }
 
-; some strips: each kernel runs the positions of a strip, and then the next kernel does
+define internal void @together(i64 %lo, i64 %hi, ptr %table) nounwind {
+  call void @parts(i64 %lo, i64 %hi, ptr %table, i1 false)
+  ret void
+}
+
+; strip by strip: each kernel runs the positions of a strip, and then the next kernel does
 define internal void @striped(i64 %lo, i64 %hi, ptr %table) nounwind {
 entry:
-  %count = load i64, ptr %table
-  %first = getelementptr i64, ptr %table, i64 1
   %any = icmp slt i64 %lo, %hi
-  br i1 %any, label %begin, label %out
-begin:
-  %strip = phi i64 [ %lo, %entry ], [ %strip.following, %end ]
-  br label %next
+  br i1 %any, label %next, label %out
 next:
-  %number = phi i64 [ 0, %begin ], [ %following, %done ]
-  %offset = mul i64 %number, PART_BYTES
-  %part = getelementptr i8, ptr %first, i64 %offset
-  %span = call i64 @word(ptr %part, i64 2)
-  %last = call i64 @word(ptr %part, i64 3)
-  %from = mul i64 %strip, %span
-  %after = add i64 %from, %span
-  %to = call i64 @llvm.smin.i64(i64 %after, i64 %last)
-  %some = icmp slt i64 %from, %to
-  br i1 %some, label %run, label %done
-run:
-  %function = load ptr, ptr %part
-  %slots.at = getelementptr ptr, ptr %part, i64 1
-  %slots = load ptr, ptr %slots.at
-  call void %function(i64 %from, i64 %to, ptr %slots)
-  br label %done
-done:
-  %following = add i64 %number, 1
-  %more = icmp slt i64 %following, %count
-  br i1 %more, label %next, label %end
-end:
-  %strip.following = add i64 %strip, 1
-  %more.strips = icmp slt i64 %strip.following, %hi
-  br i1 %more.strips, label %begin, label %out
+  %strip = phi i64 [ %lo, %entry ], [ %following, %next ]
+  %following = add i64 %strip, 1
+  call void @parts(i64 %strip, i64 %following, ptr %table, i1 true)
+  %more = icmp slt i64 %following, %hi
+  br i1 %more, label %next, label %out
 out:
   ret void
 }

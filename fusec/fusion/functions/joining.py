@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
@@ -42,7 +43,7 @@ def pieces(
     new axis, and in the dtypes that they have.
     """
     trace, shape = parts[0]._trace, new.shape
-    before, notes = _as_they_are(trace, given), len(trace.notes)
+    before, notes = _as_they_are(trace, given, axis, len(shape)), len(trace.notes)
     place = position(axis, shape)
     found: Expr | None = None
     lengths = [part._seen.shape[axis] for part in parts]
@@ -56,7 +57,7 @@ def pieces(
         found = expr
     assert found is not None, "some arrays"
     made = tracer.made(trace, ArrayValue(Scalar(new.kind, found), new.phantom))
-    if before and (axis or before[0]._seen.ndim < len(shape)):  # writes into parts of one extent need a trace for each
+    if before:
         made._memory.joined = Joined(made._memory.value, before, axis, trace.notes[notes:])
     return made
 
@@ -71,8 +72,14 @@ class Joined:
     notes: Sequence[str]
 
 
-def _as_they_are(trace: Trace, parts: Sequence[Any]) -> list[Any]:
-    """The present values of arrays of one shape, some of which are computed; nothing if they are not."""
+def _as_they_are(trace: Trace, parts: Sequence[Any], axis: int, ndim: int) -> list[Any]:
+    """The present values of arrays of one shape, some of which are computed; nothing if they are not.
+
+    Nor if they meet along the first axis: places that depend on extents need a trace for each, and that axis is the
+    one that most often has other extents in later calls.
+    """
+    if not axis and not is_across(parts, ndim):
+        return []
     values = [part._read() for part in parts]
     if any(each.shape != values[0].shape for each in values) or all(map(trace.is_leaf, values)):
         return []
@@ -82,12 +89,18 @@ def _as_they_are(trace: Trace, parts: Sequence[Any]) -> list[Any]:
 def store_in_places(trace: Trace, needed: Collection[Buffer]) -> None:
     """Have kernels compute the parts of a joined array that is returned side by side, each into its place.
 
-    One kernel then reads for all parts what they have in common. Arrays that something else reads stay whole, and
-    those that are joined along the first axis, the one that most often has other extents in later calls.
+    One kernel then reads for all parts what they have in common. Arrays that something else reads stay whole.
     """
+    if not trace.joined:
+        return
+    made = {each.buffer: each for each in trace.statements if isinstance(each, Define)}
+    read = {leaf.buffer for leaf in trace.leaves.values()}
+    roots = {made[buffer].value.expr for buffer in trace.joined}
+    values = [each.value.expr for each in trace.statements if isinstance(each, Computation)]
+    uses = Counter(part for root in values for part in parts_of(root) if part in roots)
     for buffer, joined in trace.joined.items():
-        define = next(each for each in trace.statements if isinstance(each, Define) and each.buffer is buffer)
-        if buffer not in needed or _is_used(trace, define):
+        define = made[buffer]
+        if buffer not in needed or buffer in read or uses[define.value.expr] > 1:
             continue
         at, count = trace.statements.index(define), len(trace.statements)
         shape = trace.extents.attempt(partial(trace.extents.frame, define.value.shape))
@@ -103,24 +116,19 @@ def store_in_places(trace: Trace, needed: Collection[Buffer]) -> None:
             trace.notes.remove(note)
 
 
-def _is_used(trace: Trace, define: Define) -> bool:
-    """Whether anything else reads what a buffer holds, or computes it."""
-    root = define.value.expr
-    return any(leaf.buffer is define.buffer for leaf in trace.leaves.values()) or any(
-        root in parts_of(each.value.expr)
-        for each in trace.statements
-        if isinstance(each, Computation) and each is not define
-    )
+def is_across(parts: Sequence[Any], ndim: int) -> bool:
+    """Whether arrays are joined across a new axis."""
+    return bool(parts) and parts[0]._seen.ndim < ndim
 
 
 def stored_parts(trace: Trace, parts: Sequence[Any], axis: int, buffer: Buffer) -> Any:
     """A new array in a buffer, whose parts along an axis, or across a new one, are written one after another."""
     memory = trace.storage(buffer.phantom, buffer)
     result, start = tracer.Tracer(trace, memory, (), memory.base), 0
+    is_new = is_across(parts, buffer.phantom.ndim)
     for each in parts:
-        is_across = each._seen.ndim < buffer.phantom.ndim
-        stop = start + (1 if is_across else each._seen.shape[axis])
-        result[(*((slice(None),) * axis), start if is_across else slice(start, stop))] = each
+        stop = start + (1 if is_new else each._seen.shape[axis])
+        result[(*((slice(None),) * axis), start if is_new else slice(start, stop))] = each
         start = stop
     return result
 

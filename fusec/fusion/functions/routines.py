@@ -14,7 +14,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.types import PY_INT, storage
-from fusec.fusion.functions.joining import MOST, joined_along, pieces, stored_parts
+from fusec.fusion.functions.joining import MOST, is_across, joined_along, pieces, stored_parts
 from fusec.fusion.trace import elementwise, tracer
 from fusec.fusion.trace.array_forms import ArrayForm, shape_of_size, strides_of_shape
 from fusec.fusion.trace.conditions import require
@@ -422,8 +422,7 @@ def joined(parts: Sequence[Any], axis: int, new: ArrayValue, given: Sequence[Any
     if not filled:
         memory = trace.storage(new.phantom, None, new)
         return tracer.Tracer(trace, memory, (), memory.base)
-    is_across = bool(given) and given[0]._seen.ndim < len(new.shape)
-    return stored_parts(trace, given if is_across else filled, axis, buffer)
+    return stored_parts(trace, given if is_across(given, len(new.shape)) else filled, axis, buffer)
 
 
 def _is_slow(shape: tuple[int, ...], most: int) -> bool:
