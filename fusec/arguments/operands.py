@@ -177,9 +177,9 @@ def is_lent(value: object) -> bool:
 
 
 def _is_masked(value: object) -> bool:
-    """True for numpy.ma's arrays; numpy.ma itself, slow to import, is loaded if there is one."""
-    masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(value, masked.MaskedArray)
+    """True for numpy.ma's arrays; if there is one, numpy.ma, which is slow to import, is there and has the class."""
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and isinstance(value, masked)
 
 
 def wrapper_of(values: Sequence[object]) -> Wrap | None:

@@ -269,6 +269,8 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
     while True:
         node = tape.node
         after = tape.after(node, key, key, (other,) if is_number else ())
+        if after is None:
+            continue
         if after is EAGER or after is NEEDS_NUMBER:
             args = (self,) if other is ALONE else (other, self) if swapped else (self, other)
             return eager(function, args, {}) if after is EAGER else record(function, *args)

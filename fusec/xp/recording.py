@@ -182,6 +182,8 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
     while True:
         node = tape.node
         after = tape.after(node, step.key, step, values)
+        if after is None:
+            continue
         if values and (after is EAGER or after is NEEDS_NUMBER):
             step, values = Operation(function, _spec(tape, args), named), []
             continue
@@ -195,11 +197,10 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         if tape.claim(node, after, held[0]):
             for at, each in enumerate(held[1:], after.start + 1):
                 tape.slots[at] = each
-            tape.node = after
+            tape.move(after)
             if after.may_fail:
                 note_line(held[0])
             if after.writes:
-                tape.note_writes(after)
                 settle(tape)
             return None if not made else made[0] if after.alone else after.together(made)
 

@@ -115,9 +115,9 @@ def settle(last: Any) -> None:
 
 
 def register(tape: Any) -> None:
-    """Look for what a tape writes."""
+    """Look for what a tape writes, unless another thread has evaluated it already."""
     with locks.lock:
-        if tape not in WRITTEN:
+        if not tape.is_closed and tape not in WRITTEN:
             WRITTEN.append(tape)
 
 

@@ -9,7 +9,10 @@ places that are still in use.
 Note [Claims]: threads record on one tape without a lock. Whoever puts something into the slot of the next place, by
 `dict.setdefault`, which is atomic, takes the step; then it moves the tape to its new node. Others find the slot taken,
 and begin again from the node that they find then. Whoever takes the next place for `FROZEN` has the tape for itself:
-it evaluates it, or moves all of it to another tape.
+it evaluates it, or moves all of it to another tape. So the next place owns `node`, `places` and `written`: only who has
+it changes them, and all that belongs to a step, such as numbers and what it writes, is there before the node moves.
+`run` and `shapes` belong to who has `fusec.base.locks.lock`, under which new steps are traced. A step is traced only
+while its place is free, since others would record other steps there, for which a trace begins from the first step.
 
 Tracing and plans are imported when the first step is traced, which no program needs that only imports the namespace.
 """
@@ -33,7 +36,7 @@ from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import failures, mixed, of_number, on_device
 from fusec.xp.refusals import line_of
-from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
+from fusec.xp.sharing import MOST, TAPES, drop, forget, register
 from fusec.xp.steps import Operation, numbers_of
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -103,37 +106,64 @@ class Tape:
         while True:
             node = self.node
             after: Any = self.after(node, key, step, slots[len(slots) - numbers_of(step) :])
+            if after is None:
+                continue
             if after is EAGER or after is NEEDS_NUMBER:
                 return after
             if self.claim(node, after, slots[0]):
                 for at, each in enumerate(slots):
                     self.slots[after.start + at] = each
-                self.node = after
-                self.note_writes(after)
+                self.move(after)
                 return after
 
     def claim(self, node: TapeState, after: TapeState, holder: Any) -> bool:
         """Take the place of a step. Raises MovedError."""
         if self.slots.setdefault(after.start, holder) is holder:
             return True
+        self.stand_by(node)
+        return False
+
+    def move(self, after: TapeState) -> None:
+        """Come to a state, whose place the caller has claimed and filled."""
+        if after.writes:
+            self.written += tuple([self.slots[at] for at in after.writes])
+        self.node = after
+        if after.writes:
+            register(self)
+
+    def stand_by(self, node: TapeState) -> None:
+        """Wait until another thread, which has taken the place behind a state, has moved the tape on.
+
+        Raises MovedError if that thread has the tape for itself.
+        """
         for look in range(PATIENCE):
-            if self.node is not node:
-                return False
+            if self.node is not node or node.count not in self.slots:
+                return
             if self.slots.get(node.count) is FROZEN:
                 self.wait()
                 raise MovedError
             time.sleep(PAUSE if look > 10 else 0)  # each time the other thread may go on
         self.slots.pop(node.count, None)
-        return False
 
     def after(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
-        """The state behind a step, which is traced if it is new; or what the trie says instead."""
+        """The state behind a step, which is traced if it is new; or what the trie says instead.
+
+        None if another thread was recording a step, which is recorded now. Raises MovedError.
+        """
         found = node.behind(key)
         if found is None:
-            found = self._foreseen(node, key, step)
-        if found is not None:
-            return found
+            found = self._foreseen(node, key, step) or self._traced(node, key, step, numbers)
+        if found is None:
+            self.stand_by(node)
+        return found
+
+    def _traced(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
+        """The same for a step that is new. None if the place behind the state is taken. Note [Claims]."""
         with locks.lock, default_rounding():
+            if self.node is not node or node.count in self.slots:
+                return None
+            if (found := node.behind(key)) is not None:
+                return found
             from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable, NotTraceable
             from fusec.fusion.trace.trace import NeedsNumberError
             from fusec.xp.tracing import UntracedError
@@ -189,14 +219,6 @@ class Tape:
         self.shapes = max(depth, node.depth), shapes
         return shapes
 
-    def note_writes(self, after: TapeState) -> None:
-        """Note what a step writes."""
-        for at in after.writes:
-            self.written += (self.slots[at],)
-            with locks.lock:
-                if not self.is_closed and self not in WRITTEN:  # another thread may have evaluated it already
-                    WRITTEN.append(self)
-
     def traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
         from fusec.xp.tracing import TapeRun
@@ -243,8 +265,9 @@ class Tape:
         made.node, made.slots, made.places = node, {**self.slots}, {**self.places}
         del made.slots[node.count]
         made.is_closed = True
-        made.written, made.shapes = self.written, self.shapes
-        made.run, self.run = self.run, None
+        made.written = self.written
+        with locks.lock:
+            made.run, made.shapes, self.run, self.shapes = self.run, self.shapes, None, None
         return made
 
     def close(self) -> None:

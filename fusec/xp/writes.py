@@ -33,7 +33,8 @@ from fusec.xp.recording import (
 )
 from fusec.xp.refusals import refusal, refusing
 from fusec.xp.sharing import finish_readers, writer_with
-from fusec.xp.trie import TRIE
+from fusec.xp.steps import Operation, TapeNumber, TapePlace
+from fusec.xp.trie import TRIE, TapeState
 
 MAX_PLACES = 4  # small parts of a form to which writes are recorded
 SMALL = 4  # a part with at most one in so many elements is small
@@ -86,7 +87,7 @@ def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         again = _Again(function, self, other)
         if not again.is_taken():
             write(function, self, other)
-            again.keep()
+            again.keep(function)
         return self
 
     return operate
@@ -133,12 +134,19 @@ class _Again:
         tape.node = after
         return True
 
-    def keep(self) -> None:
-        """Keep the step that was recorded in the usual way, if it is the same for all numbers of the type."""
+    def keep(self, function: Callable[..., Any], *between: Any) -> None:
+        """Keep the step that was recorded in the usual way, if it is the same for all numbers of the type.
+
+        between: the arguments of the function between the target and the value. The step is looked up by what it does:
+        the tape may have taken other steps meanwhile, of other threads.
+        """
         if self.tape is None:
             return
-        after = self.tape.node
-        if after.parent is self.node and not after.writes and len(after.numbers()) == (self.number is not ALONE):
+        _, at, behind = self.key
+        value = TapePlace(behind) if self.number is ALONE else TapeNumber(behind, 0)
+        step = Operation(_without_result(function), (TapePlace(at), *between, value), {})
+        after = self.node.behind(step.key)
+        if type(after) is TapeState and not after.writes:
             TRIE.note(self.node, self.key, (after, after.start, None))
 
 
@@ -162,7 +170,7 @@ def store(target: Any, key: Any, value: Any) -> None:
     elif _written(target, key, value):
         return
     write(operator.setitem, target, key, value)
-    again.keep()
+    again.keep(operator.setitem, key)
 
 
 def _is_there(target: Any, key: Any, value: Any) -> bool:
