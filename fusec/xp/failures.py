@@ -25,7 +25,7 @@ from fusec.errors import FusecError, FusecOverflowError
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once
 from fusec.xp.loading import on_device
-from fusec.xp.refusals import CLASSES, pass_line
+from fusec.xp.refusals import CLASSES, line_of, pass_line
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some, may_share
 from fusec.xp.steps import Operation, moved, read_by
 from fusec.xp.tape import FLOATS, FirstToken, Tape
@@ -68,6 +68,19 @@ def keep_elements(tape: Tape, value: Any) -> None:
         at_once(changes)
     finally:
         tape.release(token)
+
+
+def _tell_line(tape: Tape, problem: BaseException) -> int | None:
+    """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none.
+
+    Returns the place of the step; None if it is not known.
+    """
+    for note in getattr(problem, "__notes__", ()):
+        at = getattr(getattr(note, "place", None), "at", None)
+        if at is not None:
+            note.place = line_of(tape.slots.get(at)) or note.place
+            return int(at)
+    return None
 
 
 def _is_of_operation(problem: BaseException) -> bool:
@@ -122,7 +135,7 @@ class _Parting:
 
     def _step_of(self, tape: Tape, problem: BaseException, kept: Sequence[int] | None = None) -> int | None:
         """The number of the step that has failed; None if it is not known. kept: the steps of the tape, if not all."""
-        at, path = tape.tell_line(problem), tape.node.path()
+        at, path = _tell_line(tape, problem), tape.node.path()
         for number, each in enumerate(path):
             numbers = [tape.slots[one] for one in each.numbers()] if type(each.step) is not Form else []
             is_large = any(type(one) is int and one not in FLOATS for one in numbers)

@@ -35,7 +35,6 @@ from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import failures, mixed, of_number, on_device
-from fusec.xp.refusals import line_of
 from fusec.xp.sharing import MOST, TAPES, drop, forget, register
 from fusec.xp.steps import Operation, numbers_of
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
@@ -323,18 +322,6 @@ class Tape:
                     raise found from None
             finally:
                 del found  # which has this frame in its traceback
-
-    def tell_line(self, problem: BaseException) -> int | None:
-        """Have an error say which line has recorded what fails: the trace saw the line of an equal step, or none.
-
-        Returns the place of the step; None if it is not known.
-        """
-        for note in getattr(problem, "__notes__", ()):
-            at = getattr(getattr(note, "place", None), "at", None)
-            if at is not None:
-                note.place = line_of(self.slots.get(at)) or note.place
-                return int(at)
-        return None
 
     def _thaw(self, node: TapeState) -> None:
         """Let steps be recorded again, unless all is computed."""
