@@ -6,7 +6,8 @@ one. What is written behind the last row has room for `SPARE` bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from fusec.codegen.llvm.values import Builder, LinearAddress, Value, integer
 
 SPARE = 32
 _SHUFFLED = (2, 3, 4)  # elements of rows that are put together by shuffles
-_PIECES = (32, 16, 8, 4)  # bytes of a row that are copied at once
+_PIECES = (64, 32, 16, 8, 4, 2)  # bytes of a row that are copied at once
 
 
 def pack(b: Builder, nbytes: int, steps: Sequence[Step], *, ahead: bool = False) -> str:
@@ -55,81 +56,154 @@ def define(b: Builder, name: str, given: str, write: Callable[[Builder], None]) 
 
 
 def _unpack(b: Builder, nbytes: int) -> None:
-    """Copy whole rows in the largest pieces that fit if their elements lie side by side, and otherwise one by one."""
-    size = Value("i64", b.let(f"mul i64 %columns, {nbytes}"))
-    is_dense = b.compare("icmp eq", Value("i64", "%short"), integer(nbytes))
-    for way in _ways(nbytes):
-        fits, smaller = b.label("fits"), b.label("smaller")
-        b.fork(b.binary("and", is_dense, b.compare("icmp sge", size, integer(way.least))), fits, smaller)
-        b.place(fits)
-        _unpack_rows(b, nbytes, partial(_copy_row, b, size, way))
-        b.line("ret void")
-        b.place(smaller)
-    _unpack_rows(b, nbytes, None)
+    """Copy whole rows, and before and behind them the elements of rows of which not all are wanted."""
+    columns, begin, end = (Value("i64", each) for each in ("%columns", "%begin", "%end"))
+    size = b.let(f"mul i64 %columns, {nbytes}")
+    low = b.binary("udiv", b.binary("add", begin, b.binary("sub", columns, integer(1))), columns)
+    high = b.binary("udiv", end, columns)
+    first, last = (b.binary("mul", each, columns) for each in (low, high))
+    _unpack_part(b, nbytes, begin, b.intrinsic("smin", first, end))
+    whole, behind, done = (b.label(each) for each in ("whole", "behind", "done"))
+    b.fork(b.compare("icmp slt", low, high), whole, behind)
+    b.place(whole)
+    number = b.binary("sub", high, low).text
+    to, source = b.at("%to", b.let(f"mul i64 {low.text}, %long")), b.at("%from", b.let(f"mul i64 {low.text}, {size}"))
+    rows = _Rows(b, _Walk(to, "%long"), _Walk(source, size), number)
+    rows.copied(nbytes, size, "%short", behind)
+    rows.each(lambda to, source: _copy_elements(b, nbytes, _Walk(to, "%short"), _Walk(source, str(nbytes)), "%columns"))
+    b.jump(behind)
+    b.place(behind)
+    b.fork(b.compare("icmp sle", low, high), some := b.label("some"), done)
+    b.place(some)
+    _unpack_part(b, nbytes, last, end)
+    b.jump(done)
+    b.place(done)
     b.line("ret void")
 
 
-def _unpack_rows(b: Builder, nbytes: int, whole: Callable[[str, str], None] | None) -> None:
-    """Copy row after row. whole: copies a complete row."""
-    columns, begin, end = (Value("i64", each) for each in ("%columns", "%begin", "%end"))
-
-    def row(first: str) -> None:
-        start = Value("i64", first)
-        low = b.intrinsic("smax", b.binary("sub", begin, start), integer(0))
-        high = b.intrinsic("smin", b.binary("sub", end, start), columns)
-        number = b.binary("udiv", start, columns)
-        to = b.at("%to", b.let(f"mul i64 {number.text}, %long"))
-        source = b.let(f"getelementptr [{nbytes} x i8], ptr %from, i64 {first}")
-
-        def element(column: str) -> None:
-            at = b.let(f"getelementptr [{nbytes} x i8], ptr {source}, i64 {column}")
-            copy_element(b, nbytes, b.at(to, b.let(f"mul i64 {column}, %short")), at)
-
-        if whole is None:
-            repeat(b, low.text, 1, element, high.text)
-            return
-        labels = [b.label(each) for each in ("whole", "part", "copied")]
-        b.fork(b.compare("icmp eq", b.binary("sub", high, low), columns), *labels[:2])
-        b.place(labels[0])
-        whole(to, source)
-        b.jump(labels[2])
-        b.place(labels[1])
-        repeat(b, low.text, 1, element, high.text)
-        b.jump(labels[2])
-        b.place(labels[2])
-
-    repeat(b, b.let("sub i64 %begin, " + b.let("urem i64 %begin, %columns")), "%columns", row, "%end")
+def _unpack_part(b: Builder, nbytes: int, begin: Value, end: Value) -> None:
+    """Copy some elements of one row."""
+    part, copied = b.label("part"), b.label("copied")
+    b.fork(b.compare("icmp slt", begin, end), part, copied)
+    b.place(part)
+    row, column = (b.binary(op, begin, Value("i64", "%columns")).text for op in ("udiv", "urem"))
+    to = b.at(b.at("%to", b.let(f"mul i64 {row}, %long")), b.let(f"mul i64 {column}, %short"))
+    source = b.at("%from", b.let(f"mul i64 {begin.text}, {nbytes}"))
+    _copy_elements(b, nbytes, _Walk(to, "%short"), _Walk(source, str(nbytes)), b.binary("sub", end, begin).text)
+    b.jump(copied)
+    b.place(copied)
 
 
-class _Way(NamedTuple):
-    """How rows from some bytes on are copied: in pieces, two of them, or more if rows are long."""
+class _Walk(NamedTuple):
+    """Where something begins, and how many bytes are between it and the next."""
 
-    least: int
-    piece: int
-    is_long: bool = False
+    base: str
+    step: str
 
-
-def _ways(nbytes: int) -> list[_Way]:
-    """All ways for elements of so many bytes; a row of fewer bytes than one is for is copied in the next one."""
-    ways = [_Way(2 * _PIECES[0] + 1, _PIECES[0], True), *(_Way(piece, piece) for piece in _PIECES)]
-    return [way for way in ways if way.piece >= nbytes]
+    def at(self, b: Builder, number: str) -> str:
+        """The address of one."""
+        return b.at(self.base, b.let(f"mul i64 {number}, {self.step}"))
 
 
-def _copy_row(b: Builder, size: Value, way: _Way, to: str, source: str) -> None:
-    """Copy a row in pieces, the last of which ends with it."""
-    _, piece, is_long = way
-    last, kind = b.binary("sub", size, integer(piece)), f"<{piece} x i8>"
+def _copy_elements(b: Builder, nbytes: int, to: _Walk, source: _Walk, count: str) -> None:
+    """Copy elements one by one."""
+    repeat(b, "0", 1, lambda number: copy_element(b, nbytes, to.at(b, number), source.at(b, number)), count)
+
+
+class _Rows(NamedTuple):
+    """Rows to be copied, at least one.
+
+    spills: whether as much as a piece may be written behind each of them. ahead: tells of where a row lies before it
+    is copied.
+    """
+
+    b: Builder
+    to: _Walk
+    source: _Walk
+    count: str
+    spills: bool = False
+    ahead: Callable[[str], None] = lambda _: None
+
+    def each(self, row: Callable[[str, str], None], start: str = "0", end: str = "", together: int = 1) -> None:
+        """Do something for each row, given its two places. together: rows of which the addresses are found at once."""
+        b = self.b
+
+        def group(number: str) -> None:
+            to, source = self.to.at(b, number), self.source.at(b, number)
+            for at in range(together):
+                if at:
+                    to, source = b.at(to, self.to.step), b.at(source, self.source.step)
+                self.ahead(source)
+                row(to, source)
+
+        repeat(b, start, together, group, end or self.count)
+
+    def copied(self, nbytes: int, size: str, short: str, done: str) -> None:
+        """Copy rows without gaps in the largest pieces that they have, and go to `done`; place what is for others."""
+        b, bytes_of_row = self.b, Value("i64", size)
+        is_dense = b.compare("icmp eq", Value("i64", short), integer(nbytes))
+        for piece in (2 * _PIECES[0], *(each for each in _PIECES if each >= nbytes)):
+            fits, smaller = b.label("fits"), b.label("smaller")
+            enough = b.compare("icmp sgt", bytes_of_row, integer(piece // 2))
+            b.fork(b.binary("and", is_dense, enough), fits, smaller)
+            b.place(fits)
+            if piece > _PIECES[0]:
+                self.each(partial(_copy_long, b, size, SPARE))
+            else:
+                self._in_pieces(bytes_of_row, piece, piece > 2 * nbytes)
+            b.jump(done)
+            b.place(smaller)
+
+    def _in_pieces(self, size: Value, piece: int, halves: bool) -> None:
+        """Copy each row as one piece if it is one, or may be read with what is behind; others in two, which overlap."""
+        b, count = self.b, Value("i64", self.count)
+        has_all = b.compare("icmp eq", size, integer(piece))
+        some = integer(0)
+        if self.spills and halves:
+            has_gaps = b.compare("icmp sge", Value("i64", self.source.step), integer(piece))
+            some = b.binary("sub", count, Value("i64", b.let(f"zext i1 {has_gaps.text} to i64")))
+            some = Value("i64", b.let(f"select i1 {has_gaps.text}, i64 {some.text}, i64 0"))
+        whole = b.let(f"select i1 {has_all.text}, i64 {count.text}, i64 {some.text}")
+        fours = b.let(f"and i64 {whole}, -4")
+        for start, end, together in (("0", fours, 4), (fours, whole, 1)):
+            with self._if_any(start, end):
+                self.each(partial(_copy_piece, b, piece), start, end, together)
+        if halves:
+            with self._if_any(whole, count.text):
+                self.each(partial(_copy_ends, b, size, piece // 2), whole)
+
+    @contextmanager
+    def _if_any(self, start: str, end: str) -> Iterator[None]:
+        b, some, after = self.b, self.b.label("some"), self.b.label("after")
+        b.fork(b.compare("icmp slt", Value("i64", start), Value("i64", end)), some, after)
+        b.place(some)
+        yield
+        b.jump(after)
+        b.place(after)
+
+
+def _copy_long(b: Builder, size: str, piece: int, to: str, source: str) -> None:
+    """Copy a row of more than a piece, the last of which ends with it."""
+    last = b.binary("sub", Value("i64", size), integer(piece))
 
     def copy(position: str) -> None:
-        at = b.intrinsic("smin", Value("i64", position), last).text if is_long else position
-        text = b.let(f"load {kind}, ptr {b.at(source, at)}, align 1")
-        b.line(f"store {kind} {text}, ptr {b.at(to, at)}, align 1")
+        at = b.intrinsic("smin", Value("i64", position), last).text
+        _copy_piece(b, piece, b.at(to, at), b.at(source, at))
 
-    if is_long:
-        repeat(b, "0", piece, copy, size.text)
-    else:
-        copy("0")
-        copy(last.text)
+    repeat(b, "0", piece, copy, size)
+
+
+def _copy_ends(b: Builder, size: Value, piece: int, to: str, source: str) -> None:
+    """Copy a row of one to two pieces."""
+    last = b.binary("sub", size, integer(piece)).text
+    _copy_piece(b, piece, to, source)
+    _copy_piece(b, piece, b.at(to, last), b.at(source, last))
+
+
+def _copy_piece(b: Builder, piece: int, to: str, source: str) -> None:
+    """Copy some bytes."""
+    text = b.let(f"load <{piece} x i8>, ptr {source}, align 1")
+    b.line(f"store <{piece} x i8> {text}, ptr {to}, align 1")
 
 
 def copy_element(b: Builder, nbytes: int, to: str, source: str) -> None:
@@ -150,27 +224,36 @@ class _Packing:
     def write(self) -> None:
         """The blocks."""
         b = self.b
-        if self.nbytes <= 8:
-            cases = {columns: b.label("by") for columns in _SHUFFLED}
-            row = b.label("row")
-            enough = b.compare("icmp sge", Value("i64", "%rows"), integer(b.lanes))
-            some = b.label("some")
-            b.fork(enough, some, row)
-            b.place(some)
-            targets = " ".join(f"i64 {columns}, label %{label}" for columns, label in cases.items())
-            b.line(f"switch i64 %columns, label %{row} [{targets}]")
-            for columns, label in cases.items():
-                b.place(label)
-                self._shuffled(columns)
-                b.line("ret void")
-            b.place(row)
+        if self.nbytes <= 8 and self.short is not Step.UNIT:
+            self._in_vectors()
+        size = b.let(f"mul i64 %columns, {self.nbytes}")
         if self.short is Step.ZERO and self.nbytes <= SPARE // 2:
-            self._repeated()
+            self._repeated(size)
         else:
             if self.short is Step.UNIT:
-                self._copied()
-            self._one_by_one()
+                done = b.label("done")
+                self._rows(size).copied(self.nbytes, size, str(self.nbytes), done)
+                self._one_by_one(size)
+                b.jump(done)
+                b.place(done)
+            else:
+                self._one_by_one(size)
         b.line("ret void")
+
+    def _in_vectors(self) -> None:
+        """Return when rows of few elements are copied; place what is for others."""
+        b = self.b
+        cases = {columns: b.label("by") for columns in _SHUFFLED}
+        row, some = b.label("row"), b.label("some")
+        b.fork(b.compare("icmp sge", Value("i64", "%rows"), integer(b.lanes)), some, row)
+        b.place(some)
+        targets = " ".join(f"i64 {columns}, label %{label}" for columns, label in cases.items())
+        b.line(f"switch i64 %columns, label %{row} [{targets}]")
+        for columns, label in cases.items():
+            b.place(label)
+            self._shuffled(columns)
+            b.line("ret void")
+        b.place(row)
 
     # --- whole vectors ---------------------------------------------------------------------------------------------
 
@@ -207,10 +290,18 @@ class _Packing:
 
     # --- row by row ------------------------------------------------------------------------------------------------
 
-    def _repeated(self) -> None:
+    def _rows(self, size: str) -> _Rows:
+        b, walk = self.b, _Walk("%from", "%long")
+
+        def fetch(source: str) -> None:
+            if self.distance:
+                memory.fetch(b, b.at(source, self.distance))
+
+        return _Rows(b, _Walk("%to", size), walk, "%rows", spills=True, ahead=fetch)
+
+    def _repeated(self, size: str) -> None:
         """Each element as often as a row has elements, and some more, where the next row is written."""
         b, count = self.b, SPARE // self.nbytes
-        size = b.let(f"mul i64 %columns, {self.nbytes}")
         width, b.lanes = b.lanes, count
 
         def row(is_short: bool, to: str, source: str) -> None:
@@ -224,51 +315,20 @@ class _Packing:
         short, long = b.label("short"), b.label("long")
         b.fork(b.compare("icmp sle", Value("i64", size), integer(SPARE)), short, long)
         b.place(short)
-        self._rows(partial(row, True), size)
+        self._rows(size).each(partial(row, True))
         b.line("ret void")
         b.place(long)
-        self._rows(partial(row, False), size)
+        self._rows(size).each(partial(row, False))
         b.lanes = width
 
-    def _copied(self) -> None:
-        """The largest pieces that a row has; the last one ends with the row."""
-        b = self.b
-        size = b.let(f"mul i64 %columns, {self.nbytes}")
-        for way in _ways(self.nbytes):
-            fits, smaller = b.label("fits"), b.label("smaller")
-            b.fork(b.compare("icmp sge", Value("i64", size), integer(way.least)), fits, smaller)
-            b.place(fits)
-            self._rows(partial(_copy_row, b, Value("i64", size), way), size)
-            b.line("ret void")
-            b.place(smaller)
-
-    def _rows(self, row: Callable[[str, str], None], size: str) -> None:
-        """Do something for each row, given its place and its address."""
-        b = self.b
-
-        def place(number: str) -> None:
-            to, source = (b.let(f"mul i64 {number}, {step}") for step in (size, "%long"))
-            source = b.at("%from", source)
-            if self.distance:
-                memory.fetch(b, b.at(source, self.distance))
-            row(b.at("%to", to), source)
-
-        repeat(b, "0", 1, place, "%rows")
-
-    def _one_by_one(self) -> None:
+    def _one_by_one(self, size: str) -> None:
         """Column after column."""
         b = self.b
-        size = b.let(f"mul i64 %columns, {self.nbytes}")
 
         def column(number: str) -> None:
             source = b.at("%from", b.let(f"mul i64 {number}, %short"))
             to = b.let(f"getelementptr [{self.nbytes} x i8], ptr %to, i64 {number}")
-
-            def row(at: str) -> None:
-                place = b.at(to, b.let(f"mul i64 {at}, {size}"))
-                copy_element(b, self.nbytes, place, b.at(source, b.let(f"mul i64 {at}, %long")))
-
-            repeat(b, "0", 1, row, "%rows")
+            _copy_elements(b, self.nbytes, _Walk(to, size), _Walk(source, "%long"), "%rows")
 
         repeat(b, "0", 1, column, "%columns")
 
