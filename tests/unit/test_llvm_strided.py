@@ -1,6 +1,5 @@
 """Elements a run-time stride apart, read by whole vectors: the right ones, and no byte outside of the array."""
 
-import mmap
 import re
 import sys
 
@@ -8,26 +7,9 @@ import numpy as np
 import pytest
 
 import fusec
+from tests.support.page_ends import at_end_of_page
 
-PAGE = mmap.PAGESIZE
 copy = fusec.ElementwiseKernel("T x", "T z", "z = x", "copy_strided")
-
-
-def at_end_of_page(array):
-    """A copy of a strided array whose memory ends with a page after which nothing may be read."""
-    import ctypes
-
-    span = (len(array) - 1) * abs(array.strides[0]) + array.itemsize
-    size = -(-span // PAGE) * PAGE
-    memory = mmap.mmap(-1, size + PAGE)
-    raw = np.frombuffer(memory, np.uint8)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    assert protect(ctypes.c_void_p(raw.ctypes.data + size), ctypes.c_size_t(PAGE), 0) == 0
-    whole = np.ndarray(span // array.itemsize, array.dtype, memory, size - span)
-    step = array.strides[0] // array.itemsize
-    placed = whole[::step]
-    placed[:] = array
-    return placed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="protects a page by Linux's mprotect")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import fusec
 from fusec.arguments import layouts
+from tests.support.page_ends import at_end_of_page
 
 add = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + 2 * y", "add_in_strips")
 SHAPES = [(32, 2), (1000, 3), (45, 4), (2, 33, 3), (3, 2, 40, 2), (5, 600, 2, 3), (500, 7), (40, 32), (3, 100, 17)]
@@ -70,6 +73,19 @@ def test_short_rows_know_their_coordinates(function, dtype):
         y = random.integers(0, 50, (*outer[:-1], 2 * outer[-1], 3 * columns)).astype(dtype)
         for other in (y, y[..., ::-1]):
             assert np.array_equal(fused(x, other), function(x, other))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="protects a page by Linux's mprotect")
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("columns", [2, 3, 4, 5, 7, 8, 12, 17, 40])
+def test_nothing_is_read_behind_the_last_row(dtype, columns):
+    for gap in (0, 1, 3, 70):
+        whole = np.arange(700 * (columns + gap)).reshape(700, -1).astype(dtype)
+        for part in (whole[:, gap:], whole[::-1, gap:], whole[::3, gap:], whole[:, -1 : -1 - columns : -1]):
+            placed = at_end_of_page(part)
+            assert np.array_equal(add(placed, part), part + np.asarray(2, dtype) * part)
+            add(placed, part[:1], placed)
+            assert np.array_equal(placed, part + np.asarray(2, dtype) * part[:1])
 
 
 def test_ranges_of_threads_begin_and_end_within_short_rows():

@@ -120,7 +120,7 @@ class _Rows(NamedTuple):
     b: Builder
     to: _Walk
     source: _Walk
-    count: str
+    total: str
     spills: bool = False
     ahead: Callable[[str], None] = lambda _: None
 
@@ -136,7 +136,7 @@ class _Rows(NamedTuple):
                 self.ahead(source)
                 row(to, source)
 
-        repeat(b, start, together, group, end or self.count)
+        repeat(b, start, together, group, end or self.total)
 
     def copied(self, nbytes: int, size: str, short: str, done: str) -> None:
         """Copy rows without gaps in the largest pieces that they have, and go to `done`; place what is for others."""
@@ -156,7 +156,7 @@ class _Rows(NamedTuple):
 
     def _in_pieces(self, size: Value, piece: int, halves: bool) -> None:
         """Copy each row as one piece if it is one, or may be read with what is behind; others in two, which overlap."""
-        b, count = self.b, Value("i64", self.count)
+        b, count = self.b, Value("i64", self.total)
         has_all = b.compare("icmp eq", size, integer(piece))
         some = integer(0)
         if self.spills and halves:
