@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Lookup, Pointer
-from fusec.ir.walk import blocks, expressions, inner_first, is_elementary, operands
+from fusec.ir.walk import blocks, expressions, inner_first, is_elementary, operands, statements
 
 _EXPENSIVE = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
@@ -25,11 +25,19 @@ class StmtWork(NamedTuple):
 class Costs:
     """Scalar operations of expressions and statements, each expression node counted once.
 
-    turns: that a loop is taken to make. usual: without what elementary functions do for rare arguments only.
+    turns: that a loop is taken to make. usual: without what elementary functions do for rare arguments only. bodies:
+    those of the program, whose locals indices may have.
     """
 
-    def __init__(self, functions: Iterable[ir.Function], turns: int = _TURNS, usual: bool = False) -> None:
+    def __init__(
+        self,
+        functions: Iterable[ir.Function],
+        turns: int = _TURNS,
+        usual: bool = False,
+        bodies: Iterable[Iterable[ir.Stmt]] = (),
+    ) -> None:
         self._turns = turns
+        self._loaded = loaded_locals(bodies)
         self._costs: dict[Expr, int] = {}
         self._unsafe: dict[Expr, bool] = {}
         self._calls: dict[str, tuple[int, bool]] = {}
@@ -58,7 +66,7 @@ class Costs:
 
     def follows_position(self, root: Expr) -> bool:
         """Whether an index is computed by arithmetic alone, without reading memory."""
-        return not any(isinstance(expr, ir.Load | ir.Call) for expr in expressions([root]))
+        return not is_loaded(root, self._loaded) and not any(isinstance(expr, ir.Call) for expr in expressions([root]))
 
     def of_body(self, body: Iterable[ir.Stmt]) -> int:
         """The operations of statements; a loop counts as a few iterations."""
@@ -105,3 +113,18 @@ class Costs:
             case ir.DeclareArray(length=length):
                 return own + length
         return own + 1
+
+
+def loaded_locals(bodies: Iterable[Iterable[ir.Stmt]]) -> set[str]:
+    """The locals that are declared with something read from memory."""
+    found: set[str] = set()
+    for stmt in (stmt for body in bodies for stmt in statements(body)):
+        if isinstance(stmt, ir.Declare) and stmt.value is not None and is_loaded(stmt.value, found):
+            found.add(stmt.name)
+    return found
+
+
+def is_loaded(root: Expr, loaded: set[str]) -> bool:
+    """Whether a value depends on memory. loaded: the locals that do."""
+    found = expressions([root])
+    return any(isinstance(each, ir.Load) or (isinstance(each, ir.Local) and each.name in loaded) for each in found)

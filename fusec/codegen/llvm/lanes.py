@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fusec.base.dtypes import DType, compute_type, real_type
 from fusec.base.kernel_abi import Layout, Step
-from fusec.codegen.llvm.cost import Costs
-from fusec.ir.expr import Apply, Expr, type_of
-from fusec.ir.loops import At, Atomic, Declare, DeclareArray, Load, Local, Program, While
+from fusec.codegen.llvm.cost import Costs, is_loaded, loaded_locals
+from fusec.ir.expr import Apply, type_of
+from fusec.ir.loops import At, Atomic, DeclareArray, Program, While
 from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
@@ -61,20 +61,12 @@ def has_small_strided_operand(program: Program, layout: Layout) -> bool:
 
 def has_small_gather(program: Program) -> bool:
     """Whether a program reads elements of less than 32 bits at indices that it computes from others."""
-    loaded: set[str] = set()
-
-    def depends(expr: Expr) -> bool:
-        return any(
-            isinstance(each, Load) or (isinstance(each, Local) and each.name in loaded) for each in expressions([expr])
-        )
-
-    for stmt in (stmt for body in bodies_of(program) for stmt in statements(body)):
-        for each in expressions(roots_of((stmt,))):
-            if isinstance(each, At) and each.type.element.bits < 32 and any(map(depends, each.index)):
-                return True
-        if isinstance(stmt, Declare) and stmt.value is not None and depends(stmt.value):
-            loaded.add(stmt.name)
-    return False
+    bodies = bodies_of(program)
+    loaded = loaded_locals(bodies)
+    return any(
+        isinstance(each, At) and each.type.element.bits < 32 and any(is_loaded(index, loaded) for index in each.index)
+        for each in expressions(roots_of(*bodies))
+    )
 
 
 def hot_bits(program: Program) -> int:

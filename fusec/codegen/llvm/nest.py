@@ -158,7 +158,7 @@ class Nest:
         self.arguments = arguments
         self.arrays = {param.name: param for param in program.arrays}
         self.uses = uses_of(program)
-        self.costs = Costs(program.functions)
+        self.costs = Costs(program.functions, bodies=bodies_of(program))
         self.called = kept_functions(program)
         self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
         self.last = layout.ndim - 1  # the axis of rows

@@ -6,8 +6,7 @@ one. What is written behind the last row has room for `SPARE` bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -155,29 +154,35 @@ class _Rows(NamedTuple):
             b.place(smaller)
 
     def _in_pieces(self, size: Value, piece: int, halves: bool) -> None:
-        """Copy each row as one piece if it is one, or may be read with what is behind; others in two, which overlap."""
-        b, count = self.b, Value("i64", self.total)
-        has_all = b.compare("icmp eq", size, integer(piece))
-        some = integer(0)
-        if self.spills and halves:
-            has_gaps = b.compare("icmp sge", Value("i64", self.source.step), integer(piece))
-            some = b.binary("sub", count, Value("i64", b.let(f"zext i1 {has_gaps.text} to i64")))
-            some = Value("i64", b.let(f"select i1 {has_gaps.text}, i64 {some.text}, i64 0"))
-        whole = b.let(f"select i1 {has_all.text}, i64 {count.text}, i64 {some.text}")
-        fours = b.let(f"and i64 {whole}, -4")
-        for start, end, together in (("0", fours, 4), (fours, whole, 1)):
-            with self._if_any(start, end):
-                self.each(partial(_copy_piece, b, piece), start, end, together)
-        if halves:
-            with self._if_any(whole, count.text):
-                self.each(partial(_copy_ends, b, size, piece // 2), whole)
+        """Copy each row as one piece if it is one, or may be read with what is behind; others in two, which overlap.
 
-    @contextmanager
-    def _if_any(self, start: str, end: str) -> Iterator[None]:
+        Behind a row is the next one, or the one before, if there is one.
+        """
+        b, count = self.b, self.total
+        is_whole = b.compare("icmp eq", size, integer(piece))
+        first, last = integer(0), b.select(is_whole, Value("i64", count), integer(0))
+        if self.spills and halves:
+            step = Value("i64", self.source.step)
+            distance = b.intrinsic("smax", step, b.binary("sub", integer(0), step))
+            is_read = b.compare("icmp sge", b.binary("add", distance, size), integer(piece))
+            is_back = b.cast("zext", b.compare("icmp slt", step, integer(0)), "i64")
+            end = b.binary("sub", Value("i64", count), b.binary("xor", is_back, integer(1)))
+            first = b.select(is_whole, first, b.select(is_read, is_back, first))
+            last = b.select(is_whole, last, b.select(is_read, end, last))
+        some = b.binary("and", b.binary("sub", last, first), integer(-4))
+        fours = b.binary("add", first, some).text
+        if halves:
+            self._if_any("0", first.text, partial(_copy_ends, b, size, piece // 2))
+        self._if_any(first.text, fours, partial(_copy_piece, b, piece), 4)
+        self._if_any(fours, last.text, partial(_copy_piece, b, piece))
+        if halves:
+            self._if_any(last.text, count, partial(_copy_ends, b, size, piece // 2))
+
+    def _if_any(self, start: str, end: str, row: Callable[[str, str], None], together: int = 1) -> None:
         b, some, after = self.b, self.b.label("some"), self.b.label("after")
         b.fork(b.compare("icmp slt", Value("i64", start), Value("i64", end)), some, after)
         b.place(some)
-        yield
+        self.each(row, start, end, together)
         b.jump(after)
         b.place(after)
 
