@@ -106,3 +106,28 @@ def test_short_rows_of_a_larger_array_are_read_where_they_are(dtype):
             matrix = np.random.default_rng(0).integers(0, 4, (count, 3, columns)).astype(dtype)
             x = matrix[:, 1]
             assert np.array_equal(product(matrix, x), (matrix * x[:, None, :]).sum(-1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "int64", "complex64"])
+@pytest.mark.parametrize("indices", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64"])
+def test_elements_at_indices_of_any_dtype_are_the_right_ones(dtype, indices):
+    random = np.random.default_rng(0)
+    table = random.integers(0, 100, 90).astype(dtype)
+    least = 0 if indices.startswith("u") else -len(table)
+    take = fusec.fuse(lambda table, at: (table[at], table[::-1][at] + table[at]))
+    for n in (1, 15, 64, 1003):
+        at = random.integers(least, len(table), n).astype(indices)
+        for found, wanted in zip(take(table, at), (table[at], table[::-1][at] + table[at]), strict=True):
+            assert np.array_equal(found, wanted)
+
+
+def test_indices_that_are_replaced_after_they_are_read_count_as_they_were():
+    take = fusec.ElementwiseKernel(
+        "raw uint8 table", "uint8 at, uint8 z", "unsigned char k = at; at = 7; z = table[k]", "take_and_replace"
+    )
+    table = np.arange(255, -1, -1, dtype=np.uint8)
+    at = np.arange(999).astype(np.uint8)
+    before, found = at.copy(), np.empty_like(at)
+    take(table, at, found)
+    assert np.array_equal(found, table[before])
+    assert (at == 7).all()

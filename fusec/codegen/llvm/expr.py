@@ -368,7 +368,8 @@ class ExprEmitter(ABC):
                 return Value("ptr", "", varying=True, linear=linear)
             text = b.let(f"{step} {pointer.text}, {b.typed(index)}")
             return Value("ptr", text, varying=True, linear=linear)
-        return Value("ptr", b.let(f"getelementptr {unit}, {b.typed(pointer)}, {b.typed(index)}"), varying=True)
+        made = None if pointer.varying else (f"{step} {pointer.text}", index)
+        return Value("ptr", b.let(f"getelementptr {unit}, {b.typed(pointer)}, {b.typed(index)}"), True, made=made)
 
     def _moved_element(self, expr: ir.Moved) -> Value:
         """The address of an element at another position of the iteration space."""

@@ -9,7 +9,17 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
-from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer, memory_type, zero_of
+from fusec.codegen.llvm.values import (
+    Builder,
+    Linear,
+    LinearAddress,
+    Operand,
+    Value,
+    bit_width,
+    integer,
+    memory_type,
+    zero_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +303,37 @@ ALL_LANES = "splat (i1 true)"
 
 
 def _gather(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> Value:
+    if lanes.mask is None and pointer.made is not None and (part.bits < 32 or b.options.permutes < 512):
+        return _gather_one_by_one(b, *pointer.made, part)
     pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
     return gather(b, pointer, mask, memory_type(part), part.nbytes)
+
+
+def _gather_one_by_one(b: Builder, address: str, index: Value, part: DType) -> Value:
+    """Load each element at an index, where no instruction loads all of them, or one that takes longer."""
+    kind, held = memory_type(part), "poison"
+    for lane, at in enumerate(_taken_out(b, index)):
+        element = b.let(f"load {kind}, ptr {b.let(f'{address}, i64 {at}')}, align {part.nbytes}")
+        held = b.let(f"insertelement {b.vector_type(kind)} {held}, {kind} {element}, i64 {lane}")
+    return Value(kind, held, varying=True)
+
+
+def _taken_out(b: Builder, index: Value) -> list[str]:
+    """The lanes of a vector of 64-bit indices. Those of 8 or 16 bits are shifted out of the words that they fill."""
+    extended, index = index.made or ("", b.materialised(index))
+    bits = bit_width(index.type)
+    if extended and bits < 32 and b.lanes * bits % 64 == 0:
+        words = f"<{b.lanes * bits // 64} x i64>"
+        text = b.let(f"bitcast {b.typed(index)} to {words}")
+        each = [b.let(f"extractelement {words} {text}, i64 {at}") for at in range(b.lanes * bits // 64)]
+        places = [divmod(lane * bits, 64) for lane in range(b.lanes)]
+        if extended == "zext":
+            shifted = [b.let(f"lshr i64 {each[word]}, {start}") for word, start in places]
+            return [b.let(f"and i64 {text}, {(1 << bits) - 1}") for text in shifted]
+        shifted = [b.let(f"shl i64 {each[word]}, {64 - bits - start}") for word, start in places]
+        return [b.let(f"ashr i64 {text}, {64 - bits}") for text in shifted]
+    each = [b.let(f"extractelement {b.typed(index)}, i64 {lane}") for lane in range(b.lanes)]
+    return [b.let(f"{extended} {index.type} {text} to i64") for text in each] if extended else each
 
 
 def gather(b: Builder, pointer: Value, mask: str, kind: str, nbytes: int) -> Value:

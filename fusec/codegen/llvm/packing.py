@@ -67,9 +67,11 @@ def _unpack(b: Builder, nbytes: int) -> None:
     b.place(whole)
     number = b.binary("sub", high, low).text
     to, source = b.at("%to", b.let(f"mul i64 {low.text}, %long")), b.at("%from", b.let(f"mul i64 {low.text}, {size}"))
-    rows = _Rows(b, _Walk(to, "%long"), _Walk(source, size), number)
+    rows = _CopiedRows(b, _Strided(to, "%long"), _Strided(source, size), number)
     rows.copied(nbytes, size, "%short", behind)
-    rows.each(lambda to, source: _copy_elements(b, nbytes, _Walk(to, "%short"), _Walk(source, str(nbytes)), "%columns"))
+    rows.each(
+        lambda to, source: _copy_elements(b, nbytes, _Strided(to, "%short"), _Strided(source, str(nbytes)), "%columns")
+    )
     b.jump(behind)
     b.place(behind)
     b.fork(b.compare("icmp sle", low, high), some := b.label("some"), done)
@@ -88,12 +90,12 @@ def _unpack_part(b: Builder, nbytes: int, begin: Value, end: Value) -> None:
     row, column = (b.binary(op, begin, Value("i64", "%columns")).text for op in ("udiv", "urem"))
     to = b.at(b.at("%to", b.let(f"mul i64 {row}, %long")), b.let(f"mul i64 {column}, %short"))
     source = b.at("%from", b.let(f"mul i64 {begin.text}, {nbytes}"))
-    _copy_elements(b, nbytes, _Walk(to, "%short"), _Walk(source, str(nbytes)), b.binary("sub", end, begin).text)
+    _copy_elements(b, nbytes, _Strided(to, "%short"), _Strided(source, str(nbytes)), b.binary("sub", end, begin).text)
     b.jump(copied)
     b.place(copied)
 
 
-class _Walk(NamedTuple):
+class _Strided(NamedTuple):
     """Where something begins, and how many bytes are between it and the next."""
 
     base: str
@@ -104,12 +106,12 @@ class _Walk(NamedTuple):
         return b.at(self.base, b.let(f"mul i64 {number}, {self.step}"))
 
 
-def _copy_elements(b: Builder, nbytes: int, to: _Walk, source: _Walk, count: str) -> None:
+def _copy_elements(b: Builder, nbytes: int, to: _Strided, source: _Strided, count: str) -> None:
     """Copy elements one by one."""
     repeat(b, "0", 1, lambda number: copy_element(b, nbytes, to.at(b, number), source.at(b, number)), count)
 
 
-class _Rows(NamedTuple):
+class _CopiedRows(NamedTuple):
     """Rows to be copied, at least one.
 
     spills: whether as much as a piece may be written behind each of them. ahead: tells of where a row lies before it
@@ -117,8 +119,8 @@ class _Rows(NamedTuple):
     """
 
     b: Builder
-    to: _Walk
-    source: _Walk
+    to: _Strided
+    source: _Strided
     total: str
     spills: bool = False
     ahead: Callable[[str], None] = lambda _: None
@@ -295,14 +297,14 @@ class _Packing:
 
     # --- row by row ------------------------------------------------------------------------------------------------
 
-    def _rows(self, size: str) -> _Rows:
-        b, walk = self.b, _Walk("%from", "%long")
+    def _rows(self, size: str) -> _CopiedRows:
+        b, walk = self.b, _Strided("%from", "%long")
 
         def fetch(source: str) -> None:
             if self.distance:
                 memory.fetch(b, b.at(source, self.distance))
 
-        return _Rows(b, _Walk("%to", size), walk, "%rows", spills=True, ahead=fetch)
+        return _CopiedRows(b, _Strided("%to", size), walk, "%rows", spills=True, ahead=fetch)
 
     def _repeated(self, size: str) -> None:
         """Each element as often as a row has elements, and some more, where the next row is written."""
@@ -333,7 +335,7 @@ class _Packing:
         def column(number: str) -> None:
             source = b.at("%from", b.let(f"mul i64 {number}, %short"))
             to = b.let(f"getelementptr [{self.nbytes} x i8], ptr %to, i64 {number}")
-            _copy_elements(b, self.nbytes, _Walk(to, size), _Walk(source, "%long"), "%rows")
+            _copy_elements(b, self.nbytes, _Strided(to, size), _Strided(source, "%long"), "%rows")
 
         repeat(b, "0", 1, column, "%columns")
 

@@ -46,13 +46,17 @@ class LinearAddress:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An operand: scalar LLVM type, text (empty for a linear value without a vector yet), and how it varies."""
+    """An operand: scalar LLVM type, text (empty for a linear value without a vector yet), and how it varies.
+
+    made: of what varies, "zext" or "sext" and the narrower integer, or of an address its instruction and the index.
+    """
 
     type: str
     text: str
     varying: bool = False
     linear: Linear | None = None
     walk: LinearAddress | None = None
+    made: tuple[str, Value] | None = None
 
     @property
     def literal(self) -> int | None:
@@ -384,7 +388,8 @@ class Builder:
             return value
         value = self.materialised(value) if value.varying else value
         target = self.vector_type(llvm) if value.varying else llvm
-        return Value(llvm, self.let(f"{op} {self.typed(value)} to {target}"), value.varying)
+        made = (op, value) if value.varying and op in ("zext", "sext") else None
+        return Value(llvm, self.let(f"{op} {self.typed(value)} to {target}"), value.varying, made=made)
 
     def cast_integer(self, value: Value, llvm: str) -> Value:
         """An integer modulo the width of another integer type."""
