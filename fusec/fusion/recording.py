@@ -209,6 +209,8 @@ class Recording:
         check = reads.ARRAY if array is value else reads.FOREIGN
         self.pick(self.note(found, check, (type(value), array.dtype, array.shape, array.strides)), found.path)
         made = self.operand(array)
+        if isinstance(value, np.ndarray) and not value.dtype.isnative:
+            made._trace.swapped[made._memory.buffer.place] = (str(found.name), str(value.dtype))
         if labels_of(value):
             made._trace.labelled[made._memory.buffer.place] = type(value).__name__
         return made

@@ -77,7 +77,7 @@ class TracedRun:
         self.recording.described = self._described
         self.recording.trace = self.trace
         self.trace.extents.given = len(found.flat)
-        self.trace.labelled, self.trace.swapped = {**found.labelled_places}, found.swapped
+        self.trace.labelled, self.trace.swapped = {**found.labelled_places}, {**found.swapped}
         if found.side is not None:
             self._see_device(found.side.arrays[0].given)
         self.pattern = pattern
@@ -86,6 +86,7 @@ class TracedRun:
         self.builder: PlanBuilder  # while the plan is made
         self.returned: dict[int, tuple[Tracer, Returned]] = {}
         self.parts: ReturnedParts = {}
+        self.seen = set[int]()  # the identities of memory of which arrays are returned, other than parts of complex ones
 
     def _see_device(self, given: Any) -> None:
         """Tell the trace where arrays are, of which this is one."""
@@ -106,6 +107,7 @@ class TracedRun:
         needed: list[Buffer] = []
         self.builder = PlanBuilder(self.trace, needed)
         try:
+            self._see([result, *(each.value for each in stored)])
             rebuilt = self._returned(result, needed)
         except RecursionError:
             raise NotTraceable("a fused function cannot return a container that holds itself", RESULTS).at() from None
@@ -256,6 +258,15 @@ class TracedRun:
 
     # --- what is returned ----------------------------------------------------------------------------------------
 
+    def _see(self, result: Any) -> None:
+        """Note the memory of arrays that are returned."""
+        if isinstance(result, Tracer):
+            if type(result) is not ComplexPart:
+                self.seen.add(id(result._memory))
+        elif type(result) in (tuple, list, *constants.DICTS) or constants.is_named_tuple(result):
+            for each in result.values() if isinstance(result, dict) else result:
+                self._see(each)
+
     def _returned(self, result: Any, needed: list[Buffer]) -> Any:
         """How calls make what the function returns."""
         if isinstance(result, Tracer):
@@ -310,7 +321,8 @@ class TracedRun:
         return value.is_weak
 
     def _array(self, result: Tracer, needed: list[Buffer]) -> Returned:
-        if isinstance(result, ComplexPart) and result._memory.buffer is None:  # nobody has seen the complex array
+        is_part = type(result) is ComplexPart and result._memory.buffer is None
+        if is_part and id(result._memory) not in self.seen:  # nobody sees the complex array
             result = made(self.trace, result._read())
         memory, value = result._memory, result._memory.value
         weak: type | None = None

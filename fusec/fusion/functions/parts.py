@@ -13,8 +13,9 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.values import Scalar
 from fusec.fusion.functions.routines import full_like, scalar_function
 from fusec.fusion.trace import elementwise
+from fusec.fusion.trace.converted import in_other_order
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace.trace import constant, here, widened
+from fusec.fusion.trace.trace import bare, constant, here, widened
 from fusec.fusion.trace.trace_values import ArrayValue, Step
 from fusec.fusion.trace.tracer import Tracer, made
 from fusec.ir.expr import Expr, apply, scalar_type
@@ -74,8 +75,19 @@ def _cast(expr: Expr, given: DType, wanted: DType) -> Expr:
     return widened(apply("bitcast", stored, target=wanted), wanted)
 
 
+def _refuse_other_order(x: Tracer) -> None:
+    """Raise UnsupportedDtype for the bits of an argument in another byte order, or of a copy: its numbers are read."""
+    trace, memory = x._trace, x._memory
+    leaf = None if memory.value is None else trace.leaves.get(bare(memory.value.expr))  # type: ignore[call-overload]
+    buffer = memory.buffer if leaf is None else leaf.buffer
+    if buffer is not None and buffer.kind == "argument" and buffer.place in trace.swapped:
+        raise in_other_order(trace, buffer.place)
+
+
 def _viewed(x: Tracer, dtype: Any = None, type: Any = None) -> Tracer:  # noqa: A002 - NumPy's name
     """x.view; of another dtype, if its items have the same size."""
+    if dtype is not None:
+        _refuse_other_order(x)
     if dtype is None or dtype == x.dtype:
         return x if x._is_scalar else x._view(lambda array: array.view())
     given, wanted = (elementwise.known_dtype(np.dtype(each)) for each in (x.dtype, dtype))

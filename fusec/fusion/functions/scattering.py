@@ -12,6 +12,7 @@ from fusec.base.records import dataclass
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.functions.libraries import Asked, LibraryFunction
 from fusec.fusion.trace import tracer
+from fusec.fusion.trace.converted import unwritable
 from fusec.fusion.trace.indices import is_chosen
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, here
@@ -42,7 +43,7 @@ def changed(function: Callable[..., Any], name: str, x: Any, *args: Any, **optio
     if not isinstance(x, tracer.Tracer):
         raise NotFusable(f"{name} of an array from outside", "pass it as an argument").at(here())
     if x._is_scalar or not x._seen.flags.writeable:
-        raise ValueError("assignment destination is read-only")
+        raise unwritable(x._trace, x._memory)
     call = LibraryFunction(Changing(function), name, (0, 1, 2), ("v",), True, _as_given, takes_out=False)
     x._put(call(x, *args, **options)._read())
 

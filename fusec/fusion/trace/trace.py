@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from math import prod
@@ -15,7 +15,7 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.base.contexts import holding
 from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
-from fusec.errors.arguments import ShapesDoNotBroadcast, UnsupportedDtype
+from fusec.errors.arguments import ShapesDoNotBroadcast
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
@@ -23,6 +23,7 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion.trace import lines, views
 from fusec.fusion.trace.chosen_parts import ChosenParts
 from fusec.fusion.trace.conditions import ANYWHERE, Condition, PartsTaken, require_one_place
+from fusec.fusion.trace.converted import unwritable
 from fusec.fusion.trace.derived import Derived
 from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.numbers import Computed, Source
@@ -98,7 +99,7 @@ class Trace:
         self.extents = TraceExtents(self)
         self.device: Any = "cpu"  # where arrays are, as their library has it
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
-        self.swapped: Mapping[int, tuple[str, str]] = {}  # by place, arguments in another byte order: names and dtypes
+        self.swapped = dict[int, tuple[str, str]]()  # by place, arguments in another byte order: names and dtypes
         self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others
 
     def without_call(self) -> Trace:
@@ -351,7 +352,7 @@ class Trace:
     def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Make a view of some memory hold a value of its dtype, which broadcasts to it."""
         if not seen.flags.writeable:
-            raise self._unwritable(memory)
+            raise unwritable(self, memory)
         if seen.size and any(not step and extent > 1 for step, extent in zip(seen.strides, seen.shape, strict=True)):
             cure = "write to x[...] before it is broadcast, or to a copy of the result"
             raise NotFusable("a write to elements that broadcasting repeats", cure).at(here())
@@ -369,16 +370,6 @@ class Trace:
             self._unstored.add(memory)
         else:
             self.store(self.settle(memory), steps, seen, value)
-
-    def _unwritable(self, memory: Storage) -> Exception:
-        """The error for a write to memory that is read-only, or converted."""
-        buffer = memory.buffer
-        if buffer is None or buffer.kind != "argument" or buffer.place not in self.swapped:
-            name = self.labelled.get(buffer.place, "") if buffer is not None and buffer.kind == "argument" else ""
-            why = f": a {name} is read as an array; write to its copy, x.to_numpy(copy=True)" * bool(name)
-            return ValueError(f"assignment destination is read-only{why}")
-        cure = "write to a copy in the machine's byte order, x.astype(x.dtype.newbyteorder('='))"
-        return UnsupportedDtype(self.name, *self.swapped[buffer.place], cure).at(here())
 
     def finish(self) -> None:
         """Write the final contents of the arguments."""
