@@ -26,7 +26,7 @@ def interpreted(
     backend, call = engine.read_call(kernel, args, out, options)
     if call.is_given or kernel.writes_inputs:
         engine.protect(backend, call)
-    given: list[Array] = [np.array(each, order="C") for each in call.outputs or ()]
+    given: list[Array] = [np.array(each, order="K") for each in call.outputs or ()]
     like = call if call.outputs is None else replace(call, outputs=tuple(given))
     bound = kernel.kind.bind(kernel, like.given(HOST), MANY_THREADS, None)
     if isinstance(kernel.definition, CheckedSource):

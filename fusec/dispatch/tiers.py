@@ -144,7 +144,7 @@ def _prepare(kernel: KernelWithPlans, given: Given, key: object) -> None:
 
 
 def _copies(outputs: Sequence[Array]) -> tuple[Array, ...]:
-    return tuple([np.array(each, order="C", subok=False) for each in outputs])
+    return tuple([np.array(each, order="K", subok=False) for each in outputs])
 
 
 def _number(value: object, name: str, call: KernelCall[Array], bound: Bound) -> Any:

@@ -157,3 +157,33 @@ def test_arrays_of_broadcast_arrays_are_read_without_numpys_warning_about_writes
     for extent in (3, 3, 4, 5):
         given = np.meshgrid(np.arange(float(extent)), np.arange(2.0), copy=False)
         np.testing.assert_array_equal(fused(*given), fused.__wrapped__(*given))
+
+
+IN_ANY_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "a new array in F order": lambda x, y: np.multiply(x, 2, order="F"),
+    "one element, repeated": lambda x, y: x[:1, :1] * np.ones(x.shape, order="F"),
+    "C order": lambda x, y: x + 1,
+}
+WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda y: y, "reversed": lambda y: y[:, ::-1], "a transpose": lambda y: y.T, "gaps": lambda y: y[::2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("make", IN_ANY_ORDER.values(), ids=IN_ANY_ORDER)
+def test_rows_that_are_walked_again_are_stored_in_any_order(make: Callable[..., Any], view: Callable[..., Any]) -> None:
+    def shares(x: Any, y: Any) -> Any:
+        made = make(x, y)
+        found = made / made.sum()
+        view(y)[...] = found
+        return found
+
+    for order in ("C", "F"):
+        x = np.arange(1.0, 7).reshape(2, 3, order=order)  # type: ignore[call-overload]
+        y = np.zeros({"gaps": (4, 3), "a transpose": (3, 2)}.get(next(k for k, v in WRITTEN.items() if v is view), (2, 3)))
+        wanted, theirs = shares(x, z := y.copy()), z
+        for _ in range(3):
+            found = fusec.fuse(shares)(x, y)
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)
+            np.testing.assert_allclose(y, theirs, rtol=1e-14)
+            assert found.strides == wanted.strides

@@ -112,3 +112,46 @@ def test_new_arrays_of_the_layout_of_imaginary_parts_of_reals_are_written() -> N
 
     x = np.ones((2, 3))
     np.testing.assert_array_equal(fusec.fuse(both)(x), both(x), strict=True)
+
+
+SHARED: dict[str, Callable[[Any], Any]] = {
+    "bits before the array": lambda t: (t.view("int32"), t),
+    "bits behind the array": lambda t: (t, t.view("int32")),
+    "bits of two kinds": lambda t: (t.view("int32"), t.view("uint32")),
+    "bits, and part of the array in a list": lambda t: (t.view("int32"), [t[1:]]),
+}
+
+
+@pytest.mark.parametrize("views", SHARED.values(), ids=SHARED)
+def test_views_of_bits_share_memory_in_any_order_of_results(views: Callable[[Any], Any]) -> None:
+    found = fusec.fuse(lambda x: views(x * 2))(np.arange(4, dtype="float32"))
+    wanted = views(np.arange(4, dtype="float32") * 2)
+    one, other, theirs = found[0], found[1], wanted[1]
+    other, theirs = (each[0] if isinstance(each, list) else each for each in (other, theirs))
+    np.testing.assert_array_equal(one, wanted[0], strict=True)
+    np.testing.assert_array_equal(other, theirs, strict=True)
+    assert np.shares_memory(one, other)
+
+
+def test_parts_share_memory_with_the_complex_array_that_is_returned_behind_them() -> None:
+    real, whole = fusec.fuse(lambda c: (lambda t: (t.real, t))(c * 2))(np.ones(3, complex))
+    assert np.shares_memory(real, whole)
+
+
+IN_OTHER_ORDER: dict[str, Callable[[Any], Any]] = {
+    "bits": lambda x: x.view("int32"), "bits of a part": lambda x: x[1:].view("uint32"),
+    "bits in the order of numbers": lambda x: x.view("float32"), "bits of a copy": lambda x: x.copy().view("int32"),
+    "bits of a number": lambda x: x[1].view("int32"), "chosen elements": lambda x: x.__setitem__([0, 1], 5),
+    "a ufunc's at": lambda x: np.add.at(x, [0, 1], 5), "put": lambda x: np.put(x, [0], 1), "sorted": lambda x: x.sort(),
+    "an element": lambda x: x.__setitem__(0, 1),
+}  # fmt: skip
+OUTSIDE = np.arange(4, dtype=np.dtype("float32").newbyteorder())
+
+
+@pytest.mark.parametrize("use", IN_OTHER_ORDER.values(), ids=IN_OTHER_ORDER)
+def test_the_bytes_of_arrays_in_another_byte_order_are_neither_read_nor_written(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"dtype '.f4' of parameter 'x'.*F206"):
+        fusec.fuse(lambda x: use(x))(OUTSIDE)
+    with pytest.raises(TypeError, match=r"dtype '.f4' of parameter 'OUTSIDE'.*F206"):
+        fusec.fuse(lambda: use(OUTSIDE))()
+    np.testing.assert_array_equal(fusec.fuse(lambda x: (x + 0).view("int32"))(OUTSIDE), (OUTSIDE + 0).view("int32"))

@@ -63,6 +63,10 @@ class Group:
         axes = self.axes or ()
         return tuple(1 if at in axes else extent for at, extent in enumerate(self.shape))
 
+    def made(self, statement: Computation) -> Shape:
+        """The shape in which the kernel makes an output."""
+        return self.kept if self.axes is not None and self.kinds[statement] == "totals" else self.shape
+
     @cached_property
     def takes(self) -> frozenset[object]:
         """What sorts of statements can join."""

@@ -181,7 +181,9 @@ class KernelStep:
         """The kernels of a reduction in order; none for an element-wise step."""
         if isinstance(self.kernel, MapKernel):
             return ()
-        bound = HOST.bound(self.kernel, self._call(None).given(HOST))
+        pairs = zip(self.written, self.stored, strict=True)
+        made = [each if each.shape == (shape := self.group.made(of)) else each.reshape(shape) for each, of in pairs]
+        bound = HOST.bound(self.kernel, self._call(tuple(made)).given(HOST))
         return tuple(each for each in bound.launches if isinstance(each, Phase))
 
     def begin(self, seen: set[object]) -> None:
@@ -215,7 +217,10 @@ class KernelStep:
         is_dense = bool(inputs) and all(each.flags.c_contiguous for each in inputs)
         if len(axes) == 1:
             return count <= ROUNDS or is_dense
-        return is_dense and self.are_last and len(inputs) == len(arrays)
+        if not (is_dense and self.are_last and len(inputs) == len(arrays)):
+            return False
+        pairs = zip(self.written, self.stored, strict=True)
+        return all(each.flags.c_contiguous for each, of in pairs if self.group.kinds[of] == "elements")
 
     @property
     def are_last(self) -> bool:
@@ -382,7 +387,7 @@ class PlanBuilder:
         makes: tuple[tuple[int, Shape | None], ...] = ()
         if len(made) == len(step.stored) and not step.reverse and self._makes_outputs(step.stored, step.leaves, group):
             makes = tuple(
-                (slots.buffer(each.buffer), None if self._made(each, group) == shape else shape)
+                (slots.buffer(each.buffer), None if group.made(each) == shape else shape)
                 for each in step.stored
                 for shape in (each.buffer.phantom.shape,)
             )
@@ -402,10 +407,6 @@ class PlanBuilder:
         views = [slot for slot in dict.fromkeys(used) if slot in slots.views and slot not in self._ready]
         self._ready |= {*views}
         return tuple((slot, slots.views[slot]) for slot in views if not slots.is_lasting(slot))
-
-    def _made(self, statement: Computation, group: Group) -> Shape:
-        """The shape in which a kernel makes an output."""
-        return group.kept if group.axes is not None and group.kinds[statement] == "totals" else group.shape
 
     def _makes_outputs(self, stored: Sequence[Any], leaves: Sequence[Leaf], group: Group) -> bool:
         """Whether a kernel left to itself makes its outputs as NumPy would lay them out."""
@@ -440,7 +441,7 @@ class PlanBuilder:
         """The slot of what a kernel writes."""
         buffer = statement.buffer
         part = replayed(buffer, statement.steps) if isinstance(statement, Write) else buffer.phantom
-        wanted = self._made(statement, group)
+        wanted = group.made(statement)
         if reverse:
             return self.slots.operand(buffer, part.T)
         return self.slots.operand(buffer, part if part.shape == wanted else part.reshape(wanted))
