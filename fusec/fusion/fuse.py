@@ -158,6 +158,8 @@ class Fused(KernelCaller, Traced):
         except UNFIT:
             return self._general(args, options)
         except FusecError as error:
+            if plan.bounds and isinstance(error.error, ScalarDoesNotFit):
+                return self._general(args, options)
             raise self._told(plan.named(error)) from error.__cause__
         except Exception as problem:
             raise self._told(problem) from problem.__cause__
@@ -191,7 +193,7 @@ class Fused(KernelCaller, Traced):
         try:
             result = plan.run(flat, found.side)
         except UnfitNumberError as unfit:
-            plan, flat = self._made(found, unfit.places)
+            plan, flat = self._plan(found, unfit.places)
             return plan.run(flat, found.side)
         except Exception as problem:
             told = users(problem) if problem is plan.problem else self._told(problem)
@@ -238,9 +240,14 @@ class Fused(KernelCaller, Traced):
             if option in WITHOUT and option not in self.params and not takes_any(self._function):
                 raise NotTraceable(f"{self.name}() takes no keyword {option!r}", WITHOUT[option]).at()
 
-    def _plan(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
-        """The plan of a call, made at the first of its kind, and its arrays and numbers."""
-        key = found.key(self._values)
+    def _plan(self, found: CallArguments, known: frozenset[int] = frozenset()) -> tuple[FusedPlan, Sequence[Any]]:
+        """The plan of a call, made at the first of its kind, and its arrays and numbers.
+
+        known: the places of numbers that it is made for.
+        """
+        if any(place >= len(found.flat) for place in known):  # from outside: the key does not tell them apart
+            return self._made(found, known)
+        key = found.key(self._values | known)
         for plan in self._plans.get(key, ()):
             flat = plan.flat(found)
             if flat is not None:
@@ -248,26 +255,26 @@ class Fused(KernelCaller, Traced):
                     self._remember(key, plan)
                 return plan, flat
         kind = found.kind(key)
-        known = self._templates.get(kind) or ()
-        for plan in known:
+        alike = self._templates.get(kind) or ()
+        for plan in alike:
             flat = plan.flat(found)
             made = plan.resized([*map(found.outline, flat)], found.side is None) if flat is not None else None
             if made is not None and flat is not None:
-                if plan is not known[0]:  # the next call tries it first
-                    self._templates[kind] = (plan, *(each for each in known if each is not plan))
+                if plan is not alike[0]:  # the next call tries it first
+                    self._templates[kind] = (plan, *(each for each in alike if each is not plan))
                 self._remember(key, made)
                 return made, flat
         with background.stepping_back():
-            plan, given = self._made(found)
+            plan, given = self._made(found, known)
         if plan.problem is not None:
             return plan, given
         self._objects |= {type(each) for each in found.objects if not isinstance(each, CallArguments.CALLED)}
-        key = found.key(self._values)
+        key = found.key(self._values | known)
         self._remember(key, plan)
         kind = found.kind(key)
         if plan.template is not None and kind is not None:
-            alike = [each for each in self._templates.get(kind) or () if each.template and each.template.is_sound]
-            self._templates[kind] = (plan, *alike[: MAX_ALIKE - 1])
+            sound = [each for each in self._templates.get(kind) or () if each.template and each.template.is_sound]
+            self._templates[kind] = (plan, *sound[: MAX_ALIKE - 1])
         return plan, given
 
     def _remember(self, key: Any, plan: FusedPlan) -> None:
@@ -317,9 +324,7 @@ class Fused(KernelCaller, Traced):
                     raise
                 is_plain = True
 
-    def _made(
-        self, found: CallArguments, known: frozenset[int] = frozenset()
-    ) -> tuple[FusedPlan, Sequence[Any]]:  # fmt: skip
+    def _made(self, found: CallArguments, known: frozenset[int] = frozenset()) -> tuple[FusedPlan, Sequence[Any]]:
         """Trace the function, again if memory turns out to be shared."""
         pattern: Any = None
         while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import CellType, FunctionType
 from typing import Any
@@ -54,6 +54,7 @@ from fusec.fusion.trace.numbers import is_extent, picking, plain
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
 from fusec.fusion.trace.tracer import Tracer, made
+from fusec.ir.expr import Expr
 from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
@@ -86,7 +87,7 @@ class TracedRun:
         self.builder: PlanBuilder  # while the plan is made
         self.returned: dict[int, tuple[Tracer, Returned]] = {}
         self.parts: ReturnedParts = {}
-        self.seen = set[int]()  # the identities of memory of which arrays are returned, other than parts of complex ones
+        self.seen = set[int]()  # identities of memory of which arrays are returned that are no parts of complex ones
 
     def _see_device(self, given: Any) -> None:
         """Tell the trace where arrays are, of which this is one."""
@@ -129,24 +130,31 @@ class TracedRun:
             self.recording.guards(), self.pattern, stores, numbers,
             None if stores or self.trace.numbers else self._quick(steps, writes, rebuilt), problem,
             (*self.found.names(), *map(title_of, self.recording.paths)), template=template,
-            bounds=self._bounds(steps) if writes or stores else (),
+            bounds=self._bounds(steps, None if writes or stores else self.trace.compared),
         )  # fmt: skip
 
     def _template(self, steps: Sequence[KernelStep | CallStep]) -> PlanTemplate | None:
         """What makes plans for other extents."""
         return template_of(self.builder, steps, [*map(self.found.outline, self.flat)], self.parts)
 
-    def _bounds(self, steps: Sequence[KernelStep | CallStep]) -> tuple[Bound, ...]:
-        """Which integers of a call must fit which dtypes, lest an error comes when something is written already."""
+    def _bounds(
+        self, steps: Sequence[KernelStep | CallStep], compared: Collection[Expr] | None
+    ) -> tuple[Bound, ...]:  # fmt: skip
+        """Which integers of a call must fit which dtypes, lest an error comes when something is written already.
+
+        compared: those that need not fit, but are passed as if they did, if nothing is written.
+        """
         found = dict[Bound, None]()
         pairs = [pair for step in steps for pair in zip(step.leaves, step.inputs, strict=True)]
         for leaf, slot in pairs:
             dtype, number = leaf.input.type, leaf.number
             if number is None or number[0] == "known" or not dtype.is_integer:
                 continue
+            if compared is not None and leaf.input not in compared:
+                continue
             places = frozenset(self.trace.arguments_of(number))
             value = self.trace._number_at(number)
-            if type(value) is int and max(places) < len(self.found.flat):
+            if type(value) is int:
                 limits = np.iinfo(dtype.numpy)
                 found[slot, int(limits.min), int(limits.max), places] = None
         return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,16 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "a new axis beside a choice": lambda a: a[0, 0][(a > 9).astype(int), None],
     "taken along an axis": lambda a: np.take_along_axis(a, (a > 9).astype(int), 1),
     "is in": lambda a: np.isin(a, [1, 2]),
+    "copy.copy": copy.copy,
+    "copy.deepcopy of a value": lambda a: copy.deepcopy(a * 2),
+    "in A order": lambda a: np.asarray(a + 1, order="A"),
+    "total of a list": lambda a: np.sum([a, a], axis=0),
+    "running totals of a list": lambda a: np.cumsum([a, a], axis=1),
+    "a list in A order": lambda a: np.asarray([a, a], order="A"),
+    "complex numbers rounded": lambda a: np.round(a * 1j, 1),
+    "product with a number": lambda a: np.inner(2, a),
+    "product of a matrix with a number": lambda a: np.dot(a[0], np.float32(2)),
+    "product of a matrix of integers with a number": lambda a: np.dot(a[0].astype(int), 2),
     "an array of arrays": lambda a: np.array([a, a]),
     "deleted": lambda a: np.delete(a, 0, 1),
     "several deleted": lambda a: np.delete(a, [0, 1], -1),
@@ -180,7 +191,9 @@ def test_rows_that_are_walked_again_are_stored_in_any_order(make: Callable[..., 
 
     for order in ("C", "F"):
         x = np.arange(1.0, 7).reshape(2, 3, order=order)  # type: ignore[call-overload]
-        y = np.zeros({"gaps": (4, 3), "a transpose": (3, 2)}.get(next(k for k, v in WRITTEN.items() if v is view), (2, 3)))
+        y = np.zeros(
+            {"gaps": (4, 3), "a transpose": (3, 2)}.get(next(k for k, v in WRITTEN.items() if v is view), (2, 3))
+        )
         wanted, theirs = shares(x, z := y.copy()), z
         for _ in range(3):
             found = fusec.fuse(shares)(x, y)

@@ -239,3 +239,55 @@ def test_arrays_in_another_byte_order_are_not_written():
         with pytest.raises(TypeError, match=r"dtype '>f8' of parameter 'x' of kernel 'write' is not supported.*F206"):
             write(x)
     np.testing.assert_array_equal(x, np.arange(4.0))
+
+
+LIMIT = 3
+COMPARISONS = {
+    "less": lambda x, k: x < k, "equal": lambda x, k: x == k, "turned": lambda x, k: k >= x,
+    "a ufunc": lambda x, k: np.not_equal(x, k), "computed": lambda x, k: 2 * k <= x,
+    "counted": lambda x, k: (x > k).sum(),
+}  # fmt: skip
+BEYOND = (3, -1, 2**63, 4, 2**64, -(2**70), 2**64 - 1, 2**63, 2**70, -(2**63), 5)
+
+
+@pytest.mark.parametrize("compare", COMPARISONS.values(), ids=COMPARISONS)
+@pytest.mark.parametrize("dtype", ["uint64", "int64", "int8", "float64"])
+def test_comparisons_with_integers_of_any_size_are_exact(dtype, compare):
+    x = np.array(
+        {"uint64": [0, 1, 2**63, 2**64 - 1], "int64": [-(2**63), 4, 2**63 - 1]}.get(dtype, [-8, 4, 100]), dtype
+    )
+    fused, of_global = fusec.fuse(compare), fusec.fuse(lambda x: compare(x, LIMIT))
+    for k in BEYOND:
+        globals()["LIMIT"] = k
+        np.testing.assert_array_equal(fused(x, k), compare(x, k), strict=True)
+        np.testing.assert_array_equal(of_global(x), compare(x, k), strict=True)
+
+
+def test_calls_with_a_large_integer_are_traced_once():
+    compare, x = fusec.fuse(lambda x, k: x < k), np.array([0, 2**64 - 1], "uint64")
+    for k in (5, 2**63, 2**63, 7, 2**63):
+        np.testing.assert_array_equal(compare(x, k), x < k)
+    assert len(compare._plans) == 2
+
+
+def test_powers_of_bools_have_numpys_dtype_for_every_exponent():
+    b = np.array([True, False])
+    power, of_length = fusec.fuse(lambda x, k: x**k), fusec.fuse(lambda x: x ** len(x))
+    for k in (2, 3, 0, 1, 2, True, 2.0):
+        np.testing.assert_array_equal(power(b, k), b**k, strict=True)
+    for x in (b, b.repeat(2)):
+        np.testing.assert_array_equal(of_length(x), x ** len(x), strict=True)
+
+
+def test_dot_products_of_bools_are_bools():
+    for x in (np.array([True, True, False]), np.zeros(0, bool), np.ones((2, 2), bool)):
+        np.testing.assert_array_equal(fusec.fuse(np.vdot)(x, x), np.vdot(x, x), strict=True)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, -1])
+def test_parts_of_complex_numbers_are_rounded_apart(decimals):
+    z = np.array([complex(np.nan, 0), 1.25 + 0.35j, complex(0, np.nan), complex(-0.0, -0.1), complex(np.inf, 1)])
+    for x in (z, z.astype("complex64"), z[1], np.complex64(12.5 + 1j)):
+        found, wanted = fusec.fuse(lambda x: np.round(x, decimals))(x), np.round(x, decimals)
+        assert found.tobytes() == wanted.tobytes()
+        assert type(found) is type(wanted)

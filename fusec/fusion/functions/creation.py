@@ -89,9 +89,10 @@ def array(
         if len(set(map(np.ndim, items))) > 1:  # lists of numbers beside arrays
             given = _of_arrays(given)
             items = list(_items(given))
-        given, copy, order = _joined(given, items), None, "C" if order == "K" else order
+        given, copy, order = _joined(given, items), None, "C" if order in ("K", "A", None) else order
     elif given._is_scalar:  # an array of the number
         given, copy = tracer.made(given._trace, given._read()), None
+    order = "K" if order == "A" and not copy and dtype in (None, given.dtype) else order  # any order will do
     found = given
     if dtype is not None or order not in ("K", None) or copy:
         found = METHODS["astype"](given, given.dtype if dtype is None else dtype, order or "K", copy=bool(copy))

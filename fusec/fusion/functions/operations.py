@@ -21,6 +21,7 @@ from fusec.fusion.functions import (
     places,
     products,
     reducing,
+    rounding,
     routines,
     scans,
     scattering,
@@ -34,7 +35,7 @@ from fusec.fusion.trace.tracer import Tracer
 
 LOADED = (
     *(arranging, comparing, composing, contractions, creation, gathering, known, linear, masked, moving, numpy_source),
-    *(operators, parts, places, products, reducing, routines, scans, scattering, sorting, transforms, ufuncs),
+    *(operators, parts, places, products, reducing, rounding, routines, scans, scattering, sorting, transforms, ufuncs),
 )
 restrict(Tracer)
 CREATION.update({made: restricting(each) for made, each in CREATION.items() if isinstance(each, FunctionType)})

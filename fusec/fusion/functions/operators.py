@@ -11,6 +11,7 @@ import numpy as np
 from fusec.base.dtypes import BOOL
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import PYTHON
+from fusec.frontends.python.types import PY_INT
 from fusec.fusion.trace import elementwise
 from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import METHODS
@@ -43,9 +44,10 @@ def _binary(op: str, ufunc: np.ufunc, swapped: bool) -> Callable[[Tracer, Any], 
         left, right = (_operand(self._trace, each) for each in pair)
         if left.is_weak and right.is_weak:
             return made(self._trace, self._trace.computed(PYTHON[op], [left, right]), True)
-        is_square = op == "**" and not swapped and type(other) is int and other == 2
-        if is_square and self.dtype == np.bool_ and not self._is_scalar:
-            return np.square(self)  # as NumPy's arrays compute it; the type is another one
+        if op == "**" and not swapped and self.dtype == np.bool_ and not self._is_scalar and right.kind == PY_INT:
+            exponent = other._number("the power of a bool") if isinstance(other, Tracer) else other
+            if exponent == 2:
+                return np.square(self)  # as NumPy's arrays compute it; the type is another one
         (found,) = elementwise.apply_ufunc(self._trace, ufunc, [left, right])
         return made(self._trace, found, True)
 

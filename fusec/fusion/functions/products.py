@@ -51,7 +51,8 @@ def _or_multiplied(name: str, of_arrays: LibraryFunction) -> Callable[..., Any]:
     def multiplied(a: Any, b: Any, out: Any = None) -> Any:
         if not np.ndim(a) or not np.ndim(b):
             pair = [_as_array(each) for each in (a, b)]
-            return np.multiply(*pair, order="C", **({} if out is None else {"out": out}))
+            is_of_blas = max(map(np.ndim, pair)) <= 2 and FUNCTIONS["result_type"](*pair).char in "fdFD"
+            return np.multiply(*pair, order="C" if is_of_blas else "K", **({} if out is None else {"out": out}))
         return of_arrays(a, b, **({} if out is None else {"out": out}))
 
     multiplied.__name__ = multiplied.__qualname__ = name
@@ -132,7 +133,7 @@ def _of_vectors(a: Any, b: Any, **options: Any) -> Any:
 
 def _conjugated(a: Any, b: Any, **options: Any) -> Any:
     """np.vdot of vectors; None for matrices."""
-    return _of_vectors(np.conj(a), b, **options)
+    return _of_vectors(np.conj(a) if np.result_type(a).kind == "c" else a, b, **options)
 
 
 def _along(a: Any, b: Any, axis: int = -1, **options: Any) -> Any:

@@ -286,30 +286,6 @@ def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:
     return tracer.made(given._trace, given._trace.computed(function, [given._read(), literal(end)]), True)
 
 
-def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
-    """np.round."""
-    options = {} if out is None else {"out": out}
-    if x.dtype.kind == "b" and decimals:
-        raise TypeError("cannot round truth values to decimals")
-    if x.dtype.kind in "iu" and decimals >= 0:
-        return np.positive(x, **options)
-    if x.dtype.kind in "iu":
-        scale = 10.0**-decimals
-        found = (np.rint(np.true_divide(x, scale)) * scale).astype(x.dtype)
-        return found if out is None else np.positive(found, out=out)
-    if decimals == 0:
-        return np.rint(x, **options)
-    scale = 10.0 ** abs(decimals)
-    to, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
-    found = back(np.rint(to(x, scale)), scale, **options)
-    return copied(found, "A", x) if x.ndim and out is None else found
-
-
-def fix(x: Any, out: Any = None) -> Any:
-    """np.fix."""
-    return np.trunc(x, **({} if out is None else {"out": out}))
-
-
 # --- creation --------------------------------------------------------------------------------------------------------
 
 
@@ -475,8 +451,7 @@ FUNCTIONS.update(
         "i0": _of_floats(scalar_function("i0", is_scalar=False)),
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
-        "where": where, "clip": clip, "round": round_, "around": round_,
-        "fix": fix, "full_like": full_like, "zeros_like": _filled(0),
+        "where": where, "clip": clip, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
         "stack": stack, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
         "size": lambda x, axis=None: x.size if axis is None else x.shape[axis],
@@ -489,7 +464,7 @@ FUNCTIONS.update(
 
 METHODS.update(
     {
-    **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
+    **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "diagonal")},
     "_reshaped": reshaped,
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
     "copy": lambda x, order="C": x if x._is_scalar else copied(x, order), "conj": _conjugate, "conjugate": _conjugate,

@@ -22,4 +22,5 @@ def unwritable(trace: Any, memory: Storage) -> Exception:
 def in_other_order(trace: Any, place: int) -> Exception:
     """The error for a use of an argument's own bytes, of which kernels read a copy in another order."""
     cure = "pass a copy in the machine's byte order, x.astype(x.dtype.newbyteorder('='))"
-    return UnsupportedDtype(trace.name, *trace.swapped[place], cure).at(here())
+    param, given = trace.swapped[place]
+    return UnsupportedDtype(trace.name, param, given, cure).at(here())

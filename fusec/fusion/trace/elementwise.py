@@ -117,7 +117,7 @@ def _compared(trace: Trace, name: str, values: Sequence[ArrayValue], types: Sequ
     left, right = (_told(trace, symbol, *pair) for pair in (values, values[::-1]))
     if not all(is_integer(each.kind) or is_bool(each.kind) for each in values):
         return [trace.adapted(each, kind).scalar for each, kind in zip((left, right), types[:2], strict=True)]
-    found = [_as_it_is(left.scalar, right.scalar), _as_it_is(right.scalar, left.scalar)]
+    found = [_as_it_is(trace, left.scalar, right.scalar), _as_it_is(trace, right.scalar, left.scalar)]
     if BOOL in (left.kind, right.kind) and any(isinstance(each.expr, Const) for each in found):
         return [arithmetic.counted(each, here()) for each in found]
     return found
@@ -143,10 +143,16 @@ def _told(trace: Trace, symbol: str, value: ArrayValue, other: ArrayValue) -> Ar
     return trace.computed(tell, [value])
 
 
-def _as_it_is(value: Scalar, other: Scalar) -> Scalar:
-    """A Python integer that is compared: int64 if it is passed by value, since the other dtype may not hold it."""
+def _as_it_is(trace: Trace, value: Scalar, other: Scalar) -> Scalar:
+    """A Python integer that is compared: int64 if it is passed by value, since the other dtype may not hold it.
+
+    Calls with an integer beyond int64 are traced for it.
+    """
     is_passed = value.type == PY_INT and value.literal is None and isinstance(other.type, DType)
-    return Scalar(INT64, value.expr) if is_passed and is_integer(other.type) else value
+    if not is_passed or not is_integer(other.type):
+        return value
+    trace.compared.add(value.expr)
+    return Scalar(INT64, value.expr)
 
 
 def _ordered(name: str, a: Expr, b: Expr) -> Expr:

@@ -93,6 +93,7 @@ class Trace:
         self.notes = list[str]()
         self.joined = dict[Buffer, Any]()  # buffers that hold joined arrays; see `joining`
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
+        self.compared = set[Expr]()  # Python's integers as int64, which may not hold one with which arrays compare
         self.needed: NeedsNumberError | None = None
         self.has_looked = False  # whether what it does may depend on extents
         self.conditions, self.reach = list[Condition](), PartsTaken()  # under which it does not

@@ -259,7 +259,7 @@ class Tracer:
         return self._number("a text")
 
     def __copy__(self) -> Any:
-        return self if self._is_scalar else METHODS["copy"](self)
+        return self if self._is_scalar else METHODS["copy"](self, "K")
 
     def __deepcopy__(self, _: Any) -> Any:
         return self.__copy__()
