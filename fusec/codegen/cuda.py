@@ -242,9 +242,9 @@ def _helpers() -> dict[str, str]:
 # walk an axis are few, so each has to wait for many loads at once (`facts.rounds_at_once`). Left alone, ptxas gives a
 # thread the 32 registers with which 2048 threads fit, and so a dozen loads; told that two blocks will do, it takes 56
 # for 32. Threads that hold their elements between walks (`While.unrolled`) need registers for all of them, and some
-# more: 768 threads of a multiprocessor of an H200 have 85 registers each, 512 have 128, 384 have 170.
+# more; as many blocks as have those are to have room.
 
-HELD, MOST_HELD = 160, 320  # bytes that a thread holds, up to which many threads are to have room
+REGISTERS, OTHERS = 65536, 48  # of a multiprocessor; of a thread, beside those of the elements that it holds
 
 
 # --- the kernel --------------------------------------------------------------------------------------------------
@@ -270,10 +270,9 @@ def _frame(frame: Frame) -> list[Part]:
 def _bounds(program: Program) -> str:
     """The most threads of a block, and how many blocks a multiprocessor should have room for."""
     threads = program.threads if program.block else USUAL_BLOCK
-    held, is_wide = facts.held_bytes(program.body)
+    held = facts.held_bytes(program.body)
     if held:
-        room = 256 if held > MOST_HELD else 384 if is_wide else 512 if held > HELD else 768
-        return f"{threads}, {max(1, room // threads)}"
+        return f"{threads}, {max(1, round(REGISTERS / (held // facts.REGISTER + OTHERS) / threads))}"
     if program.block or not facts.walks(program.body):
         return f"{threads}"
     return f"{threads}, 2"

@@ -26,9 +26,10 @@ FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of
 MANY = 1024  # chunks of few elements at least that threads take alone
 LONG = 2048  # elements at least of a chunk that a block shares
 BLOCK = 512  # threads of such a block
-HELD_BYTES = 128  # of elements that a thread holds in registers, if others can hold the rest of a chunk
-MOST_HELD_BYTES = 512  # if not
-ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # elements of a lane that kernels are made to hold
+HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
+BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and that one of such a block holds: more threads of a lane take longer
+MOST_HELD_BYTES = 512  # of elements that a thread holds if others cannot
+ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)  # of a lane that kernels are made to hold
 MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
 
 
@@ -83,10 +84,10 @@ class RowKind(NamedTuple):
             return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
         if may_follow:
             return Sharing()
-        wanted = max(segments, 1)
-        while rounds // wanted * self.held > HELD_BYTES:
+        wanted = max(segments, 1) if chunks <= FEW_CHUNKS else 1
+        while rounds > wanted * min(BLOCK_SLOTS, BLOCK_BYTES // self.held):
             wanted *= 2
-        rounds = max(rounds, wanted) if rounds % wanted == 0 or rounds < wanted else _rounds(rounds + 1)
+        rounds = -(-rounds // wanted) * wanted
         if wanted * self.lanes > BLOCK:
             return Sharing(segments)
         return Sharing(wanted, rounds, extent % (rounds * self.lanes) == 0)

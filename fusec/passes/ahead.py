@@ -54,6 +54,7 @@ class RoundsAhead:
     """The elements that a thread takes in some rounds of a stage.
 
     number: that of the stage. place: the position in the chunk of a round's element. covered: the chunk's elements.
+    held: the array that has the values of the elements already, if there is one.
     """
 
     stage: Stage
@@ -61,6 +62,7 @@ class RoundsAhead:
     rounds: int
     place: Callable[[Expr], Expr]
     covered: Expr
+    held: tuple[str, DType] | None = None
 
     @property
     def accumulator(self) -> Accumulator:
@@ -71,7 +73,7 @@ class RoundsAhead:
     @property
     def kept(self) -> Arrays:
         """The arrays for the values of the elements."""
-        return self.arrays("kept")
+        return Arrays((self.held,)) if self.held else self.arrays("kept")
 
     @property
     def running(self) -> str:

@@ -73,7 +73,8 @@ class _Blocks(Cooperation):
 
     def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
         """Have the lanes take their elements; then every thread holds some of all lanes."""
-        ahead = RoundsAhead(stage, number, self.own, self._place, self.covered)
+        there = self.held.values_of(stage) if self.held else None
+        ahead = RoundsAhead(stage, number, self.own, self._place, self.covered, there)
         box = ahead.arrays("box", "shared")
         turn, at = ir.Local(f"_turn{number}", INT64), ir.Local(f"_at{number}", INT64)
         handed = ir.If(test("equal", self.segment, turn), self._handed(ahead, held, box, turn))
@@ -81,11 +82,19 @@ class _Blocks(Cooperation):
         filled = ir.If(test("less", lane, self.covered), held.write(at, box.read(lane)))
         return (
             *box.declare(self.reduction.lanes),
-            *ahead.kept.declare(self.own),
-            *(self.held.walk(stage, number, ahead.kept.write) if self.held else ahead.values(self.inside)),
+            *(() if there else ahead.kept.declare(self.own)),
+            *self._values(stage, number, ahead),
             *counted(turn.name, self.segments, (handed, ir.Barrier())),
             *counted(at.name, self.each, (filled,)),
         )
+
+    def _values(self, stage: Stage, number: int, ahead: RoundsAhead) -> Body:
+        """Compute the values of the elements of a walk, wherever they are not held yet."""
+        if self.held is None:
+            return ahead.values(self.inside)
+        if ahead.held and all(isinstance(stmt, ir.Declare) for stmt in stage.body):
+            return ()
+        return self.held.walk(stage, number, None if ahead.held else ahead.kept.write)
 
     def _handed(self, ahead: RoundsAhead, held: GroupLanes, box: Arrays, turn: Expr) -> Body:
         """Continue the lane where the thread before stopped."""

@@ -134,6 +134,17 @@ class HeldElements:
         whole = (*declared, *unrolled(at.name, size, loads), *unrolled(near.name, size, body))
         return unrolled(batch.name, self.slots.count // size, whole)
 
+    def values_of(self, stage: Stage) -> tuple[str, DType] | None:
+        """The array that has the values which a walk accumulates, if one has them anyway."""
+        assert stage.accumulator is not None, "a stage that accumulates"
+        named = {stmt.name: stmt.value for stmt in stage.body if isinstance(stmt, ir.Declare) and stmt.value}
+        value = stage.accumulator.value
+        read = named.get(value.name) if isinstance(value, ir.Local) else value
+        places = [stmt.pointer for stmt in stage.body if isinstance(stmt, ir.Store) and stmt.value == value]
+        places += [read.pointer] if isinstance(read, ir.Load) else []
+        names = (place.param for place in places if isinstance(place, ir.Element))
+        return next((self._arrays[name] for name in names if name in self._arrays), None)
+
     def _loads(self, arrays: Sequence[tuple[str, DType, str]], label: str, slot: Expr, at: Expr) -> Body:
         """Load the elements of a slot into places of local arrays."""
         stores = [

@@ -162,18 +162,22 @@ def _loaded_by_walks(body: Iterable[ir.Stmt]) -> int:
     return total
 
 
-def held_bytes(body: Sequence[ir.Stmt]) -> tuple[int, bool]:
-    """The bytes of registers of the longest array of a body with unrolled loops, 0 if it has none; and whether elements
-    of any array need more than one register.
+def held_bytes(body: Sequence[ir.Stmt]) -> int:
+    """The most bytes of registers that local arrays of a body with unrolled loops need at a time, 0 if it has none.
 
     Where walks convert what they read to wider floats, ptxas keeps these for the next walk, too.
     """
     if not any(isinstance(stmt, ir.While) and stmt.unrolled for stmt in statements(body)):
-        return 0, False
+        return 0
     arrays = [stmt for stmt in body if isinstance(stmt, ir.DeclareArray) and stmt.space == "local"]
-    most = max(each.length * max(REGISTER, each.element.nbytes) for each in arrays)
+    named = [{node.name for node in nodes([stmt]) if isinstance(node, ir.LocalArray)} for stmt in body]
+    uses = {each.name: [at for at, names in enumerate(named) if each.name in names] for each in arrays}
+    nbytes = {each.name: each.length * max(REGISTER, each.element.nbytes) for each in arrays if uses[each.name]}
+    ends = [(uses[name][0], uses[name][-1], size) for name, size in nbytes.items()]
+    live = (sum(size for first, last, size in ends if first < at <= last) for at in range(len(body)))
+    most = max(*live, *nbytes.values())
     is_wide = any(each.element.nbytes > REGISTER for each in arrays)
-    return most if is_wide or not any(map(_widens, nodes(body))) else 2 * most, is_wide
+    return most if is_wide or not any(map(_widens, nodes(body))) else 2 * most
 
 
 def _widens(node: Expr) -> bool:
