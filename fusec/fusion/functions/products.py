@@ -27,6 +27,7 @@ A_B = ("a", "b")
 FEW = 16  # results at most of a product that kernels sum
 LONG = 128  # elements at least of the rows of such a product; rows at least of a product of short rows
 SHORT = (8, 4)  # elements at most of short rows, if one operand is a vector, and if both are matrices
+SHORT_ON_DEVICES = 8  # of both matrices, if the right one has few columns
 FEW_BETWEEN = 4  # interleaved rows at most of one matrix; BLAS is faster for more
 SUMMED = frozenset(np.typecodes["AllInteger"] + "fdFD")  # dtypes of their results
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
@@ -80,10 +81,11 @@ def summed(a: Any, b: Any, **options: Any) -> Any:
     """
     trace = trace_of(a, b)
     a, b = traced(a, trace), traced(b, trace)
-    if options or not is_summed(a._seen, b._seen):
+    is_asked = _rule(trace, is_summed)
+    if options or not is_asked(a._seen, b._seen):
         return None
-    require([a, b], is_summed)
-    if is_short(a._seen, b._seen):
+    require([a, b], is_asked)
+    if _rule(trace, is_short)(a._seen, b._seen):
         return _spelled_out(a, b)
     dtype = np.result_type(a._seen, b._seen)
     known: dict[object, Any] = {}
@@ -120,9 +122,10 @@ def _of_stacks(a: Any, b: Any, **options: Any) -> Any:
     """np.matmul of matrices, or of stacks of matrices, that kernels sum; None for any other."""
     trace = trace_of(a, b)
     one, other = traced(a, trace), traced(b, trace)
-    if options or not is_short_stack(one._seen, other._seen):
+    is_asked = _rule(trace, is_short_stack)
+    if options or not is_asked(one._seen, other._seen):
         return summed(a, b, **options)
-    require([one, other], is_short_stack)
+    require([one, other], is_asked)
     return _spelled_out(one, other)
 
 
@@ -192,6 +195,28 @@ def is_short(a: Array, b: Array) -> bool:
     return not _is_turned(b) or _is_copied(a, b)
 
 
+def _has_few_columns(a: Array, b: Array) -> bool:
+    """Whether a product of matrices has rows that are short enough for kernels on devices, whose libraries multiply
+    such matrices slowly.
+    """
+    a, b = _as_form(a), _as_form(b)
+    if min(a.ndim, b.ndim) < 2 or np.result_type(a.dtype, b.dtype).char not in SUMMED:
+        return False
+    if joined_shape((a.shape[:-2], b.shape[:-2])) is None:
+        return False
+    rows = prod(a.shape[:-1])
+    return rows >= LONG and 0 < a.shape[-1] == b.shape[-2] <= SHORT_ON_DEVICES and 0 < b.shape[-1] <= FEW
+
+
+def _rule(trace: Any, rule: Callable[[Array, Array], bool]) -> Callable[[Array, Array], bool]:
+    """A rule for operands of a trace; those on devices may have few columns."""
+    return rule if trace.device == "cpu" else _ON_DEVICES[rule]
+
+
+def _or_few_columns(rule: Callable[[Array, Array], bool]) -> Callable[[Array, Array], bool]:
+    return lambda a, b: rule(a, b) or _has_few_columns(a, b)
+
+
 def _is_turned(b: Array) -> bool:
     """Whether a right operand has many columns, and rows whose elements lie apart."""
     return b.ndim > 1 and b.shape[-1] > FEW and abs(b.strides[-1]) > abs(b.strides[-2])
@@ -211,6 +236,9 @@ def is_short_stack(a: Array, b: Array) -> bool:
     if joined_shape(shape[:-2] for shape in shapes) is None:
         return False
     return shapes[0][-1] == shapes[1][-2:][0] and is_short(a, b)
+
+
+_ON_DEVICES = {rule: _or_few_columns(rule) for rule in (is_summed, is_short, is_short_stack)}
 
 
 def _not_stacked(asked: Asked) -> Any:
