@@ -24,7 +24,7 @@ FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
 FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
 MANY = 1024  # chunks of few elements at least that threads take alone
-LONG = 2048  # elements at least of a chunk that a block shares
+LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
 BLOCK = 512  # threads of such a block
 HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
 BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and that one of such a block holds: more threads of a lane take longer
@@ -74,7 +74,8 @@ class RowKind(NamedTuple):
             most = 1 << (extent - 1).bit_length()
             return Sharing(0, most, most == extent, alone=True)
         may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
-        is_shared = role in ("whole", "first") and extent >= LONG and 2 * self.lanes < BLOCK and not may_follow
+        long = LONG_COSTLY if self.is_costly and chunks <= FEW_CHUNKS else LONG
+        is_shared = role in ("whole", "first") and extent >= long and 2 * self.lanes < BLOCK and not may_follow
         is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
         segments = BLOCK // self.lanes if is_few else 0
         if not self.held or role not in ("whole", "first"):

@@ -18,8 +18,9 @@ from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter
 from fusec.passes.affine import int64, minus, plus, unrolled
 from fusec.passes.ahead import Inside
 from fusec.passes.buffer_rows import buffer_rows, kept_rows
+from fusec.passes.shared_values import shared_values
 
-AHEAD = 8  # slots whose loads for one walk are under way together
+AHEAD, AHEAD_BYTES = 8, 128  # slots whose loads for one walk are under way together; of registers for what they load
 REGISTER = 4  # bytes
 LEFT = "_left"  # a local (int32): how many elements there are from the first slot on
 Taken = Callable[[Expr, Sequence[Expr]], Body]
@@ -31,11 +32,9 @@ def held_bytes(reduction: ReductionIR) -> int:
 
     Requires: nothing; other passes leave no more such reads. Ensures: the reduction is as it was.
     """
-    kept = kept_rows(reduction)
-    apart = buffer_rows(reduction, kept)
-    names = [*_read_again(apart), *kept.values()]
-    nbytes = {each.name: max(REGISTER, each.dtype.nbytes) for each in reduction.arrays}
-    nbytes |= {row: nbytes[name] for name, row in kept.items()}
+    apart, rows = _with_rows(reduction)
+    held = {**_read_again(apart), **rows}
+    names, nbytes = list(held), {name: max(REGISTER, dtype.nbytes) for name, dtype in held.items()}
     uses = [_addressed(stage) for stage in apart.stages]
     first = {name: min(at for at, used in enumerate(uses) if name in used) for name in names}
     last = {name: max(at for at, used in enumerate(uses) if name in used) for name in names}
@@ -43,14 +42,23 @@ def held_bytes(reduction: ReductionIR) -> int:
     return max((sum(nbytes[each] for each in names if first[each] < at <= last[each]) for at in between), default=0)
 
 
-def _read_again(reduction: ReductionIR) -> list[str]:
+def _with_rows(reduction: ReductionIR) -> tuple[ReductionIR, dict[str, DType]]:
+    """The reduction with values that walks hand on in rows that no parameter stands for, and the dtypes of these."""
+    kept = kept_rows(reduction)
+    types = {param.name: param.dtype for param in reduction.arrays}
+    apart = buffer_rows(reduction, kept)
+    apart, shared = shared_values(apart, _read_again(apart))
+    return apart, {**{row: types[name] for name, row in kept.items()}, **shared}
+
+
+def _read_again(reduction: ReductionIR) -> dict[str, DType]:
     """The inputs that several walks read at their own element, and that nothing else addresses."""
     read = [_loaded(stage) for stage in reduction.stages]
-    return [
-        param.name
+    return {
+        param.name: param.dtype
         for param in reduction.arrays
         if not (param.written or param.raw) and sum(param.name in names for names in read) > 1
-    ]
+    }
 
 
 def _roots(stage: Stage) -> list[Expr]:
@@ -97,11 +105,10 @@ class HeldElements:
     """A reduction whose elements are held. reduction: what is left of it, whose kept values have names of their own."""
 
     def __init__(self, reduction: ReductionIR, slots: HeldSlots) -> None:
-        kept = kept_rows(reduction)
-        self.reduction, self.slots = buffer_rows(reduction, kept), slots
-        types = {param.name: param.dtype for param in reduction.arrays}
-        self._inputs = {name: types[name] for name in _read_again(self.reduction)}
-        held = {**self._inputs, **{row: types[name] for name, row in kept.items()}}
+        self.slots = slots
+        self.reduction, rows = _with_rows(reduction)
+        self._inputs = _read_again(self.reduction)
+        held = {**self._inputs, **rows}
         self._arrays = {name: (f"_held_{at}", dtype) for at, (name, dtype) in enumerate(held.items())}
         self._types = {param.name: param.dtype for param in reduction.arrays if not (param.written or param.raw)}
 
@@ -123,7 +130,9 @@ class HeldElements:
         label, slot = f"{number}", ir.Local(f"_slot{number}", INT64)
         if not others:
             return unrolled(slot.name, self.slots.count, self._element(stage, label, slot, {}, taken))
-        size = next(each for each in range(min(AHEAD, self.slots.count), 0, -1) if self.slots.count % each == 0)
+        room = AHEAD_BYTES // sum(max(REGISTER, self._types[name].nbytes) for name in others)
+        most = max(1, min(AHEAD, self.slots.count, room))
+        size = next(each for each in range(most, 0, -1) if self.slots.count % each == 0)
         batch, near, at = (ir.Local(f"_{word}{number}", INT64) for word in ("batch", "near", "ahead"))
         arrays = {name: (f"_ahead{number}_{at}", self._types[name]) for at, name in enumerate(others)}
         first = apply("multiply", batch, int64(size))

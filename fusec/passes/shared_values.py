@@ -1,0 +1,123 @@
+"""Shared values: what several walks over a chunk compute of the same elements, if that takes less room than these.
+
+Of `q @ k.T` within softmax, for example, threads hold one score for each element and not all factors of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+
+from fusec.base.dtypes import DType
+from fusec.base.records import replace
+from fusec.ir import loops as ir
+from fusec.ir.expr import Expr, type_of
+from fusec.ir.reductions import ReductionIR, Stage
+from fusec.ir.walk import expressions, inner_first, locals_of, map_expressions, rewriter, roots_of
+
+REGISTER = 4  # bytes
+
+
+def shared_values(reduction: ReductionIR, inputs: Mapping[str, DType]) -> tuple[ReductionIR, dict[str, DType]]:
+    """The reduction with such values in rows that no parameter stands for, and the dtypes of these rows.
+
+    inputs: the arrays that several walks read, which are held otherwise. Requires: no walk stores to them. Ensures:
+    the first walk that computes a value stores it, and later ones load it; there are none if the inputs take no more.
+    """
+    stages = reduction.stages
+    if len(inputs) < 2 or not all(isinstance(stmt, ir.Declare | ir.Store) for each in stages for stmt in each.body):
+        return reduction, {}
+    walks = [_Walk(stage) for stage in stages]
+    found = _computed_again(walks, inputs, {param.name for param in reduction.params})
+    rows = {f"_value{at}.kept": value for at, value in enumerate(found)}
+    types = {name: type_of(value) for name, value in rows.items()}
+    kinds = {name: kind for name, kind in types.items() if isinstance(kind, DType)}
+    if not rows or len(kinds) < len(types):
+        return reduction, {}
+    changed, known = [], set[str]()
+    for stage, walk in zip(stages, walks, strict=True):
+        new = [name for name, value in rows.items() if name not in known and value in walk.values]
+        loads = {rows[name]: ir.Load(ir.element(name, kinds[name], const=True), kinds[name]) for name in known}
+        stores = [ir.Store(ir.element(name, kinds[name]), walk.values[rows[name]]) for name in new]
+        changed.append(_without_unused(walk.loading(replace(stage, body=(*stage.body, *stores)), loads)))
+        known.update(new)
+    made = replace(reduction, stages=tuple(changed))
+    return (made, kinds) if _room(kinds.values()) < _room(inputs.values()) else (reduction, {})
+
+
+class _Walk:
+    """A walk whose locals are spelled out. roots: what it needs. values: how each of its expressions is written."""
+
+    def __init__(self, stage: Stage) -> None:
+        named: dict[Expr, Expr] = {}
+        self._spelled_out = rewriter(lambda expr: named.get(expr, expr))
+        for stmt in stage.body:
+            if isinstance(stmt, ir.Declare) and stmt.value is not None:
+                named[ir.Local(stmt.name, stmt.type)] = self._spelled_out(stmt.value)
+        value = [] if stage.accumulator is None else [stage.accumulator.value]
+        roots = [*value, *roots_of(stmt for stmt in stage.body if isinstance(stmt, ir.Store))]
+        self.roots = [self._spelled_out(each) for each in roots]
+        self.written = {each: self._spelled_out(each) for each in expressions([*value, *roots_of(stage.body)])}
+        self.values = {whole: each for each, whole in self.written.items()}
+
+    def loading(self, stage: Stage, loads: Mapping[Expr, Expr]) -> Stage:
+        """The walk with loads in place of some values."""
+        change = rewriter(
+            lambda expr: expr, {each: loads[whole] for each, whole in self.written.items() if whole in loads}
+        )
+        accumulator = stage.accumulator
+        if accumulator is not None:
+            accumulator = replace(accumulator, value=change(accumulator.value))
+        return replace(stage, body=map_expressions(stage.body, change), accumulator=accumulator)
+
+
+def _computed_again(walks: list[_Walk], inputs: Mapping[str, DType], params: Container[str]) -> list[Expr]:
+    """The greatest values that later walks compute again of elements of inputs; none if they read elements, too.
+
+    params: whose values all walks know, unlike those of other locals.
+    """
+    before, seen = set[Expr](), set[Expr]()
+    found: dict[Expr, None] = {}
+    of_elements, of_locals = set[Expr](), set[Expr]()
+    for walk in walks:
+        for expr in inner_first(walk.roots):
+            if _is_element(expr, inputs) or not of_elements.isdisjoint(expr.children):
+                of_elements.add(expr)
+            if (isinstance(expr, ir.Local) and expr.name not in params) or not of_locals.isdisjoint(expr.children):
+                of_locals.add(expr)
+        waiting = [*walk.roots] if before else []
+        while waiting:
+            expr = waiting.pop()
+            if expr in seen:
+                continue
+            seen.add(expr)
+            if expr not in before or expr not in of_elements or expr in of_locals:
+                waiting += expr.children
+            elif _is_element(expr, inputs):
+                return []
+            else:
+                found[expr] = None
+        before.update(walk.values)
+    return list(found)
+
+
+def _is_element(expr: Expr, inputs: Mapping[str, DType]) -> bool:
+    return isinstance(expr, ir.Load) and isinstance(expr.pointer, ir.Element) and expr.pointer.param in inputs
+
+
+def _room(kinds: Iterable[DType]) -> int:
+    """Bytes of registers of an element of each dtype."""
+    return sum(max(REGISTER, each.nbytes) for each in kinds)
+
+
+def _without_unused(stage: Stage) -> Stage:
+    """The walk without declarations that nothing uses."""
+    body = list(stage.body)
+    roots = [] if stage.accumulator is None else [stage.accumulator.value]
+    used = locals_of(roots)
+    for at in range(len(body) - 1, -1, -1):
+        stmt = body[at]
+        if isinstance(stmt, ir.Declare) and stmt.name not in used:
+            del body[at]
+        else:
+            used |= locals_of(roots_of([stmt]))
+    return replace(stage, body=tuple(body))
