@@ -18,6 +18,7 @@ from fusec.ir.expr import apply
 from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
 from fusec.library.graph_kernel import GraphKernel
+from fusec.passes.held_elements import held_bytes
 from tests.support import reduction_examples as examples
 
 EXAMPLES = {
@@ -29,7 +30,9 @@ EXAMPLES = {
     "argmin": (examples.argmin(FLOAT32), {"x": "f4", "at": "i8"}),
     "spread": (examples.spread(), {"x": "f4"}),
     "softmax": (examples.softmax(), {"x": "f4"}),
+    "scores": (examples.softmax(is_of_products=True), {"x": "f4", "w": "f4"}),
 }
+WHOLE = {"softmax", "scores"}  # which have no total
 WIDE = {"sum64", "dot", "spread"}  # which need float64
 
 
@@ -51,7 +54,7 @@ def sizes(name):
     """Sizes around the boundaries of lanes, rounds and chunks; what has no total is one chunk."""
     lanes = EXAMPLES[name][0].lanes
     last = [1, 2, 31, 33, lanes - 1, lanes, lanes + 1, 3 * lanes + 5, 64 * lanes]
-    return last if name == "softmax" else [*last, 64 * lanes + 1]
+    return last if name in WHOLE else [*last, 64 * lanes + 1]
 
 
 def cases(names, all_sizes=False):
@@ -59,8 +62,8 @@ def cases(names, all_sizes=False):
     for name in names:
         chosen = sizes(name) if all_sizes else [33, 3 * EXAMPLES[name][0].lanes + 5]
         found += [case(name, (2, count), 1) for count in chosen]
-        columns = [1, 63, 64] if name == "softmax" else [1, 63, 64, 65, 4100] if all_sizes else [5, 65]
-        found += [case(name, (count, 3), 0) for count in columns if count <= 64 or name != "softmax"]
+        columns = [1, 63, 64] if name in WHOLE else [1, 63, 64, 65, 4100] if all_sizes else [5, 65]
+        found += [case(name, (count, 3), 0) for count in columns if count <= 64 or name not in WHOLE]
     return found
 
 
@@ -182,10 +185,12 @@ def held_cases():
     sharings = {each.phases[0].sharing for each in few}
     assert {each.segments for each in sharings} == {1, 2}
     assert {each.is_full for each in sharings} == {True, False}
+    assert held_bytes(EXAMPLES["scores"][0]) == held_bytes(EXAMPLES["softmax"][0]) == 4  # of the product alone
+    few += [case("scores", (129, 2100), 1), case("scores", (3, 300), 1), case("scores", (40, 2), 0)]
     return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
 
 
-DEFAULT = [name for name in EXAMPLES if name != "sum64"]
+DEFAULT = [name for name in EXAMPLES if name not in ("sum64", "scores")]
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")

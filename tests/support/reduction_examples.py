@@ -122,10 +122,12 @@ def spread() -> ReductionIR:
     return ReductionIR("spread", params, (first, second), total, finish, (two("add", f), chan))
 
 
-def softmax() -> ReductionIR:
-    """y = exp(x - the greatest x) over the sum of these: three stages, no total."""
+def softmax(is_of_products: bool = False) -> ReductionIR:
+    """y = exp(x - the greatest x) over the sum of these: three stages, no total. x may be a product, x times w."""
     f, x = FLOAT32, Local("x", FLOAT32)
-    body = (Declare("x", f, element("x", f)),)
+    names = ("x", "w") if is_of_products else ("x",)
+    body = tuple(Declare(name, f, element(name, f)) for name in names)
+    x = apply("multiply", x, Local("w", f)) if is_of_products else x
     greatest = Function("larger", (("a", f), ("b", f)), f, (
         Return(apply("maximum", Local("a", f), Local("b", f))),
     ))  # fmt: skip
@@ -137,5 +139,5 @@ def softmax() -> ReductionIR:
         ),
         Stage((*body, store("y", apply("multiply", power, Local("r", f)), f)), None),
     )
-    params = (ArrayParam("x", f), ArrayParam("y", f, written=True, read=False))
+    params = (*(ArrayParam(name, f) for name in names), ArrayParam("y", f, written=True, read=False))
     return ReductionIR("softmax", params, stages, None, (), (greatest, two("add", f)))
