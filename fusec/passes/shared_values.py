@@ -26,7 +26,7 @@ def shared_values(reduction: ReductionIR, inputs: Mapping[str, DType]) -> tuple[
     stages = reduction.stages
     if len(inputs) < 2 or not all(isinstance(stmt, ir.Declare | ir.Store) for each in stages for stmt in each.body):
         return reduction, {}
-    walks = [_Walk(stage) for stage in stages]
+    walks = [_SpelledOut(stage) for stage in stages]
     found = _computed_again(walks, inputs, {param.name for param in reduction.params})
     rows = {f"_value{at}.kept": value for at, value in enumerate(found)}
     types = {name: type_of(value) for name, value in rows.items()}
@@ -44,7 +44,7 @@ def shared_values(reduction: ReductionIR, inputs: Mapping[str, DType]) -> tuple[
     return (made, kinds) if _room(kinds.values()) < _room(inputs.values()) else (reduction, {})
 
 
-class _Walk:
+class _SpelledOut:
     """A walk whose locals are spelled out. roots: what it needs. values: how each of its expressions is written."""
 
     def __init__(self, stage: Stage) -> None:
@@ -70,7 +70,7 @@ class _Walk:
         return replace(stage, body=map_expressions(stage.body, change), accumulator=accumulator)
 
 
-def _computed_again(walks: list[_Walk], inputs: Mapping[str, DType], params: Container[str]) -> list[Expr]:
+def _computed_again(walks: list[_SpelledOut], inputs: Mapping[str, DType], params: Container[str]) -> list[Expr]:
     """The greatest values that later walks compute again of elements of inputs; none if they read elements, too.
 
     params: whose values all walks know, unlike those of other locals.
