@@ -1,14 +1,16 @@
 """LLVM's work: IR text to an object, an object to an address, behind one lock.
 
 LLVM aborts the process on internal errors, so every module is verified and emitted once, and where it gets no memory,
-so there must be room for its work. No process-wide option of LLVM is touched: other users of llvmlite share the
-library.
+so there must be room for its work. Other users of llvmlite share the library: a process-wide option of LLVM is changed
+only while code is generated, see Note [Constants of inner loops].
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -21,7 +23,7 @@ from fusec.runtime.cpu.processor import Processor, processor
 
 ROOM = 8 << 20  # bytes for LLVM's work on a small module, and for a large one so many more for each character
 ROOM_OF_CHARACTER = 64
-PIPELINE = 4  # raise it when passes or options change: it is part of the keys of cached code
+PIPELINE = 5  # raise it when passes or options change: it is part of the keys of cached code
 KIND = "object"
 
 # Measured on saxpy, gelu and Black-Scholes with explicit vectors: "short" gives the code of "full" (-O3), in 5, 13 and
@@ -49,6 +51,12 @@ _RUNTIME_FUNCTION = re.compile(
 # Note [Masked ternary logic]: LLVM up to 22 exchanges two operands of AVX-512's VPTERNLOG where it merges under a mask
 # into the second or third of them (its issue 157929): where(c, a & m | b & ~m, b) in a loop has wrong bits. An object
 # with such an instruction, right or wrong, is not used: the module is compiled again without AVX-512.
+
+
+# Note [Constants of inner loops]: LLVM up to 22 leaves constants in a vector loop that not every row enters, as it asks
+# the loop around it whether it does, not the inner one: an address and a load for each constant and vector, a sixth of
+# the time of tanh. The option that this is done for is read whenever code is generated, is ignored where it is unknown,
+# and changes no results.
 
 
 def _classes(*choices: list[int]) -> bytes:
@@ -201,14 +209,25 @@ class TargetMachine:
         look_for_room(ROOM + ROOM_OF_CHARACTER * len(source), f"to compile {name.removeprefix('fusec.')}")
         with self.parse(source, name, symbol) as module:
             self.optimise(module, effort)
-            return bytes(target.emit_object(module))
+            with self._hoisting():
+                return bytes(target.emit_object(module))
 
     def assembly(self, name: str, source: str, effort: Effort) -> str:
         """The assembly of a module."""
         is_narrow = self.has_avx512 and _MERGING_LOGIC.search(self._object(name, source, name, effort, self.target))
         with self.parse(source, name, name) as module:
             self.optimise(module, effort)
-            return str((self.narrow_target if is_narrow else self.target).emit_assembly(module))
+            with self._hoisting():
+                return str((self.narrow_target if is_narrow else self.target).emit_assembly(module))
+
+    @contextmanager
+    def _hoisting(self) -> Iterator[None]:
+        """See Note [Constants of inner loops]."""
+        self._llvm.set_option("", "-avoid-speculation=false")
+        try:
+            yield
+        finally:
+            self._llvm.set_option("", "-avoid-speculation=true")
 
     def parse(self, source: str, name: str, symbol: str) -> Any:
         """The module of a text, its entry renamed to `symbol`, all else hidden. An invalid text is a bug of fusec."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import fusec
 from fusec.arguments import layouts
+from fusec.runtime.cpu.processor import processor
 from tests.support.page_ends import at_end_of_page
 
 add = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + 2 * y", "add_in_strips")
@@ -105,3 +107,20 @@ def test_only_short_rows_of_a_long_axis_are_strips():
     assert found == {(long, 4), (long, short)}
     assert is_in_strips((long, 4), reorder=False)
     assert not is_in_strips((long, 1), reorder=False)
+
+
+def test_no_constant_is_loaded_again_for_each_vector(monkeypatch, tmp_path):
+    for name, value in (("FUSEC_CPU", "avx2"), ("FUSEC_DUMP", str(tmp_path)), ("FUSEC_TIERS", "0")):
+        monkeypatch.setenv(name, value)
+    try:
+        processor()
+    except fusec.FusecError:
+        pytest.skip("this processor is less than avx2")
+    exp = fusec.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = exp(x) * exp(y)", "exp_in_strips")
+    x = np.ones((300, 8), np.float32)
+    exp(x[:, :2], x[:, 2:4])
+    (text,) = [path.read_text() for path in tmp_path.glob("*assembly.txt")]
+    turns = re.findall(r"(?m)^(\.L\w+):\n((?:(?!\.L).*\n)*?)\tj\w+\t\1$", text)
+    vectors = [body for _, body in turns if body.count("vfmadd") > 20]
+    assert vectors
+    assert not any("broadcast" in body for body in vectors)
