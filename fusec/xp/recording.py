@@ -193,6 +193,8 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         results: list[Any] = [ref(each) for each in made]
         held = [*(results or [object()]), *values]
         for at in after.writes:  # others have it as it was
+            if not after.is_there and not tape.slots[at].flags.writeable:  # the trace has seen another array, maybe
+                raise ValueError("assignment destination is read-only")
             finish_readers(tape.slots[at], tape)
         if tape.claim(node, after, held[0]):
             for at, each in enumerate(held[1:], after.start + 1):

@@ -325,3 +325,30 @@ def test_numpys_makers_by_key_make_lazy_arrays(make):
         assert type(found) is xp.Array
         assert found.dtype == make(np, own).dtype
         np.testing.assert_array_equal(np.asarray(found), make(np, own))
+
+
+VIEWS = {
+    "flip": np.flip, "T": lambda x: x.T, "axis": lambda x: np.expand_dims(x, 0), "slice": lambda x: (x + 0, x[::-1])[1],
+}  # fmt: skip
+STORES = {
+    "item": lambda x: x.__setitem__(0, 1), "list": lambda x: x.__setitem__([0], 1), "at": lambda x: np.add.at(x, 0, 1),
+    "sum": lambda x: x.__iadd__(1), "out": lambda x: np.add(x, 1, out=x), "sort": lambda x: x.sort(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+def test_writes_through_views_of_read_only_arrays_are_refused_whatever_was_recorded_before(view, store):
+    for is_writeable in (True, False, True, False):
+        memory = np.arange(3.0)
+        memory.flags.writeable = is_writeable
+        x = xp.asarray(memory)
+        part = view(x)
+        if is_writeable:
+            store(part)
+            x.compute()
+        else:
+            with pytest.raises(ValueError, match=r"(?s)read-only \[F784\].*test_xp_refusals.*write to a copy"):
+                store(part)
+            assert x.tolist() == memory.tolist() == [0, 1, 2]
+            assert part.ravel().tolist() in ([0, 1, 2], [2, 1, 0])
