@@ -18,12 +18,12 @@ from fusec.xp.loading import on_device
 from fusec.xp.missing import note_missing
 from fusec.xp.native import ask_for_builtins, find_names
 from fusec.xp.operators import binary, power, unary
-from fusec.xp.recording import NUMBERS, Recorded, beside, eager, is_computed, lazy, record, valued, wrapped
+from fusec.xp.recording import NUMBERS, Recorded, beside, eager, is_computed, lazy, record, valued, wrapped, written_now
 from fusec.xp.refusals import refusal, refusing
 from fusec.xp.sharing import WRITTEN, writers
 from fusec.xp.signatures import repeated, sliced
 from fusec.xp.tape import AT_FIRST
-from fusec.xp.writes import IN_PLACE, check_number, in_place, is_read_elsewhere, store, write
+from fusec.xp.writes import IN_PLACE, apart_from_out, check_number, in_place, is_read_elsewhere, store, write
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 Call = Callable[..., Any]
@@ -382,10 +382,11 @@ class Array(Recorded):
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         del types
-        if function in WRITES_FIRST and isinstance(args[0], Array):
-            return write(function, *args, **options)
-        others = {name: each for name, each in options.items() if name != "out"}
-        return called(function, args, others, options.get("out"))
+        if function in WRITES_FIRST:
+            others = {**options}
+            target, *args = args or (others.pop(WRITES_FIRST[function]),)
+            return write(function, target, *args, **others)
+        return called(function, *apart_from_out(function, args, options))
 
 
 UFUNCS = [each for each in vars(np).values() if isinstance(each, np.ufunc) and each.nin == 2 and each.nout == 1]
@@ -406,7 +407,7 @@ def called(function: Call, args: Any, options: Mapping[str, Any], out: Any) -> A
     if out is None:
         return _record(function, *args, **options)
     if not isinstance(out, Array):
-        eager(function, args, {**options, "out": out})
+        written_now(function, args, {**options, "out": out}, *(out if isinstance(out, tuple) else (out,)))
         return out
     write(_into, out, function, args, tuple(options.items()))
     return out
@@ -430,7 +431,11 @@ def _into(target: Any, function: Call, args: Any, options: Any) -> None:
 
 # --- methods of NumPy's arrays -----------------------------------------------------------------------------------
 
-WRITES_FIRST = (np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+WRITES_FIRST = {
+    np.copyto: "dst", np.fill_diagonal: "a", np.place: "arr", np.put: "a", np.put_along_axis: "arr", np.putmask: "a",
+}  # fmt: skip
+"""Functions that write their first argument, with its name."""
+
 RECORDED = (
     "all any argmax argmin argpartition argsort choose clip conj conjugate copy cumprod cumsum dot flatten max mean min"
     " prod repeat round searchsorted std sum take trace var"

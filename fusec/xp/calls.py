@@ -7,7 +7,7 @@ from typing import Any
 
 from fusec.xp.array import Array, called
 from fusec.xp.promotion import check
-from fusec.xp.recording import NUMBERS, beside, eager, record, wrapped
+from fusec.xp.recording import NUMBERS, beside, record, wrapped
 from fusec.xp.signatures import CHECKED
 from fusec.xp.writes import write
 
@@ -92,11 +92,11 @@ def _stored(found: Array, target: Any) -> Any:
 
 
 def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Record the call of a function of NumPy's that changes its first argument."""
-    if type(target) is not Array:
-        eager(function, (target, *args), options)
-        return
-    write(_changing, target, function, args, tuple(options.items()))
+    """Have a function of NumPy's change its first argument."""
+    if type(target) is Array:
+        write(_changing, target, function, args, tuple(options.items()))
+    else:
+        write(function, target, *args, **options)
 
 
 def _changing(target: Any, function: Callable[..., Any], args: Any, options: Any) -> None:

@@ -167,14 +167,15 @@ def _settled(found: Any, *operands: Any) -> Any:
 
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     tape = _tape_of(_arrays((args, tuple(options.values()))))
+    plain, given = set[int](), args
     numbers = _numbers_among(function, args)
     if numbers:  # the arguments may be asked for once more
         args = tuple([_formed(each)[0] if isinstance(each, np.ndarray) else each for each in args])
-    spec = _spec(tape, args)
+    spec = _spec(tape, args, plain)
     for at, place in enumerate(numbers):
         spec = (*spec[:place], TapeNumber(type(args[place]), at), *spec[place + 1 :])
     try:
-        named = {name: _spec(tape, each) for name, each in options.items()}
+        named = {name: _spec(tape, each, plain) for name, each in options.items()}
         step = Operation(function, spec, named)
     except UnknownConstantError:
         return eager(function, args, options)
@@ -185,10 +186,12 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         if after is None:
             continue
         if values and (after is EAGER or after is NEEDS_NUMBER):
-            step, values = Operation(function, _spec(tape, args), named), []
+            step, values = Operation(function, _spec(tape, args, plain), named), []
             continue
         if after is EAGER:
             return eager(function, args, options)
+        if not plain.isdisjoint(after.writes):
+            return written_now(function, given, options, *given, *options.values())
         made = [_new_at(tape, at, form) for at, form in enumerate(after.forms, after.start) if form is not None]
         results: list[Any] = [ref(each) for each in made]
         held = [*(results or [object()]), *values]
@@ -237,14 +240,20 @@ def _arrays(given: Any) -> Iterator[Any]:
             yield from _arrays(each)
 
 
-def _spec(tape: Tape, given: Any) -> Any:
-    """An argument, with places for arrays."""
+def _spec(tape: Tape, given: Any, plain: set[int]) -> Any:
+    """An argument, with places for arrays. plain: takes the places of NumPy's, which no tape writes any more."""
     if isinstance(given, Recorded):
         return TapePlace(_place(tape, given))
     if isinstance(given, np.ndarray):
-        return TapePlace(tape.leaf(*_formed(given)))
+        made = with_form(*_formed(given))
+        if WRITTEN and writers(made._value):
+            finish_writers(made)
+            raise MovedError
+        at = tape.leaf(made._value, made._form)
+        plain.add(at)
+        return TapePlace(at)
     if type(given) in (tuple, list):
-        return type(given)(_spec(tape, each) for each in given)
+        return type(given)(_spec(tape, each, plain) for each in given)
     return given
 
 
@@ -320,6 +329,14 @@ def eager(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str
         raise refusal(problem, function)  # noqa: B904 - it says so
 
 
+def written_now(function: Callable[..., Any], args: Any, options: dict[str, Any], *targets: Any) -> Any:
+    """The result of a function that writes arrays of NumPy's, among others: users see at once what is written there."""
+    for each in targets:
+        if isinstance(each, (Recorded, np.ndarray)):
+            finish_readers(valued(each) if isinstance(each, Recorded) else np.asarray(each))
+    return eager(function, args, options)
+
+
 def _run_now(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     devices = {each._form.device: None for each in _arrays((args, tuple(options.values())))}
     if len(devices) > 1:
@@ -331,7 +348,10 @@ def _run_now(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
     given, named = _values(args), {name: _values(each) for name, each in options.items()}
     if devices and CPU not in devices:
         return _all_wrapped(on_device().call(function, given, named))
-    return _all_wrapped(function(*given, **named))
+    found = function(*given, **named)
+    if isinstance(found, np.ndarray) and any(found is each for each in (*args, *options.values())):
+        return found  # which the function has written
+    return _all_wrapped(found)
 
 
 def _values(given: Any) -> Any:

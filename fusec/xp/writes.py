@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from math import prod
 from typing import Any
 
@@ -30,6 +32,7 @@ from fusec.xp.recording import (
     is_computed,
     record,
     valued,
+    written_now,
 )
 from fusec.xp.refusals import refusal, refusing
 from fusec.xp.sharing import finish_readers, writer_with
@@ -42,11 +45,39 @@ EXACT = 2**53  # float64 holds all integers up to here
 
 
 def write(function: Callable[..., Any], target: Any, *args: Any, **options: Any) -> None:
-    """Record a call of a function that writes its first argument."""
+    """Record a call of a function that writes its first argument, which is done now if that is no lazy array."""
+    if not isinstance(target, Recorded):
+        written_now(function, (target, *args), options, target)
+        return
     if target._tape is None and target._form.device == CPU and not target._value.flags.writeable:
         what = "output array" if function in IN_PLACE else "assignment destination"
         raise refusal(ValueError(f"{what} is read-only"))
     record(_without_result(function), target, *args, **options)
+
+
+def apart_from_out(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    """The arguments of a function of NumPy's but for ``out``, which may be given by position; and that, or None."""
+    names = _names(function)
+    at = names.index("out") if "out" in names else len(args)
+    others = {**options, **dict(zip(names[at:], args[at:], strict=False))}
+    out = others.pop("out", None)
+    return args[:at], others, out
+
+
+@cache
+def _names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what a function takes by position; none if it does not tell."""
+    try:
+        found = signature(function).parameters.values()
+    except ValueError:
+        return PARAMETERS.get(function, ())
+    return tuple([each.name for each in found if each.kind <= each.POSITIONAL_OR_KEYWORD])
+
+
+PARAMETERS = {np.concatenate: ("arrays", "axis", "out"), np.dot: ("a", "b", "out")}
+"""Of builtins, which do not tell them in every version of NumPy."""
 
 
 def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:

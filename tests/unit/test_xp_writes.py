@@ -366,3 +366,68 @@ def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_na
             break
         at += step
     assert at > 30
+
+
+INTO = {
+    "copyto": lambda d, x: np.copyto(d, x),
+    "copyto by name": lambda d, x: np.copyto(src=x, dst=d),
+    "copyto where": lambda d, x: np.copyto(d, 1, where=x > 1),
+    "putmask": lambda d, x: np.putmask(d, x > 1, x),
+    "put": lambda d, x: np.put(d, (x[:2] * 0).astype(int), x[:1]),
+    "place": lambda d, x: np.place(d, x > 1, [5.0]),
+    "put_along_axis": lambda d, x: np.put_along_axis(d, x[:1].astype(int), 7.0, 0),
+    "fill_diagonal": lambda d, x: np.fill_diagonal(d[:2].reshape(1, 2), x[1:2]),
+    "at": lambda d, x: np.add.at(d, [0, 0], x[:2]),
+    "at lazy indices": lambda d, x: np.subtract.at(d, x[:2].astype(int), 1),
+    "item": lambda d, x: d.__setitem__(slice(1, None), x[1:]),
+    "in place": lambda d, x: d.__iadd__(x),
+    "ufunc": lambda d, x: np.add(x, 1, out=d),
+    "ufunc by position": lambda d, x: np.multiply(x, 3, d),
+    "two results": lambda d, x: np.modf(x, out=(d, np.zeros(3))),
+    "reduce": lambda d, x: np.maximum.reduce(np.ones((3, 3)) * x, axis=0, out=d),
+    "sum": lambda d, x: np.sum(np.ones((3, 3)) * x, axis=0, out=d),
+    "sum by position": lambda d, x: np.sum(np.ones((3, 3)) * x, 0, None, d),
+    "sum as method": lambda d, x: (np.ones((3, 3)) * x).sum(axis=0, out=d),
+    "clip as method": lambda d, x: x.clip(0, 2, d),
+    "take": lambda d, x: np.take(x, [2, 1, 0], out=d),
+    "take as method": lambda d, x: x.take([2, 1, 0], out=d),
+    "clip": lambda d, x: np.clip(x, 0, 2, out=d),
+    "concatenate": lambda d, x: np.concatenate([x[1:], x[:1]], 0, d),
+    "median": lambda d, x: np.median(np.ones((3, 3)) * x, 0, d),
+    "namespace": lambda d, x: (xp if isinstance(x, xp.Array) else np).add(x, 1, out=d),
+}
+TARGETS = {
+    "plain": lambda: np.zeros(3), "strided": lambda: np.zeros(6)[::-2], "swapped": lambda: np.zeros(3, ">f8"),
+    "subclass": lambda: np.zeros(3).view(type("Own", (np.ndarray,), {})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("into", INTO.values(), ids=INTO)
+def test_what_is_written_to_arrays_of_numpys_is_there_at_once(into):
+    values = np.array([0.5, 1.25, 3.0])
+    for target in TARGETS.values():
+        expected = target()
+        result = into(expected, values)
+        for begin in (lambda x: x, lambda x: x + 0, lambda x: x.__iadd__(0)):
+            found = target()
+            given = into(found, begin(xp.asarray(values.copy())))
+            assert found.tolist() == expected.tolist() != [0] * 3
+            assert (given is found) == (result is expected)
+
+
+@pytest.mark.parametrize("name", [each for each in INTO if each not in ("item", "fill_diagonal")])
+def test_what_was_recorded_of_a_target_is_as_it_was_before_the_write(name):
+    values = np.array([0.5, 1.25, 3.0])
+    expected = np.ones(3)
+    INTO[name](expected, values)
+    for is_lazy in (False, True):
+        memory = np.zeros(3)
+        x = xp.asarray(memory)
+        twice = x * 2
+        x += 1
+        before = x + 1
+        if not (is_lazy and name == "at lazy indices"):
+            INTO[name](x if is_lazy else memory, xp.asarray(values))
+            assert x.tolist() == expected.tolist()
+        assert before.tolist() == [2] * 3
+        assert twice.tolist() == [0] * 3
