@@ -257,13 +257,16 @@ def multivariate_normal(
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
+NAMED = "a whole number or a tuple of them; loc=, scale=, low= and high= are given by name"
+
+
 def _shape(size: Any) -> tuple[int, ...]:
     if type(size) is int and size >= 0:
         return (size,)
     try:
         found = tuple(map(operator.index, size if isinstance(size, (tuple, list)) else (size,)))
     except TypeError:
-        raise NotASize(repr(size), "a whole number or a tuple of them").at() from None
+        raise NotASize(repr(size), NAMED).at() from None
     if any(each < 0 for each in found):
         raise NegativeSize(repr(size)).at(here())
     return found

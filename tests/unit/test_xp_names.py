@@ -258,3 +258,20 @@ def test_arrays_of_objects_are_refused_where_they_are_used(record):
     with pytest.raises(fusec.FusecError, match="objects cannot be computed on") as raised:
         record(np.array([1, None]))
     assert raised.value.code == "F775"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [copy.copy, copy.deepcopy, np.copy, lambda x: np.sum([x, x], axis=0), lambda x: np.stack([x, x]), lambda x: x * 2],
+)
+def test_new_arrays_are_in_numpys_order_in_memory(function):
+    for begin in (lambda x: x, lambda x: x * 1, lambda x: x[1:] * 1, lambda x: x.T):
+        for values in (
+            np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+            np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        ):  # fmt: skip
+            expected = function(begin(values))
+            found = np.asarray(function(begin(xp.asarray(values))))
+            extended = [extent > 1 for extent in expected.shape]
+            assert found.shape == expected.shape
+            assert np.compress(extended, found.strides).tolist() == np.compress(extended, expected.strides).tolist()

@@ -168,6 +168,15 @@ def test_wrong_arguments_are_refused_when_they_are_given(code, wrong):
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("draw", [xp.random.normal, xp.random.uniform])
+def test_parameters_before_a_size_are_refused_unless_they_are_a_size(draw):
+    with pytest.raises(TypeError, match=r"(?s)the size 0\.0.*loc=, scale=, low= and high= are given by name"):
+        draw(0.0, 1.0)
+    with pytest.raises(TypeError, match="takes a size and a key before anything else"):
+        draw(0, 1, 5)
+    assert draw(0, 1).shape == (0,)  # as the draws before the first one
+
+
 @pytest.mark.parametrize("name", xp.random.__all__)
 def test_the_cure_of_a_wrong_call_is_one_that_the_function_takes(name):
     function = getattr(xp.random, name)
