@@ -87,3 +87,35 @@ def test_other_extents_need_no_new_trace(program: Callable[..., Any], monkeypatc
     for rows in (51, 7, 20):
         given = arrays((rows, 6), "dense")
         np.testing.assert_allclose(fused(*given), program(*given), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "i1", "?", "c8"])
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.sampled(3)
+def test_totals_across_a_stack_read_its_arrays_where_they_are(dtype, axis):
+    def totals(a, b, c):
+        stacked = np.stack([a, b * b, c], axis)
+        return stacked.sum(axis), stacked.mean(axis), stacked.max(axis, keepdims=True), np.any(stacked, axis)
+
+    rng, fused = np.random.default_rng(axis), fusec.fuse(totals)
+    for shape, order in (((5, 40), "C"), ((5, 40), "F"), ((1, 1), "C"), ((60, 2), "F")):
+        a, b, c = (np.asarray((rng.normal(size=shape) * 3).astype(dtype), order=order) for _ in range(3))
+        stacked = fusec.fuse(lambda s: (s.sum(axis), s.mean(axis), s.max(axis, keepdims=True), np.any(s, axis)))
+        for found, alone, wanted in zip(
+            fused(a, b, c), stacked(np.stack([a, b * b, c], axis)), totals(a, b, c), strict=True
+        ):
+            assert found.dtype == wanted.dtype
+            assert found.shape == wanted.shape
+            assert found.tobytes() == alone.tobytes()
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=0.1 if dtype == "f2" else 1e-6)
+    assert fusec.explain(fused, a, b, c).kernels == 1
+
+
+def test_totals_along_other_axes_of_a_stack_are_those_of_the_stack():
+    def totals(a, b):
+        stacked = np.stack([a, b + 1])
+        return stacked.sum(axis=1), (stacked * np.arange(2.0)[:, None]).sum(axis=0), np.vstack([a, b]).sum(axis=0)
+
+    a, b = np.arange(12.0), np.ones(12)
+    for found, wanted in zip(fusec.fuse(totals)(a, b), totals(a, b), strict=True):
+        np.testing.assert_array_equal(found, wanted)

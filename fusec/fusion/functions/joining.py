@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from math import prod as product
 from operator import add, mul
 from typing import Any
 
@@ -26,9 +27,10 @@ from fusec.fusion.trace.trace_values import (
     leaves_of,
     parts_of,
     phantom,
+    replaced,
 )
-from fusec.ir.expr import Expr, apply, const
-from fusec.ir.graph import Neighbour, Within
+from fusec.ir.expr import Apply, Const, Expr, apply, const
+from fusec.ir.graph import Input, Neighbour, Within
 
 SMALL = 64  # a number that is part of the code, which divides by it faster
 MOST = 8  # arrays of which a kernel chooses by position; more are stored in their places
@@ -57,9 +59,49 @@ def pieces(
         found = expr
     assert found is not None, "some arrays"
     made = tracer.made(trace, ArrayValue(Scalar(new.kind, found), new.phantom))
+    if is_across(given, len(shape)):
+        trace.across[found] = axis, [part._read() for part in parts]
     if before:
         made._memory.joined = Joined(made._memory.value, before, axis, trace.notes[notes:])
     return made
+
+
+def apart(trace: Trace, value: ArrayValue, axes: Sequence[int]) -> list[ArrayValue]:
+    """The values of which one consists along its only reduced axis, across which arrays were joined; none if it does
+    not consist of such. A single total of several values has another order than totals of a column have.
+    """
+    if not trace.across or len(axes) != 1 or product(value.shape) == value.shape[axes[0]]:
+        return []
+    (axis,) = axes
+    found: dict[Expr, list[ArrayValue]] = {}
+    waiting, seen = [value.expr], set[Expr]()
+    while waiting:
+        expr = waiting.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        along, parts = trace.across.get(expr, (None, []))
+        if along == axis and len(parts) == value.shape[axis]:
+            found[expr] = parts
+        elif isinstance(expr, Apply):
+            waiting += expr.children
+        elif not isinstance(expr, Const) and not (isinstance(expr, Input) and _is_same_along(trace, expr, value, axis)):
+            return []
+    if not found:
+        return []
+    made = []
+    for at in range(value.shape[axis]):
+        known = {expr: parts[at].expr for expr, parts in found.items()}
+        sources = [parts[at] for parts in found.values()]
+        made.append(trace.combined(Scalar(value.scalar.type, replaced(value.expr, known)), sources))
+    return made
+
+
+def _is_same_along(trace: Trace, read: Input, value: ArrayValue, axis: int) -> bool:
+    """Whether what a value reads is the same along one of its axes."""
+    shape = trace.leaves[read].phantom.shape
+    at = axis - len(value.shape) + len(shape)
+    return at < 0 or shape[at] == 1
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.arithmetic import condition
 from fusec.frontends.python.types import carrier
 from fusec.frontends.python.values import Scalar, converted
+from fusec.fusion.functions.joining import apart
 from fusec.fusion.trace import elementwise
 from fusec.fusion.trace import tracer as tracers
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
@@ -60,6 +61,9 @@ def totals(
         assert identity is not None or 0 in shape, "refused before"
         scalar = (identity or constant(0, result)).scalar
         return ArrayValue(Scalar(result, scalar.expr), seen)
+    parts = apart(trace, value, axes) if op != SPREAD else []
+    if parts:
+        return _folded_parts(trace, op, parts, result, seen)
     buffers = [trace.leaves[each].buffer for each in leaves_of(value.expr)]
     if all(each is None for each in buffers):
         value = trace.settled(value)
@@ -69,6 +73,16 @@ def totals(
     buffer = trace.temporary(seen, result)
     trace.statements.append(Total(buffer, op, held, axes))
     return trace.leaf(buffer, (), buffer.phantom)
+
+
+def _folded_parts(trace: Trace, op: str, parts: list[ArrayValue], result: DType, seen: Any) -> ArrayValue:
+    """The totals of few values, taken one after the other as along a column of so many elements."""
+    first, *others = (converted(each.expr, carrier(result)) for each in parts)
+    for each in others:
+        first = apply(op, first, each)
+    found = ArrayValue(Scalar(result, rounded_to(first, result)), seen)
+    trace.extents.combine(found, parts)
+    return found
 
 
 @lru_cache(maxsize=256)

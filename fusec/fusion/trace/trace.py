@@ -92,6 +92,7 @@ class Trace:
         self.held: set[Buffer] = set()  # for values of which views are read, or elements elsewhere
         self.notes = list[str]()
         self.joined = dict[Buffer, Any]()  # buffers that hold joined arrays; see `joining`
+        self.across = dict[Expr, tuple[int, list[ArrayValue]]]()  # values that join others across a new axis, and these
         self.counts: dict[Input, tuple[tuple[Leaf, ...], tuple[int, ...]]] = {}  # what a number counts elements of
         self.compared = set[Expr]()  # Python's integers as int64, which may not hold one with which arrays compare
         self.needed: NeedsNumberError | None = None
