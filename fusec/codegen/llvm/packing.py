@@ -1,7 +1,8 @@
 """Functions that copy the elements of many short rows to a buffer, where they lie without gaps, and back.
 
-Rows of two to four elements are put together from whole vectors of columns by shuffles; longer ones are written one by
-one. What is written behind the last row has room for `SPARE` bytes.
+Rows without gaps are copied in pieces, the whole row if it may be. Others of two to four elements are put together from
+whole vectors of columns by shuffles; longer ones are written one by one. What is written behind the last row has room
+for `SPARE` bytes.
 """
 
 from __future__ import annotations
