@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from typing import Any
 from weakref import ref
 
@@ -24,21 +25,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
 
 
-def absorb(tape: Tape, other: Tape) -> None:
-    """Take over all that another tape has recorded. Raises MovedError."""
-    if has_taken(tape, other):
+def absorb(tape: Tape, others: Iterable[Tape]) -> None:
+    """Take over all that other tapes have recorded. Raises MovedError."""
+    new = [each for each in others if not has_taken(tape, each)]
+    if not new:
         return
-    tokens = FirstToken(), FirstToken()
+    tokens = {each: FirstToken() for each in (tape, *new)}
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
         try:
-            here, node = tape.frozen(tokens[0]), other.frozen(tokens[1])
-            if here is None or node is None:
+            here, *nodes = [each.frozen(token) for each, token in tokens.items()]
+            if here is None or None in nodes:
                 raise MovedError
-            _take_over(tape, tape.draft(here), other, node)
+            _take_over(tape, tape.draft(here), list(zip(new, nodes, strict=True)))
         finally:
-            tape.release(tokens[0])
-            other.release(tokens[1])
-        other.close()
+            for each, token in tokens.items():
+                each.release(token)
+        for each in new:
+            each.close()
 
 
 def both(one: Tape, other: Tape) -> Tape | None:
@@ -48,23 +51,29 @@ def both(one: Tape, other: Tape) -> Tape | None:
     if has_taken(one, other):
         return one
     try:
-        absorb(one, other)
+        absorb(one, [other])
     except MovedError:
         return None
     return one
 
 
-def _take_over(tape: Tape, draft: Tape, other: Tape, node: TapeState) -> None:
-    """Take over all or nothing, so that no write is recorded twice. Note [Interrupts] in `fusec/xp/journal.py`."""
-    places = _taken_over(draft, other, node)
-    changes = [(setattr, tape, name, getattr(draft, name)) for name in ("slots", "places", "written", "shapes", "run")]
-    for at, place in enumerate(places):
-        one = other.slots[at]
-        if type(one) is ref and (array := one()) is not None:
-            changes += [(setattr, array, "_at", place), (setattr, array, "_tape", tape)]
+def _take_over(tape: Tape, draft: Tape, others: Iterable[tuple[Tape, Any]]) -> None:
+    """Take over all or nothing, so that no write is recorded twice. Note [Interrupts] in `fusec/xp/journal.py`.
+
+    draft: a copy of the tape, made once. others: tapes with their states.
+    """
+    changes: list[tuple[Any, ...]] = []
+    for other, node in others:
+        for at, place in enumerate(_taken_over(draft, other, node)):
+            one = other.slots[at]
+            if type(one) is ref and (array := one()) is not None:
+                changes += [(setattr, array, "_at", place), (setattr, array, "_tape", tape)]
+        changes.append((setattr, other, "is_closed", True))
+    names = ("slots", "places", "written", "shapes", "run")
+    changes += [(setattr, tape, name, getattr(draft, name)) for name in names]
     if draft.written:
         register(tape)
-    at_once([*changes, (setattr, other, "is_closed", True), (setattr, tape, "node", draft.node)])
+    at_once([*changes, (setattr, tape, "node", draft.node)])
 
 
 def has_taken(tape: Tape, other: Tape) -> bool:

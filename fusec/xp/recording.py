@@ -26,6 +26,7 @@ from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 256  # of a tape, which is evaluated before it takes another one
+MAX_JOINED = 2 * MAX_STEPS  # of tapes that become one; longer ones are evaluated first, each by a plan that others share
 NUMBERS = (float, int, bool, complex)
 INTEGERS = range(-(2**63), 2**63)
 BY_VALUE: dict[Callable[..., Any], tuple[int, ...]] = {np.where: (1, 2), np.clip: (1, 2)}
@@ -279,6 +280,10 @@ def _tape_of(arrays: Iterable[Any]) -> Tape:
     if found[0].node.depth >= MAX_STEPS:
         found[0].evaluate(*arrays)
         raise MovedError
+    if len(found) > 1 and sum(each.node.depth for each in found) > MAX_JOINED:
+        for each in found:
+            each.evaluate(*arrays)
+        raise MovedError
     return _joined(found)
 
 
@@ -316,8 +321,7 @@ def _tapes_of(arrays: Iterable[Any]) -> list[Tape]:
 
 def _joined(tapes: list[Tape]) -> Tape:
     """One tape of several. Raises MovedError."""
-    for each in tapes[1:]:
-        absorb(tapes[0], each)
+    absorb(tapes[0], tapes[1:])
     return tapes[0]
 
 

@@ -181,8 +181,9 @@ class Tape:
             except NeedsNumberError:
                 return node.refuse(key, NEEDS_NUMBER, run.is_open)
             made = TapeState(node, step, forms, together)
-            leaves = [*made.leaves()]
-            made.writes = tuple(leaves[each] for each in run.newly_written(written))
+            if new := run.newly_written(written):
+                leaves = [*made.leaves()]
+                made.writes = tuple(leaves[each] for each in new)
             made.may_fail = run.may_fail
             if node.kind is not None:
                 made.kind = run.tell(node.kind, key, together, made.writes, len(numbers))

@@ -81,7 +81,7 @@ class TapeRun(TracedRun):
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
         """Take all steps to a state."""
-        for each in node.path()[self.at.depth :]:
+        for each in node.path(self.at.depth):
             if type(each.step) is Form:
                 self.device = each.device
                 self.tracers.append(self._leaf(slots[each.start]))
