@@ -25,7 +25,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_joining.acquire, after_in_parent=_joining.release, after_in_child=_joining.release)
 
 
-def absorb(tape: Tape, others: Iterable[Tape]) -> None:
+def absorb(tape: Tape, *others: Tape) -> None:
     """Take over all that other tapes have recorded. Raises MovedError."""
     new = [each for each in others if not has_taken(tape, each)]
     if not new:
@@ -51,7 +51,7 @@ def both(one: Tape, other: Tape) -> Tape | None:
     if has_taken(one, other):
         return one
     try:
-        absorb(one, [other])
+        absorb(one, other)
     except MovedError:
         return None
     return one

@@ -266,6 +266,8 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
     operands: list[Any] = [_place(tape, each) for each in arrays]
     operands += [kind] if is_number else []
     key = (function, *(operands[::-1] if swapped else operands))
+    if tape.node.ends:
+        tape.end_before(key, arrays)
     while True:
         node = tape.node
         after = tape.after(node, key, key, (other,) if is_number else ())

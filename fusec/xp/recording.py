@@ -26,7 +26,9 @@ from fusec.xp.tape import MovedError, Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 256  # of a tape, which is evaluated before it takes another one
-MAX_JOINED = 2 * MAX_STEPS  # of tapes that become one; longer ones are evaluated first, each by a plan that others share
+MAX_JOINED = (
+    2 * MAX_STEPS
+)  # of tapes that become one; longer ones are evaluated first, each by a plan that others share
 NUMBERS = (float, int, bool, complex)
 INTEGERS = range(-(2**63), 2**63)
 BY_VALUE: dict[Callable[..., Any], tuple[int, ...]] = {np.where: (1, 2), np.clip: (1, 2)}
@@ -180,6 +182,8 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
         step = Operation(function, spec, named)
     except UnknownConstantError:
         return eager(function, args, options)
+    if tape.node.ends:
+        tape.end_before(step.key, _arrays((args, tuple(options.values()))))
     values = [args[at] for at in numbers]
     while True:
         node = tape.node
@@ -321,7 +325,7 @@ def _tapes_of(arrays: Iterable[Any]) -> list[Tape]:
 
 def _joined(tapes: list[Tape]) -> Tape:
     """One tape of several. Raises MovedError."""
-    absorb(tapes[0], tapes[1:])
+    absorb(*tapes)
     return tapes[0]
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -183,7 +183,7 @@ class Tape:
             made = TapeState(node, step, forms, together)
             if new := run.newly_written(written):
                 leaves = [*made.leaves()]
-                made.writes = tuple(leaves[each] for each in new)
+                made.note_writes(tuple(leaves[each] for each in new))
             made.may_fail = run.may_fail
             if node.kind is not None:
                 made.kind = run.tell(node.kind, key, together, made.writes, len(numbers))
@@ -202,7 +202,8 @@ class Tape:
                 forms = rule.forms(self._shapes_at(node))
                 if forms is not None:
                     made = TapeState(node, step, forms, rule.together, rule.behind)
-                    made.writes, made.may_fail = rule.writes, rule.may_fail
+                    made.note_writes(rule.writes)
+                    made.may_fail = rule.may_fail
                     return TRIE.keep(key, made)
         return None
 
@@ -218,6 +219,12 @@ class Tape:
             outlines += [outline_of(each.step)] if type(each.step) is Form else [None] * len(each.numbers())
         self.shapes = max(depth, node.depth), shapes
         return shapes
+
+    def end_before(self, key: Any, arrays: Iterable[Any]) -> None:
+        """Evaluate the tape if another one shall take a step, of this key and operands. Raises MovedError if so."""
+        if key in self.node.ends and not self.has_failed:
+            self.evaluate(*arrays)
+            raise MovedError
 
     def traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
@@ -416,6 +423,8 @@ class Tape:
         flat = [slots[at] for at in planned.leaves]
         if node.is_there:
             return on_device().results(planned, flat, lambda pattern: self.planned(node, live, pattern).plan)
+        if node.has_many_patterns:
+            flat = planned.apart(flat)
         may_fail = planned.may_fail or any(type(each) is int and each not in FLOATS for each in flat)
         try:
             if not plan.writes:
@@ -442,7 +451,10 @@ class Tape:
                 return plan.run_in_steps(flat)
         from fusec.fusion.arguments import pattern_of
 
-        return self.planned(node, live, pattern_of(flat, plan.writes)).plan.run_in_steps(flat)
+        pattern = pattern_of(flat, plan.writes)
+        if pattern is not None and (live, pattern) not in node.plans:
+            node.note_pattern(planned.late, pattern)
+        return self.planned(node, live, pattern).plan.run_in_steps(flat)
 
     def planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         """The plan for the places in use. pattern: how leaves share memory; None if they do not."""
@@ -465,7 +477,8 @@ class Tape:
             run = self.traced_to(node, pattern)
             run.live = live
             plan = run.plan()
-            made = TapePlan(plan, tuple(node.leaves()), bool(plan.writes) and may_fail(plan), node.is_there)
+            leaves, late = tuple(node.leaves()), run.late(node) if plan.writes else {}
+            made = TapePlan(plan, leaves, bool(plan.writes) and may_fail(plan), node.is_there, late)
             if plan.template is not None and node.kind is not None:
                 KINDS.plans[node.kind, live] = made
             return made
@@ -478,7 +491,7 @@ class Tape:
         flat = [self.slots[at] for at in known.leaves]
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
-        return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False)
+        return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False, known.late)
 
 
 def _unfit() -> tuple[type[Exception], ...]:

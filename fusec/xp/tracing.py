@@ -28,7 +28,7 @@ from fusec.fusion.trace.tracer import Tracer
 from fusec.xp.forms import CPU, Device, Form, form_of
 from fusec.xp.kinds import StepRule, TapeKind
 from fusec.xp.loading import on_device
-from fusec.xp.steps import Operation
+from fusec.xp.steps import Operation, read_by
 from fusec.xp.trie import TapeState
 
 assert LOADED  # NumPy's functions of traced arrays
@@ -188,6 +188,26 @@ class TapeRun(TracedRun):
         if given is not None and not isinstance(given, Tracer):
             raise UntracedError
         return given
+
+    def late(self, node: TapeState) -> dict[int, int]:
+        """The leaves that must be there themselves, by number, with the depth of the first state that needs them so.
+
+        These are the leaves that are written, that are read after the first write, and of which arrays in use are
+        parts. Any other leaf may be copied first. node: where the run is.
+        """
+        leaves = {id(each._memory): at for at, each in self.arguments.items()}
+        found: dict[int, int] = {}
+        is_written = False
+        for each in node.path():
+            used = [*each.writes]
+            is_written = is_written or bool(used)
+            if is_written and type(each.step) is not Form:
+                used += read_by(each.step)
+            for place in used:
+                found.setdefault(id(getattr(self.tracers[place], "_memory", None)), each.depth)
+        for place in self.live:
+            found.setdefault(id(self.tracers[place]._memory), node.depth + 1)
+        return {leaves[memory]: depth for memory, depth in found.items() if memory in leaves}
 
     def ran(self) -> tuple[Any, Exception | None]:
         """The arrays in use."""

@@ -1,22 +1,32 @@
-"""The states of all tapes: a trie whose edges are steps."""
+"""The states of all tapes: a trie whose edges are steps.
+
+Note [Overlaps]: a plan for leaves that share memory with written ones holds for one pattern, the distances between
+them. A loop over parts of an array may meet a new pattern in each round. So once there are a few behind a first
+write, plans run on copies of the leaves that are only read before it. If this is not enough, since several parts are
+written, or read after the write, the step that needs the second of them begins a tape of its own, which finds the first
+write done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import ref
+
+import numpy as np
 
 from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.xp.forms import CPU, Form
 from fusec.xp.kinds import KINDS, TapeKind
-from fusec.xp.steps import numbers_of
+from fusec.xp.steps import Operation, numbers_of
 
 if TYPE_CHECKING:
     from fusec.fusion.devices.device_repeats import DeviceRepeats
     from fusec.fusion.fused_plan import FusedPlan
 
 MAX_NODES = 1 << 15  # beyond, the trie starts again
+MAX_PATTERNS = 8  # in which leaves share memory behind a state, with a plan for each
 MAX_PLANS = 1024  # older ones are dropped, and made again if they are needed
 
 EAGER: Any = object()
@@ -37,12 +47,13 @@ class TapeState(dict[Any, Any]):
     refused: the steps that cannot be taken, by key, and why. may_fail: whether the step may fail for some elements.
     device: that of all arrays; None before the first one. is_there: whether this is not host memory. mark: stands for
     the state in keys. kind: that of all states that differ only in extents; None if there is none. extents: those of
-    the leaves, numbered.
+    the leaves, numbered. first: the first state that writes; patterns: how many plans are behind it for leaves that share
+    memory; ends: the steps that are not taken since there are many, by key. Note [Overlaps].
     """
 
     __slots__ = (
-        "alone", "arrays", "count", "depth", "device", "extents", "forms", "is_there", "kind", "mark", "may_fail",
-        "parent", "plans", "refused", "start", "step", "together", "writes",
+        "alone", "arrays", "count", "depth", "device", "ends", "extents", "first", "forms", "is_there", "kind",
+        "mark", "may_fail", "parent", "patterns", "plans", "refused", "start", "step", "together", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +70,8 @@ class TapeState(dict[Any, Any]):
         self.count: int = self.start + len(forms)
         self.plans: dict[Any, ref[TapePlan]] = {}
         self.refused: dict[Any, Any] = {}
+        self.first: TapeState | None = None if parent is None else parent.first
+        self.patterns, self.ends = 0, frozenset[Any]()
         self.writes: tuple[int, ...] = ()
         self.arrays: tuple[int, ...] = ()
         self.device: Any = step.device if type(step) is Form else None if parent is None else parent.device
@@ -80,6 +93,38 @@ class TapeState(dict[Any, Any]):
         if is_shared and self.kind is not None and key not in self.kind.refused:
             self.kind.refused[key] = why
         return self.refused.setdefault(key, why)
+
+    def note_writes(self, writes: tuple[int, ...]) -> None:
+        """Note what the step is the first one to write."""
+        self.writes = writes
+        if writes and self.first is None:
+            self.first = self
+
+    @property
+    def has_many_patterns(self) -> bool:
+        """Whether leaves are copied, since they share memory in many ways. Note [Overlaps]."""
+        return self.first is not None and self.first.patterns > MAX_PATTERNS
+
+    def note_pattern(self, late: Mapping[int, int], pattern: Any) -> None:
+        """Count a new pattern; beyond a few, note which step is better taken by another tape.
+
+        late: the leaves that cannot be copied, with depths.
+        """
+        assert self.first is not None, "a state that writes"
+        self.first.patterns += 1
+        if not self.has_many_patterns:
+            return
+        groups: dict[int, list[int]] = {}
+        for at, group in pattern[0]:
+            if at in late:
+                groups.setdefault(group, []).append(late[at])
+        depth = min((sorted(each)[1] for each in groups.values() if len(each) > 1), default=0)
+        if self.first.depth < depth <= self.depth:
+            state = self.path()[depth - 1]
+            before: Any = state.parent
+            for key in [key for key, step in [*before.items()] if step[0] is state]:
+                before.pop(key, None)
+            before.ends |= {state.step.key if type(state.step) is Operation else state.step}
 
     def path(self, depth: int = 0) -> list[TapeState]:
         """All states after the first, in order, or those beyond some depth."""
@@ -123,20 +168,32 @@ class TapePlan:
     """The plan for tapes of one state. forms: those of the results, once they are known. repeats: calls on a device.
 
     may_fail: whether it may fail after a write, for other reasons than a lack of memory. is_plain: whether it writes
-    nothing and runs on the host; pick: takes the values of leaves and the numbers from the slots of a tape.
+    nothing and runs on the host; pick: takes the values of leaves and the numbers from the slots of a tape. late: the
+    leaves that cannot be copied, by number, with the depths of the states that need them so.
     """
 
-    __slots__ = ("__weakref__", "forms", "is_plain", "leaves", "may_fail", "pick", "plan", "repeats")
+    __slots__ = ("__weakref__", "forms", "is_plain", "late", "leaves", "may_fail", "pick", "plan", "repeats")
 
-    def __init__(self, plan: FusedPlan, leaves: tuple[int, ...], may_fail: bool, is_there: bool) -> None:
+    def __init__(
+        self, plan: FusedPlan, leaves: tuple[int, ...], may_fail: bool, is_there: bool, late: Mapping[int, int]
+    ) -> None:
         """is_there: whether it runs on a device."""
         from fusec.fusion.trace.numbers import picking
 
-        self.plan, self.leaves, self.may_fail = plan, leaves, may_fail
+        self.plan, self.leaves, self.may_fail, self.late = plan, leaves, may_fail, late
         plan.is_careful = True
         self.is_plain, self.pick = not (plan.writes or is_there), picking(leaves)
         self.forms: tuple[Form, ...] | None = None
         self.repeats: DeviceRepeats | None = None
+
+    def apart(self, flat: list[Any]) -> list[Any]:
+        """The leaves and numbers with copies of those that share memory with written ones, if copies will do."""
+        written = [flat[at] for at in self.plan.writes]
+        found = [*flat]
+        for at, each in enumerate(flat):
+            if at not in self.late and type(each) is np.ndarray and any(np.may_share_memory(each, x) for x in written):
+                found[at] = each.copy(order="K")
+        return found
 
 
 class Trie:

@@ -2,9 +2,10 @@
 
 Note [Places]: a trace knows the places of views. So a recorded write to a part of an array holds for one place, and a
 loop over all places would have each of its writes traced. For this reason each form remembers the first few small parts
-that were written, and writes to these are recorded. Any other small part is written at once. It has few elements, the
-plans that compute its operands do not depend on the place, and NumPy rounds the conversion as kernels do. Reads of an
-array with a pending write follow the same law: a read of any other small part has the write done, and is a view.
+that were written, and writes to these are recorded. Any other small part is written at once. It has few elements, and
+the plans that compute and convert its operands do not depend on the place. Reads of an array with a pending write
+follow the same law: a read of any other small part has the write done, and is a view. If an array has so few elements
+that to walk all costs less than to trace a step, larger parts follow this law too, but more of them are remembered.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import operator
 from collections.abc import Callable
 from functools import cache
 from inspect import signature
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 
 from fusec.base import locks
-from fusec.xp.forms import CPU, Form
+from fusec.xp.forms import CPU, Form, is_held
 from fusec.xp.operators import ALONE
 from fusec.xp.powers import is_by_products
 from fusec.xp.recording import (
@@ -32,6 +33,7 @@ from fusec.xp.recording import (
     is_computed,
     record,
     valued,
+    wrapped,
     written_now,
 )
 from fusec.xp.refusals import refusal, refusing
@@ -40,6 +42,8 @@ from fusec.xp.steps import Operation, TapeNumber, TapePlace
 from fusec.xp.trie import TRIE, TapeState
 
 MAX_PLACES = 4  # small parts of a form to which writes are recorded
+MAX_LARGE = 16  # other parts of a form that costs less to walk than to trace for another place
+LITTLE = 1 << 16  # elements of such a form
 SMALL = 4  # a part with at most one in so many elements is small
 EXACT = 2**53  # float64 holds all integers up to here
 
@@ -228,37 +232,39 @@ def check_number(number: Any, form: Form) -> None:
 
 
 def _is_elsewhere(target: Any, key: Any, place: Any) -> bool:
-    """Whether a key selects a small part to which writes are not recorded. Remembers the first few such parts."""
+    """Whether a key selects a part to which writes are not recorded. Remembers the first few parts."""
     form = target._form
-    if not _is_small(target, key):
-        return False
-    if len(form.places) < MAX_PLACES:
-        form.places += (place,)
-        return False
-    return True
+    most = _most(target, key)
+    if most is None or len(form.places) >= most:
+        return most is not None
+    form.places += (place,)
+    return False
 
 
 def is_read_elsewhere(array: Any, key: Any) -> bool:
-    """Whether a read of an array with a pending write is not recorded. Remembers the first few small parts."""
+    """Whether a read of an array with a pending write is not recorded. Remembers the first few parts."""
     form, place = array._form, _place(key)
     if place is None:
         return True
-    if place in form.reads or not _is_small(array, key):
+    if place in form.reads or (most := _most(array, key)) is None:
         return False
-    if len(form.reads) < MAX_PLACES:
-        form.reads += (place,)
-        return False
-    return True
+    if len(form.reads) >= most:
+        return True
+    form.reads += (place,)
+    return False
 
 
-def _is_small(array: Any, key: Any) -> bool:
-    """Whether a key selects a small part of an array."""
+def _most(array: Any, key: Any) -> int | None:
+    """How many parts of an array are remembered before one like that of a key is not recorded; None if it always is."""
     shape = array._form.shape
     try:
         part = (np.broadcast_to(_ZERO, shape) if array._tape is not None else array._value)[key]
     except IndexError:
-        return False  # the trace raises the error, with the line
-    return bool(SMALL * part.size <= prod(shape))
+        return None  # the trace raises the error, with the line
+    count = prod(shape)
+    if SMALL * part.size <= count:
+        return MAX_PLACES
+    return MAX_LARGE if count <= LITTLE else None
 
 
 _ZERO = np.zeros(())
@@ -282,13 +288,23 @@ def _place(key: Any) -> Any:
 
 
 def _written(target: Any, key: Any, value: Any) -> bool:
-    """Write a part of an array now, if NumPy converts as kernels do. Whether it is written."""
+    """Write a part of an array now, what NumPy converts in another way by a kernel. Whether it is written."""
     dtype = target._form.dtype
+    if isinstance(value, np.ndarray) and not _is_kept(value.dtype, dtype):
+        if type(value) is not np.ndarray or not is_held(value.dtype.newbyteorder("=")):
+            return False
+        value = wrapped(value)
     if isinstance(value, Recorded):
-        if value._form.device != CPU or not _is_kept(value._form.dtype, dtype) or not is_computed(value):
+        if value._form.device != CPU:
+            return False
+        if not _is_kept(value._form.dtype, dtype):
+            if value._form.dtype.kind == "c":
+                return False
+            value = value.astype(dtype)  # as kernels do
+        if not is_computed(value):
             return False
         value = valued(value)
-    elif not (_is_kept(value.dtype, dtype) if isinstance(value, np.ndarray) else _fits(value, target._form)):
+    elif not isinstance(value, np.ndarray) and not _fits(value, target._form):
         return False
     if not is_computed(target):
         return False
@@ -316,4 +332,6 @@ def _fits(number: Any, form: Form) -> bool:
         return (
             number in form.limits if form.limits is not None else form.dtype.kind in "fc" and -EXACT <= number <= EXACT
         )
+    if kind is float and form.limits is not None:
+        return isfinite(number) and int(number) in form.limits
     return kind is bool or (kind is float and form.dtype.kind in "fc") or (kind is complex and form.dtype.kind == "c")

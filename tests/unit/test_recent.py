@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.base import recent
 from fusec.base.recent import Recent
 from fusec.compiler import disk_cache as cache_module
 from fusec.dispatch.host import HOST, Host
@@ -27,6 +28,17 @@ def test_a_table_keeps_what_was_used_last() -> None:
             order = [each for each in order if each != key] + [key]
             del order[:-limit]
             assert sorted(table.values()) == sorted(map(str, order))
+
+
+def test_the_least_recently_used_value_is_found_without_a_look_at_all_others(monkeypatch) -> None:
+    steps, pop = [], recent.heappop
+    monkeypatch.setattr(recent, "heappop", lambda heap: steps.append(1) or pop(heap))
+    table = Recent[int, int](500)
+    for key in range(5000):
+        table.keep(key, key)
+        table.get(key // 2)
+    assert len(table) == 500
+    assert len(steps) <= 2 * 5000
 
 
 def test_what_is_kept_first_stays() -> None:

@@ -42,12 +42,80 @@ def test_a_chain_of_ten_thousand_operations():
     assert np.asarray(x).tolist() == [sum(range(10_000))] * 5
 
 
+@pytest.fixture
+def planned(monkeypatch):
+    """A list of the plans that are made from now on."""
+    made, make = [], Tape._made
+    monkeypatch.setattr(Tape, "_made", lambda self, *given: made.append(given) or make(self, *given))
+    return made
+
+
 @pytest.mark.usefixtures("few_frames")
 def test_a_sum_of_three_hundred_arrays():
     arrays = [xp.asarray(np.full(3, float(each))) for each in range(300)]
     assert np.asarray(sum(arrays)).tolist() == [sum(range(300))] * 3
     products = [each * 2 for each in arrays]  # each of them on a tape of its own
     assert np.asarray(sum(products)).tolist() == [2 * sum(range(300))] * 3
+
+
+def _rows_of_columns(x, at):
+    x[at % 20] += x.T[at * 7 % 20] * 0.5
+
+
+def _tail_and_all(x, at):
+    x[at % 20 :] *= 2
+    x %= 5
+
+
+def _tail_then_part(x, at):
+    x[at % 20 :] += 1
+    x[0] = x[(at * 3) % 17 : (at * 3) % 17 + 3].sum(axis=0) * 0.25
+    x[:9] -= x[at % 4 : at % 4 + 9]
+
+
+def _float_into_integers(x, at):
+    x[at % 20] = at * 0.5
+    x[at % 20, at % 19] = x[at % 19, 3] * 0.75
+
+
+def _large_parts(x, at):
+    x[...] = x * 0.5
+    x[at % 3 : 15 + at % 5, at % 4 :] = x[:1, at % 4 :] + 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize(
+    "round_of", [_rows_of_columns, _tail_and_all, _tail_then_part, _float_into_integers, _large_parts]
+)
+def test_parts_that_share_memory_in_many_ways_need_few_plans(round_of, dtype, traced, planned):
+    if dtype == "int32" and round_of in (_rows_of_columns,):
+        pytest.skip("NumPy does not write floats to integers in place")
+    counts, copies = [], [np.arange(400.0).astype(dtype).reshape(20, 20) for _ in range(2)]
+    x = xp.asarray(copies[0])
+    for first in (0, 100, 200):
+        before = len(traced) + len(planned)
+        for at in range(first, first + 100):
+            round_of(x, at)
+            with np.errstate(all="ignore"):
+                round_of(copies[1], at)
+        np.testing.assert_array_equal(np.asarray(x), copies[1])
+        counts.append(len(traced) + len(planned) - before)
+    assert counts[2] <= 20
+    assert sum(counts) < 250
+
+
+def test_many_tapes_are_evaluated_before_they_are_joined(traced):
+    arrays = [xp.ones(3) * each for each in range(3000)]
+    traced.clear()
+    assert float(xp.concat(arrays).sum()) == 3 * sum(range(3000))
+    assert len(traced) < 20
+
+
+def test_tapes_are_joined_with_one_copy(monkeypatch):
+    drafts, draft = [], Tape.draft
+    monkeypatch.setattr(Tape, "draft", lambda self, node: drafts.append(self) or draft(self, node))
+    xp.concat([xp.asarray(np.full(each, 2.0)) + 1 for each in range(1, 100)]).compute()
+    assert len(drafts) == 1
 
 
 def test_writes_to_many_places_are_not_traced_one_by_one(traced):

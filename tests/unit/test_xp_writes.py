@@ -146,7 +146,7 @@ def test_tapes_are_joined_while_another_thread_adds_an_array_to_one():
     x, y = (xp.asarray(np.arange(3.0)) + each for each in range(2))
     tape, other = x._tape, y._tape
     tape.places = Places(tape.places)
-    absorb(tape, [other])
+    absorb(tape, other)
     assert (x * y).tolist() == [0, 2, 6]
 
 
