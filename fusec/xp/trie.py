@@ -47,8 +47,8 @@ class TapeState(dict[Any, Any]):
     refused: the steps that cannot be taken, by key, and why. may_fail: whether the step may fail for some elements.
     device: that of all arrays; None before the first one. is_there: whether this is not host memory. mark: stands for
     the state in keys. kind: that of all states that differ only in extents; None if there is none. extents: those of
-    the leaves, numbered. first: the first state that writes; patterns: how many plans are behind it for leaves that share
-    memory; ends: the steps that are not taken since there are many, by key. Note [Overlaps].
+    the leaves, numbered. first: the first state that writes; patterns: how many plans are behind it for leaves that
+    share memory; ends: the steps that are not taken since there are many, by key. Note [Overlaps].
     """
 
     __slots__ = (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.fusion.functions import known
 from tests.unit.test_fuse_totals import integers, kernels
 
 
@@ -323,3 +324,18 @@ def test_calls_of_kernels_take_operands_and_constants_in_every_order():
             for one, other in zip(fused(x, n), plain(x, n), strict=True):
                 np.testing.assert_allclose(one, other, 1e-9, 1e-9)
                 assert (type(one), np.asarray(one).dtype) == (type(other), np.asarray(other).dtype)
+
+
+def test_a_long_chain_of_kernels_is_not_followed_at_each_call(monkeypatch):
+    visits, contents = [], known._contents
+    monkeypatch.setattr(known, "_contents", lambda *given: visits.append(given) or contents(*given))
+    total = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total_of_chain")
+
+    @fusec.fuse
+    def normed(x):
+        for _ in range(400):
+            x = x / total(x)
+        return x
+
+    np.testing.assert_allclose(normed(np.ones(10)), 0.1)
+    assert len(visits) <= 3 * 400

@@ -92,7 +92,7 @@ def test_parts_that_share_memory_in_many_ways_need_few_plans(round_of, dtype, tr
         pytest.skip("NumPy does not write floats to integers in place")
     counts, copies = [], [np.arange(400.0).astype(dtype).reshape(20, 20) for _ in range(2)]
     x = xp.asarray(copies[0])
-    for first in (0, 100, 200):
+    for first in range(0, 600, 100):
         before = len(traced) + len(planned)
         for at in range(first, first + 100):
             round_of(x, at)
@@ -100,8 +100,8 @@ def test_parts_that_share_memory_in_many_ways_need_few_plans(round_of, dtype, tr
                 round_of(copies[1], at)
         np.testing.assert_array_equal(np.asarray(x), copies[1])
         counts.append(len(traced) + len(planned) - before)
-    assert counts[2] <= 20
-    assert sum(counts) < 250
+    assert counts[-1] == 0
+    assert sum(counts) < 800
 
 
 def test_many_tapes_are_evaluated_before_they_are_joined(traced):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from fusec.base.ops import TABLE
 from fusec.frontends.python.types import storage
+from fusec.fusion.trace.sizes import size_of
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace
-from fusec.fusion.trace.trace_values import Array, ArrayValue, Buffer, Define, Leaf, Write
+from fusec.fusion.trace.trace_values import Array, ArrayValue, Buffer, Define, Leaf, Write, buffers_of
 from fusec.fusion.trace.tracer import Tracer
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
@@ -30,8 +32,41 @@ def known(x: Tracer) -> Array | None:
         return None
 
 
+class _Varying:
+    """The buffers of a trace that depend on more than constants, each with its first such version.
+
+    A trace asks again and again while it grows. So what is found stays, and no chain of buffers is followed.
+    """
+
+    def __init__(self) -> None:
+        self._versions: dict[Buffer, int] = {}
+        self._seen = 0  # statements of the trace
+
+    def has(self, trace: Trace, buffer: Buffer, version: int) -> bool:
+        """Whether a version of a buffer is one."""
+        for each in trace.statements[self._seen :]:
+            if not isinstance(each, (Define, Write)):
+                self._versions.update(dict.fromkeys(buffers_of(each), 0))
+            elif any(self._varies(trace.leaves[name]) for name in size_of(each.value.expr).leaves):
+                self._versions.setdefault(each.buffer, each.version if isinstance(each, Write) else 0)
+        self._seen = len(trace.statements)
+        return buffer in self._versions and version >= self._versions[buffer]
+
+    def _varies(self, leaf: Leaf) -> bool:
+        if leaf.buffer is None:
+            return leaf.number is None or leaf.number[0] != "known"
+        if leaf.buffer.kind == "argument":
+            return leaf.buffer.array is None
+        return leaf.buffer in self._versions and leaf.version >= self._versions[leaf.buffer]
+
+
+_varying: WeakKeyDictionary[Trace, _Varying] = WeakKeyDictionary()
+
+
 def _contents(trace: Trace, buffer: Buffer, version: int) -> Array:
     """What a buffer holds after so many writes. Raises UnknownError."""
+    if _varying.setdefault(trace, _Varying()).has(trace, buffer, version):
+        raise UnknownError
     if buffer.array is not None:
         trace.has_looked |= buffer.derived is not None
         return buffer.array
