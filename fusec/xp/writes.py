@@ -300,7 +300,8 @@ def _written(target: Any, key: Any, value: Any) -> bool:
         if not _is_kept(value._form.dtype, dtype):
             if value._form.dtype.kind == "c":
                 return False
-            value = value.astype(dtype)  # as kernels do
+            array: Any = value
+            value = array.astype(dtype)  # as kernels do
         if not is_computed(value):
             return False
         value = valued(value)
