@@ -452,9 +452,11 @@ class Tape:
         from fusec.fusion.arguments import pattern_of
 
         pattern = pattern_of(flat, plan.writes)
-        if pattern is not None and (live, pattern) not in node.plans:
+        is_new = pattern is not None and (live, pattern) not in node.plans
+        plan = self.planned(node, live, pattern).plan
+        if is_new:
             node.note_pattern(planned.late, pattern)
-        return self.planned(node, live, pattern).plan.run_in_steps(flat)
+        return plan.run_in_steps(flat)
 
     def planned(self, node: TapeState, live: tuple[int, ...], pattern: Any = None) -> TapePlan:
         """The plan for the places in use. pattern: how leaves share memory; None if they do not."""
