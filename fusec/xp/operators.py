@@ -29,6 +29,7 @@ from fusec.xp.recording import (
     _tape_of,
     beside,
     eager,
+    end_before,
     record,
     wrapped,
 )
@@ -267,7 +268,7 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
     operands += [kind] if is_number else []
     key = (function, *(operands[::-1] if swapped else operands))
     if tape.node.ends:
-        tape.end_before(key, arrays)
+        end_before(tape, key, arrays)
     while True:
         node = tape.node
         after = tape.after(node, key, key, (other,) if is_number else ())

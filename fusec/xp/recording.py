@@ -183,7 +183,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
     except UnknownConstantError:
         return eager(function, args, options)
     if tape.node.ends:
-        tape.end_before(step.key, _arrays((args, tuple(options.values()))))
+        end_before(tape, step.key, _arrays((args, tuple(options.values()))))
     values = [args[at] for at in numbers]
     while True:
         node = tape.node
@@ -321,6 +321,13 @@ def _tapes_of(arrays: Iterable[Any]) -> list[Tape]:
         elif WRITTEN:
             found.update(dict.fromkeys(writers(each._value)))
     return sorted(found, key=lambda each: each.node.depth, reverse=True)
+
+
+def end_before(tape: Tape, key: Any, arrays: Iterable[Any]) -> None:
+    """Evaluate a tape if another one shall take a step, of this key and operands. Raises MovedError if so."""
+    if key in tape.node.ends and not tape.has_failed:
+        tape.evaluate(*arrays)
+        raise MovedError
 
 
 def _joined(tapes: list[Tape]) -> Tape:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -202,8 +202,7 @@ class Tape:
                 forms = rule.forms(self._shapes_at(node))
                 if forms is not None:
                     made = TapeState(node, step, forms, rule.together, rule.behind)
-                    made.note_writes(rule.writes)
-                    made.may_fail = rule.may_fail
+                    made.note_writes(rule.writes, rule.may_fail)
                     return TRIE.keep(key, made)
         return None
 
@@ -219,12 +218,6 @@ class Tape:
             outlines += [outline_of(each.step)] if type(each.step) is Form else [None] * len(each.numbers())
         self.shapes = max(depth, node.depth), shapes
         return shapes
-
-    def end_before(self, key: Any, arrays: Iterable[Any]) -> None:
-        """Evaluate the tape if another one shall take a step, of this key and operands. Raises MovedError if so."""
-        if key in self.node.ends and not self.has_failed:
-            self.evaluate(*arrays)
-            raise MovedError
 
     def traced_to(self, node: TapeState, pattern: Any = None) -> TapeRun:
         """A run that has taken all steps to a state; the tape forgets it."""
@@ -452,9 +445,8 @@ class Tape:
         from fusec.fusion.arguments import pattern_of
 
         pattern = pattern_of(flat, plan.writes)
-        is_new = pattern is not None and (live, pattern) not in node.plans
-        plan = self.planned(node, live, pattern).plan
-        if is_new:
+        is_new, plan = (live, pattern) not in node.plans, self.planned(node, live, pattern).plan
+        if is_new and pattern is not None:
             node.note_pattern(planned.late, pattern)
         return plan.run_in_steps(flat)
 

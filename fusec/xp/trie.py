@@ -94,9 +94,9 @@ class TapeState(dict[Any, Any]):
             self.kind.refused[key] = why
         return self.refused.setdefault(key, why)
 
-    def note_writes(self, writes: tuple[int, ...]) -> None:
-        """Note what the step is the first one to write."""
-        self.writes = writes
+    def note_writes(self, writes: tuple[int, ...], may_fail: bool = False) -> None:
+        """Note what the step is the first one to write, and whether it may fail."""
+        self.writes, self.may_fail = writes, may_fail
         if writes and self.first is None:
             self.first = self
 
