@@ -166,3 +166,25 @@ def test_norms_of_a_matrix_are_numbers(order):
         for found, expected in zip(fusec.fuse(norms)(a), norms(a), strict=True):
             assert type(found) is type(expected)
             np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["raise", "clip", "wrap"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_integers_choose_arrays_as_in_numpy(mode, order):
+    def choose(x, y):
+        return np.choose(x, [0, y, y * 2], mode=mode) + 1
+
+    x, y = np.array([[0, 1, 2], [2, 1, 0]], order=order), np.array([1.5, 2, 3])
+    fused, wanted = fusec.fuse(choose), choose(x, y)
+    for _ in range(3):
+        found = fused(x, y)
+        np.testing.assert_array_equal(found, wanted, strict=True)
+        assert found.strides == wanted.strides
+    x[0, 1] = 3
+    if mode == "raise":
+        with pytest.raises(ValueError, match="invalid entry in choice array"):
+            fused(x, y)
+        with pytest.raises(ValueError, match="0-length sequence"):
+            fusec.fuse(lambda x: np.choose(x, []))(x)
+    else:
+        np.testing.assert_array_equal(fused(x, y), choose(x, y), strict=True)

@@ -178,7 +178,6 @@ OF_VALUES = {
     "np.add.at(counts, x, 1)": (lambda x: np.bincount(x[0].astype(int), minlength=4),),
     "np.where(mask, a, b)": (lambda x: x[:, x[0] > 0],),
     "np.putmask": (lambda x: np.place(x, x > 0, [1, 2]),),
-    "mode='clip'": (lambda x: np.choose(x.astype(int), [x, x]),),
     "np.where(condition, f(x), y)": (lambda x: np.piecewise(x, [x < 0], [np.abs]),),
     "np.linalg.eigh": (lambda x: np.linalg.eig(x[:3, :3]),),
     "write z.real": (lambda x: np.real_if_close(x),),

@@ -12,6 +12,7 @@ from fusec.arguments.operands import strided
 from fusec.errors.fusing import NotFusable
 from fusec.fusion.functions.creation import array
 from fusec.fusion.functions.joining import repeated
+from fusec.fusion.functions.libraries import LibraryFunction
 from fusec.fusion.functions.reducing import REDUCTIONS, one_axis
 from fusec.fusion.functions.routines import concatenate, reshaped, trace_of, traced, where
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
@@ -20,6 +21,7 @@ from fusec.fusion.trace.trace_values import ArrayValue, laid_out, outermost_firs
 from fusec.fusion.trace.tracer import Tracer, made
 
 Slices = tuple[slice, ...]
+CHOOSE = LibraryFunction(np.choose, "np.choose", (0, 1), may_raise=True)
 MOST = 64  # parts of different lengths that np.repeat joins
 
 
@@ -177,8 +179,10 @@ def place(x: Any, mask: Any, vals: Any) -> None:
 
 
 def choose(x: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """np.choose by truth values, or with a mode that lets every integer choose."""
+    """np.choose; NumPy's own between kernels if an integer may choose nothing, which raises an error."""
     parts = list(choices)
+    if not parts:
+        raise ValueError("0-length sequence.")
     trace = trace_of(x, parts)
     x = traced(x, trace)
     if not np.can_cast(x.dtype, np.intp):
@@ -188,13 +192,12 @@ def choose(x: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     elif mode == "clip":
         x = np.clip(x, 0, len(parts) - 1)
     elif x.dtype != np.bool_ or len(parts) < 2:
-        cure = "pass mode='clip' or mode='wrap': what to raise depends on values"
-        raise NotFusable("np.choose with mode='raise'", cure).at(here())
+        return CHOOSE(x, parts, out=out, mode=mode)
     found = traced(parts[-1], trace)
     for at in reversed(range(len(parts) - 1)):
         found = where(x == at, parts[at], found)
     dtype = FUNCTIONS["result_type"](*(np.asarray(each) if isinstance(each, list) else each for each in parts))
-    found = np.broadcast_to(found, np.broadcast_shapes(found.shape, x.shape)).astype(dtype)
+    found = np.broadcast_to(found, np.broadcast_shapes(found.shape, x.shape)).astype(dtype, order="C")
     if out is None:
         return found[()]
     out[...] = found
