@@ -95,7 +95,7 @@ def read(path: Path) -> tuple[SourceFile, list[Kernel]]:
         tree = ast.parse(file.text)
     except SyntaxError as problem:
         line = min(problem.lineno or 1, len(file.line_starts))
-        start = file.line_starts[line - 1]
+        start = file.text.find("\0") if problem.lineno is None and "\0" in file.text else file.line_starts[line - 1]
         raise NotPython(problem.msg).at(Span(file, start, start + 1)) from None
     except (RecursionError, MemoryError):
         raise NotReadableError("an expression or a block is nested too deeply for Python's parser") from None

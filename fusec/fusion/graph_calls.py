@@ -33,7 +33,7 @@ from fusec.fusion.trace.tracer import Tracer
 from fusec.graphs import nodes
 from fusec.graphs.building import Graph
 from fusec.graphs.extents import Shape as Extents
-from fusec.graphs.extents import Size, at, decided, names_of, solved
+from fusec.graphs.extents import Size, at, decided, names_of, shape_at, solved
 from fusec.graphs.nodes import ArrayGraph, ArrayInput
 from fusec.graphs.text import print_arrays
 from fusec.ir.expr import Const, Expr, apply, convert
@@ -202,7 +202,7 @@ class Lowering:
     def shape(self, value: Expr) -> Shape:
         """The extents of a value in this call, on which the plan depends."""
         self.trace.has_looked = True
-        return tuple(at(each, self.sizes) for each in nodes.shape_of(value))
+        return shape_at(nodes.shape_of(value), self.sizes)
 
     def results(self) -> Any:
         """All outputs, in given arrays or those of donated inputs where there are such."""
@@ -344,7 +344,7 @@ class Lowering:
         """All results of a function, which is called once."""
         key = (value.function, value.args, value.results)
         if key not in self.called:
-            kinds = [(dtype, tuple(at(each, self.sizes) for each in shape)) for dtype, shape in value.results]
+            kinds = [(dtype, shape_at(shape, self.sizes)) for dtype, shape in value.results]
             given = self.graph.functions[value.function]
             orders = getattr(given, "orders", None) or ()  # of those that come from traces
             orders = orders if len(orders) == len(kinds) else (None,) * len(kinds)

@@ -8,6 +8,7 @@ from math import prod
 from typing import Union
 
 from fusec.base.records import dataclass
+from fusec.errors.graphs import GraphShapes
 
 Size = Union[int, "Extent"]
 Shape = tuple[Size, ...]
@@ -114,6 +115,15 @@ def size(name: str) -> Extent:
 def at(given: Size, sizes: Mapping[str, int]) -> int:
     """The integer that an extent is for these sizes."""
     return given if isinstance(given, int) else given.at(sizes)
+
+
+def shape_at(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The extents of an array for these sizes. Raises GraphShapes if there are none."""
+    found = tuple([at(each, sizes) for each in shape])
+    for extent, each in zip(shape, found, strict=True):
+        if each < 0:
+            raise GraphShapes(f"the extent {extent} is {each}", f"sizes are {dict(sizes)}").at()
+    return found
 
 
 def unknown_in(given: Size, known: Container[str]) -> str:

@@ -22,23 +22,60 @@ OTHERS = {
     "flatten": "write x.reshape(-1)",
     "ravel": "write x.reshape(-1)",
     "size": "x.shape has the extents, and g.number('n') is a size as a value, where g is the graph",
-    "dot": "write x @ y",
+    **dict.fromkeys(("dot", "matmul"), "write x @ y"),
+    **dict.fromkeys(("sum", "reshape", "transpose"), "call the method of the value, as in x.sum(axis)"),
     "copy": "values never change: x itself is one",
     "clip": "write g.apply('minimum', g.apply('maximum', x, low), high), where g is the graph",
 }
 
 
+ANY = "use operators and methods of values, g.apply, or g.call, which calls functions of NumPy, where g is the graph"
+OPERATORS = {
+    "power": "pow",
+    **dict.fromkeys("add subtract multiply divide floor_divide remainder bitwise_and bitwise_or bitwise_xor".split()),
+    **dict.fromkeys("left_shift right_shift less less_equal greater greater_equal equal not_equal".split()),
+}  # fmt: skip
+"""NumPy's functions for operators; ops of other names."""
+
+
+class NoArray:
+    """What NumPy cannot make an array of: its functions raise GraphTypes, and its numbers leave operators to it."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        name = ufunc.__name__
+        is_operator = name in OPERATORS and method == "__call__" and not options
+        if is_operator and len(args) == 2 and not isinstance(args[0], NoArray):
+            number = args[0][()] if isinstance(args[0], np.ndarray) else args[0]  # as NumPy passes its numbers
+            return args[1]._binary(OPERATORS[name] or name, number, swapped=True)
+        raise _not_of_numpy(name)
+
+    def __array_function__(self, function: Any, *_: object) -> Any:
+        raise _not_of_numpy(function.__name__)
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        cure = "values have no elements before a call of the compiled function; g.array makes one of constants"
+        raise GraphTypes("a NumPy array of a value of a graph", cure).at()
+
+
+def _not_of_numpy(name: str) -> FusecError:
+    """The error for a function of NumPy that is given a value of a graph."""
+    return GraphTypes(f"np.{name} of a value of a graph", _cure(OPERATORS.get(name) or name) or ANY).at()
+
+
+def _cure(name: str) -> str | None:
+    """What to write for an attribute or function of some name."""
+    if name in FOLDS:
+        return f"write x.fold('{FOLDS[name]}', axis)"
+    if name in SCANS:
+        return f"write x.scan('{SCANS[name]}', axis)"
+    if name in TABLE:
+        return f"write g.apply('{name}', {', '.join('xyz'[: TABLE[name].arity])}), where g is the graph"
+    return OTHERS.get(name)
+
+
 def absent(value: Any, name: str) -> AttributeError:
     """The error for an attribute of a value."""
-    if name in FOLDS:
-        cure = f"write x.fold('{FOLDS[name]}', axis)"
-    elif name in SCANS:
-        cure = f"write x.scan('{SCANS[name]}', axis)"
-    elif name in TABLE:
-        others = ", y" * (TABLE[name].arity - 1)
-        cure = f"write g.apply('{name}', x{others}), where g is the graph"
-    else:
-        cure = OTHERS.get(name) or did_you_mean(name, [each for each in dir(type(value)) if each[0] != "_"])
+    cure = _cure(name) or did_you_mean(name, [each for each in dir(type(value)) if each[0] != "_"])
     hint = f"\nhint: {cure}" if cure else ""
     return AttributeError(f"a value of a graph has no attribute '{name}'{hint}")
 

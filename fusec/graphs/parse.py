@@ -119,6 +119,10 @@ class GraphTextBuilder(SyntaxBuilder):
         name, dtype, extents, donated = children
         if name.text in self.values:
             raise GraphSyntax(f"there are two inputs called '{name.text}'", "rename one").at(self._at(name))
+        negative = next((each for each in extents if isinstance(each, int) and each < 0), None)
+        if negative is not None:
+            cure = "extents are integers, names such as 'n', or made of these"
+            raise GraphShapes(f"the extent {negative}", cure).at(self._at(name))
         made = ArrayInput(name.text, self.dtype(dtype), extents, donated is not None)
         self.values[name.text] = made
         return made

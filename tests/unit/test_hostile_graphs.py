@@ -151,3 +151,48 @@ def test_an_interrupted_compilation_of_an_expression_leaves_nothing_behind(monke
         with pytest.raises(KeyboardInterrupt):
             fusec.evaluate(text, {"a": X})
     np.testing.assert_allclose(fusec.evaluate(text, {"a": X}), X * 3.25 + np.cos(X) ** 2)
+
+
+EMPTY: dict[str, Callable[[Any, Any], Any]] = {
+    "a function's result": lambda g, x: g.call("rest", lambda a: a[2:], x, results=[("float32", (x.shape[0] - 2,))]),
+    "positions": lambda g, x: g.positions((x.shape[0] - 2,), 0),
+    "repeated": lambda g, x: g.constant(1.0, "float32").broadcast_to((x.shape[0] - 2,)),
+}
+
+
+@pytest.mark.parametrize("make", EMPTY.values(), ids=EMPTY)
+def test_sizes_for_which_an_extent_is_negative_are_refused_by_name(make: Callable[[Any, Any], Any]) -> None:
+    g = graph.Graph("g")
+    g.output(make(g, g.input("x", "float32", ("n",))), "y")
+    f = g.compile()
+    for n in (5, 2):
+        assert f(np.ones(n, "float32")).shape == (n - 2,)
+    with pytest.raises(ValueError, match=r"the extent n - 2 is -1 \[F761\]\nhint: sizes are \{'n': 1\}"):
+        f(np.ones(1, "float32"))
+
+
+def test_texts_have_no_negative_extents() -> None:
+    with pytest.raises(ValueError, match=r"the extent -1 \[F761\]\n --> graph, line 1, column 9"):
+        graph.parse("graph f(x: float32[-1]) { return y = x }")
+
+
+def test_functions_of_numpy_name_what_to_write_for_a_value_of_a_graph() -> None:
+    x = graph.Graph("g").input("x", "float32", ("n",))
+    for function, cure in (
+        (np.sin, r"g.apply\('sin', x\)"), (lambda x: np.where(x > 0, x, x), r"g.apply\('where', x, y, z\)"),
+        (lambda x: np.power(x, 2), r"g.apply\('pow', x, y\)"), (np.sum, "method"), (np.max, "x.fold"),
+        (lambda x: np.concatenate([x, x]), "g.call"), (np.asarray, "before a call"),
+        (lambda x: np.matmul(x, x), "x @ y"),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, AttributeError), match=rf"hint: .*{cure}"):
+            function(x)
+
+
+def test_numbers_and_arrays_of_numpy_leave_operators_to_values_of_graphs() -> None:
+    g = graph.Graph("g")
+    x, two = g.input("x", "float32", ("n",)), np.float32(2)
+    for value in (two - x, two / x, two**x, two < x, two == x):
+        g.output(value)
+    x = np.array([1, 2, 3], "float32")
+    for found, wanted in zip(g.compile()(x), (two - x, two / x, two**x, two < x, two == x), strict=True):
+        np.testing.assert_array_equal(found, wanted, strict=True)

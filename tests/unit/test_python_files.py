@@ -264,3 +264,10 @@ def test_fused_functions_of_a_file_need_its_module(tmp_path: Path, capsys: pytes
     path.write_text(path.read_text() + "@fusec.elementwise\ndef twice(x):\n    return 2 * x\n")
     assert main.main(["compile", str(path), "--name", "half"]) == 2
     assert "half is a fused function" in capsys.readouterr().err
+
+
+def test_a_null_byte_is_shown_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("import fusec\n\n@fusec.elementwise\ndef f(x):\n    return x\0\n")
+    assert main.main(["compile", str(path), "--types", "x=float32"]) == 1
+    assert "broken.py:5:13: error: not Python: source code string cannot contain null bytes" in capsys.readouterr().err

@@ -141,7 +141,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """np.insert; the places are known."""
     trace = trace_of(arr, obj, values)
-    arr, values = traced(arr, trace), traced(values, trace)
+    arr = traced(arr, trace)
+    values = traced(np.array(values, arr.dtype) if type(values) is int else values, trace)
     if axis is None:
         arr, axis = np.ravel(arr), 0
     axis = one_axis(axis, arr.ndim)

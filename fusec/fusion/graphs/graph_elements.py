@@ -15,7 +15,7 @@ from fusec.fusion.trace.elsewhere import position, taken
 from fusec.fusion.trace.trace import Trace, constant
 from fusec.fusion.trace.trace_values import Array, ArrayValue, Step, leaves_of, phantom
 from fusec.graphs import nodes
-from fusec.graphs.extents import at
+from fusec.graphs.extents import at, shape_at
 from fusec.ir.expr import Const, Expr, apply, const
 from fusec.ir.graph import SPREAD, Neighbour, Within
 from fusec.math.moments import square
@@ -75,7 +75,7 @@ class Taking:
 
     def shape(self, value: Expr) -> Shape:
         """The extents of a value in this call."""
-        return tuple(at(each, self.sizes) for each in nodes.shape_of(value))
+        return shape_at(nodes.shape_of(value), self.sizes)
 
     def taken(self, node: nodes.Take) -> ArrayValue:
         """The elements that a node takes."""
