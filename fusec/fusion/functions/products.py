@@ -60,6 +60,17 @@ def _or_multiplied(name: str, of_arrays: LibraryFunction) -> Callable[..., Any]:
     return multiplied
 
 
+def _of_any(of_arrays: LibraryFunction) -> Callable[..., Any]:
+    """np.tensordot, also of numbers."""
+
+    @wraps(of_arrays, assigned=(), updated=())
+    def product(a: Any, b: Any, axes: Any = 2) -> Any:
+        return of_arrays(*(each if np.ndim(each) else _as_array(each) for each in (a, b)), axes=axes)
+
+    product.__name__ = product.__qualname__ = "tensordot"
+    return product
+
+
 def _as_array(given: Any) -> Any:
     """An operand whose dtype counts even if it is a number of Python."""
     return given.astype(given.dtype) if isinstance(given, Tracer) else np.asarray(given)[()]
@@ -262,7 +273,7 @@ FUNCTIONS.update(
         "dot": _or_multiplied("dot", _dot), "outer": outer,
         "inner": _or_multiplied("inner", LibraryFunction(np.inner, "np.inner", (0, 1), A_B, by_kernels=_of_vectors)),
         "vdot": LibraryFunction(np.vdot, "np.vdot", (0, 1), A_B, by_kernels=_conjugated),
-        "tensordot": LibraryFunction(np.tensordot, "np.tensordot", (0, 1), A_B),
+        "tensordot": _of_any(LibraryFunction(np.tensordot, "np.tensordot", (0, 1), A_B)),
     }
 )  # fmt: skip
 METHODS.update({"dot": FUNCTIONS["dot"], "_product": _of_ufunc})

@@ -134,8 +134,13 @@ def _masked(trace: Trace, value: ArrayValue, mask: ArrayValue | None, identity: 
 
 def _initial(trace: Trace, initial: Any, dtype: DType) -> ArrayValue | None:
     """What initial= says."""
-    given = initial is not None and initial is not np._NoValue
-    return trace.adapted(tracers._operand(trace, initial), dtype) if given else None
+    if initial is None or initial is np._NoValue:
+        return None
+    if isinstance(initial, (int, float, complex)):  # NumPy's error for one that the dtype does not hold
+        holder = np.empty((), dtype.numpy)
+        holder[()] = initial
+        return constant(holder[()], dtype)
+    return trace.adapted(tracers._operand(trace, initial), dtype)
 
 
 def _started(trace: Trace, op: str, value: ArrayValue, start: ArrayValue | None) -> ArrayValue:
@@ -333,6 +338,8 @@ def nanmean(
 ) -> Any:
     """np.nanmean."""
     axis = normalised(axis, np.ndim(x))
+    if dtype is not None and np.result_type(x).kind in "fc" and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
     return mean(x, axis, dtype, out, keepdims, where=np.logical_and(where, ~np.isnan(x)))
 
 
@@ -358,6 +365,11 @@ def var(
     trace, value, axes, mask = _prepared(x, axis, where)
     _refuse_number(value, axis)
     result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
+    if result.kind not in ("float", "complex"):
+        cure = "pass a dtype of floats, and convert the result: its steps would be rounded to integers"
+        raise NotFusable(f"{'np.std' if root else 'np.var'} with dtype={str(result)!r}", cure).at(here())
+    if root and isinstance(out, Tracer) and not np.can_cast(real_type(result).numpy, out.dtype, "same_kind"):
+        np.sqrt(np.empty(1), out=np.empty(1, out.dtype))  # NumPy's error
     real = real_type(compute_type(result))
     if mask is None and product(value.shape[axis] for axis in axes) > 1:
         count = _counted(trace, value, axes, mask, real)
@@ -380,7 +392,12 @@ def std(*args: Any, **options: Any) -> Any:
 def ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """np.ptp."""
     high, low = (REDUCTIONS[name](x, axis, keepdims=keepdims) for name in ("max", "min"))
-    return np.subtract(high, low, **({} if out is None else {"out": out}))
+    if out is None:
+        return np.subtract(high, low)
+    if out.shape != high.shape:
+        raise ValueError(f"output array has shape {out.shape}, the totals have {high.shape}")
+    out[...] = high  # as NumPy stores it before it subtracts
+    return np.subtract(out, low, out=out)
 
 
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:

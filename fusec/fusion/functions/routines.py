@@ -262,6 +262,8 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
     high: Any = options.get("max") if a_max is None or a_max is np._NoValue else a_max
     options = {name: each for name, each in options.items() if name not in ("min", "max")} | {"out": out}
     options = {name: each for name, each in options.items() if each is not None}
+    if isinstance(x, (int, float, complex)):  # NumPy makes an array of it
+        x = tracer.made(x._trace, x._read()) if isinstance(x, tracer.Tracer) else np.asarray(x)
     kind = getattr(x, "dtype", None)
     if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
         low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))

@@ -85,6 +85,8 @@ def accumulated(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: 
     name = SCANS.get(ufunc.__name__)
     if isinstance(out, tuple):
         (out,) = out
+    if axis is None and x.ndim > 1:
+        raise ValueError("accumulate does not allow multiple axes")
     is_ordered = ufunc.__name__ in ("maximum", "minimum")
     if name is None or not x.ndim or (is_ordered and (x.dtype.kind == "c" or dtype is not None)):
         return LibraryFunction(ufunc.accumulate, f"np.{ufunc.__name__}.accumulate")(x, axis, dtype, out=out)

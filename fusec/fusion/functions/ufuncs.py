@@ -30,7 +30,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if method == "reduce" and ufunc.__name__ in REDUCES:
         if isinstance(options.get("out"), tuple):
             (options["out"],) = options["out"]
-        return METHODS[REDUCES[ufunc.__name__]](*args, **options | given)
+        return _reduced(trace, ufunc, *args, **options | given)
     if method == "__call__" and ufunc.signature is not None:
         return METHODS["_product"](ufunc, args, options)
     if method == "outer":
@@ -41,7 +41,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if method == "reduceat":
         return METHODS["_reduced_at"](ufunc, *args, **options)
     if method == "accumulate":
-        return METHODS["_accumulated"](ufunc, *args, **options)
+        return METHODS["_accumulated"](ufunc, *args, **options | given)
     if method != "__call__":
         raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
     out = options.pop("out", ())
@@ -53,7 +53,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if len(args) > ufunc.nin:
         outputs, args = tuple(args[ufunc.nin :]), args[: ufunc.nin]
     values = [tracer._operand(trace, each) for each in args]
-    found = elementwise.apply_ufunc(trace, ufunc, values, dtype)
+    found = elementwise.apply_ufunc(trace, ufunc, values, dtype, casting)
     if where is not True and not any(each is not None for each in outputs):
         raise NotFusable("where= without out=", "elements left out would have no value: use np.where").at(here())
     results = []
@@ -66,6 +66,22 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
             continue
         results.append(_into(ufunc, target, value, where, casting))
     return results[0] if ufunc.nout == 1 else tuple(results)
+
+
+def _reduced(
+    trace: Trace, ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+    initial: Any = None, where: Any = True,
+) -> Any:  # fmt: skip
+    """The method reduce of a ufunc. Raises NumPy's error for a dtype for which it has no loop."""
+    options = {"out": out, "keepdims": keepdims, "initial": initial, "where": where}
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        ufunc.resolve_dtypes((wanted, wanted, None), signature=(None, None, wanted))
+        if ufunc in (np.add, np.multiply):
+            options["dtype"] = wanted
+        elif not ufunc.__name__.startswith("logical"):
+            x = METHODS["astype"](tracer.made(trace, tracer._operand(trace, x)), wanted)
+    return METHODS[REDUCES[ufunc.__name__]](x, axis, **options)
 
 
 def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:

@@ -52,14 +52,32 @@ def known_dtype(given: Any) -> DType:
     return found
 
 
-def resolved(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: object = None) -> tuple[DType, ...]:
+def resolved(
+    ufunc: np.ufunc, kinds: Sequence[Kind], dtype: object = None, casting: Any = "same_kind"
+) -> tuple[DType, ...]:  # fmt: skip
     """The dtypes of the loop that NumPy would choose: inputs, then outputs. Raises NumPy's errors."""
     given = [_resolvable(kind) for kind in kinds]
     options: dict[str, Any] = {}
     if dtype is not None:
         options["signature"] = (*([None] * ufunc.nin), *([np.dtype(dtype)] * ufunc.nout))  # type: ignore[call-overload]
+    options["casting"] = "unsafe" if casting == "unsafe" else "same_kind"
     found = ufunc.resolve_dtypes((*given, *([None] * ufunc.nout)), **options)  # type: ignore[arg-type]
+    if casting not in ("same_kind", "unsafe") and not ufunc.__name__.startswith("logical"):
+        for at, (each, wanted) in enumerate(zip(given, found[: ufunc.nin], strict=True)):
+            _check_cast(ufunc, at, each, wanted, casting)
     return tuple(map(known_dtype, found))
+
+
+def _check_cast(ufunc: np.ufunc, at: int, given: Any, wanted: np.dtype[Any], casting: Any) -> None:
+    """Raise NumPy's error for an input that is cast although a rule forbids it, but for Python numbers."""
+    if isinstance(given, type):
+        if casting == "equiv" and np.dtype(given) != wanted:
+            raise TypeError(f"cannot cast Python {given.__name__} to {wanted} under the casting rule 'equiv'")
+    elif not np.can_cast(given, wanted, casting):
+        raise TypeError(
+            f"Cannot cast ufunc '{ufunc.__name__}' input {at} from {given!r} to {wanted!r} with casting rule "
+            f"'{casting}'"
+        )
 
 
 def _resolvable(kind: Kind) -> object:
@@ -68,7 +86,9 @@ def _resolvable(kind: Kind) -> object:
     return kind.numpy
 
 
-def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[ArrayValue], dtype: object = None) -> list[ArrayValue]:
+def apply_ufunc(
+    trace: Trace, ufunc: np.ufunc, values: Sequence[ArrayValue], dtype: object = None, casting: Any = "same_kind"
+) -> list[ArrayValue]:  # fmt: skip
     """The outputs of a ufunc. Raises NotFusable, and NumPy's error for operands without a loop."""
     if len(values) != ufunc.nin:
         raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
@@ -76,7 +96,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[ArrayValue], dty
     if name not in FUNCTIONS and name not in SEVERAL:
         cure = cure_for("frompyfunc" if name.endswith(" (vectorized)") else name)
         raise NotFusable(f"'{name}'", cure).at(here())
-    types = resolved(ufunc, [each.kind for each in values], dtype)
+    types = resolved(ufunc, [each.kind for each in values], dtype, casting)
     values = trace.ready(values)
     if name in ORDERED and types[0].is_complex:
         operands = [trace.adapted(each, kind).expr for each, kind in zip(values, types[:2], strict=True)]
@@ -193,7 +213,7 @@ def mask(value: ArrayValue) -> ArrayValue:
 
 def can_cast(value: ArrayValue, dtype: np.dtype[Any], casting: Any) -> bool:
     """Whether NumPy casts a value to a dtype; Python numbers go by their kind."""
-    if value.is_weak and casting in ("safe", "same_kind"):
+    if value.is_weak and value.kind != PY_BOOL and casting in ("no", "safe", "same_kind"):
         return holds(known_dtype(dtype), value.kind)
     return np.can_cast(value.dtype.numpy, dtype, casting)
 
