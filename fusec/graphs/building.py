@@ -15,7 +15,7 @@ from fusec.errors.graphs import GraphBroken, GraphShapes, GraphTypes
 from fusec.graphs import rules
 from fusec.graphs.compiler import GraphCompiler
 from fusec.graphs.extents import Extent, Size
-from fusec.graphs.missing import CHOOSE, NoArray, absent, no_operand
+from fusec.graphs.missing import CHOOSE, UnlikeArrays, absent, no_operand
 from fusec.graphs.nodes import ArrayGraph, ArrayInput, shape_of
 from fusec.graphs.parse import extent_of
 from fusec.graphs.text import print_arrays
@@ -31,7 +31,7 @@ Item = int | slice | EllipsisType | None
 Shape = Sequence[int | str | Extent]
 
 
-class GraphValue(NoArray):
+class GraphValue(UnlikeArrays):
     """A value of a graph: an array whose dtype is known, and whose extents may be named sizes.
 
     Operators take values of one dtype and Python numbers, which take the dtype of the value. They broadcast as NumPy's.

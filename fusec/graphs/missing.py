@@ -38,13 +38,13 @@ OPERATORS = {
 """NumPy's functions for operators; ops of other names."""
 
 
-class NoArray:
+class UnlikeArrays:
     """What NumPy cannot make an array of: its functions raise GraphTypes, and its numbers leave operators to it."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         name = ufunc.__name__
         is_operator = name in OPERATORS and method == "__call__" and not options
-        if is_operator and len(args) == 2 and not isinstance(args[0], NoArray):
+        if is_operator and len(args) == 2 and not isinstance(args[0], UnlikeArrays):
             number = args[0][()] if isinstance(args[0], np.ndarray) else args[0]  # as NumPy passes its numbers
             return args[1]._binary(OPERATORS[name] or name, number, swapped=True)
         raise _not_of_numpy(name)
