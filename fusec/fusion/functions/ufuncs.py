@@ -30,7 +30,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     if method == "reduce" and ufunc.__name__ in REDUCES:
         if isinstance(options.get("out"), tuple):
             (options["out"],) = options["out"]
-        return _reduced(trace, ufunc, *args, **options | given)
+        return _reduced(trace, ufunc, args, options | given)
     if method == "__call__" and ufunc.signature is not None:
         return METHODS["_product"](ufunc, args, options)
     if method == "outer":
@@ -68,12 +68,11 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 
-def _reduced(
-    trace: Trace, ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-    initial: Any = None, where: Any = True,
-) -> Any:  # fmt: skip
+def _reduced(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], given: dict[str, Any]) -> Any:
     """The method reduce of a ufunc. Raises NumPy's error for a dtype for which it has no loop."""
-    options = {"out": out, "keepdims": keepdims, "initial": initial, "where": where}
+    (x, *rest), names = args, ("axis", "dtype", "out", "keepdims", "initial", "where")
+    options = {**dict(zip(names, rest, strict=False)), **given}
+    dtype = options.pop("dtype", None)
     if dtype is not None:
         wanted = np.dtype(dtype)
         ufunc.resolve_dtypes((wanted, wanted, None), signature=(None, None, wanted))
@@ -81,7 +80,7 @@ def _reduced(
             options["dtype"] = wanted
         elif not ufunc.__name__.startswith("logical"):
             x = METHODS["astype"](tracer.made(trace, tracer._operand(trace, x)), wanted)
-    return METHODS[REDUCES[ufunc.__name__]](x, axis, **options)
+    return METHODS[REDUCES[ufunc.__name__]](x, **options)
 
 
 def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
