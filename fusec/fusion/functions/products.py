@@ -30,6 +30,7 @@ SHORT = (8, 4)  # elements at most of short rows, if one operand is a vector, an
 SHORT_ON_DEVICES = 8  # of both matrices, if the right one has few columns
 FEW_BETWEEN = 4  # interleaved rows at most of one matrix; BLAS is faster for more
 SUMMED = frozenset(np.typecodes["AllInteger"] + "fdFD")  # dtypes of their results
+Rule = Callable[[Array, Array], bool]  # whether kernels sum a product of these operands
 GUFUNCS = frozenset(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.signature)
 """The ufuncs of whole vectors and matrices."""
 
@@ -219,12 +220,12 @@ def _has_few_columns(a: Array, b: Array) -> bool:
     return rows >= LONG and 0 < a.shape[-1] == b.shape[-2] <= SHORT_ON_DEVICES and 0 < b.shape[-1] <= FEW
 
 
-def _rule(trace: Any, rule: Callable[[Array, Array], bool]) -> Callable[[Array, Array], bool]:
+def _rule(trace: Any, rule: Rule) -> Rule:
     """A rule for operands of a trace; those on devices may have few columns."""
     return rule if trace.device == "cpu" else _ON_DEVICES[rule]
 
 
-def _or_few_columns(rule: Callable[[Array, Array], bool]) -> Callable[[Array, Array], bool]:
+def _or_few_columns(rule: Rule) -> Rule:
     return lambda a, b: rule(a, b) or _has_few_columns(a, b)
 
 
@@ -249,7 +250,8 @@ def is_short_stack(a: Array, b: Array) -> bool:
     return shapes[0][-1] == shapes[1][-2:][0] and is_short(a, b)
 
 
-_ON_DEVICES = {rule: _or_few_columns(rule) for rule in (is_summed, is_short, is_short_stack)}
+_RULES: tuple[Rule, ...] = (is_summed, is_short, is_short_stack)
+_ON_DEVICES = {rule: _or_few_columns(rule) for rule in _RULES}
 
 
 def _not_stacked(asked: Asked) -> Any:
