@@ -267,8 +267,9 @@ class TracedRun:
     # --- what is returned ----------------------------------------------------------------------------------------
 
     def _see(self, result: Any) -> None:
-        """Note the memory of arrays that are returned."""
+        """Note the memory of arrays that are returned. Raises NotFusable for parts that came before a write."""
         if isinstance(result, Tracer):
+            self.trace.parts.check(result._memory)
             if type(result) is not ComplexPart:
                 self.seen.add(id(result._memory))
         elif type(result) in (tuple, list, *constants.DICTS) or constants.is_named_tuple(result):

@@ -105,6 +105,8 @@ class Tracer:
 
     def _write(self, value: ArrayValue, where: Any = True) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
+        if self._is_scalar:
+            raise TypeError("return arrays must be of ArrayType, not a number of NumPy's")
         dtype = elementwise.known_dtype(self.dtype)
         if where is not True:
             mask, value = elementwise.mask(_operand(self._trace, where)), self._trace.adapted(value, dtype)
@@ -175,6 +177,8 @@ class Tracer:
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
+        if self._is_scalar:
+            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if has_mask(index) or any(map(is_known_mask, index if isinstance(index, tuple) else (index,))):
             METHODS["_store_picked"](self, index, given)
             return
