@@ -247,3 +247,28 @@ def test_views_that_add_axes_are_arrays_of_a_number():
     for found, expected in zip(fusec.fuse(views)(x), views(x), strict=True):
         assert type(found) is type(expected)
         np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("tiers", ["0", "1"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i * 2_000_000_000],
+        lambda x, i: (x[:3] + 1, np.take(x, i * -2_000_000_000) * 2),
+        lambda x, i: x[(i * 1e10).astype(np.int64)].sum(),
+        lambda x, i: (np.exp(x[:3]), x[i + 10**9]),
+    ],
+)
+def test_no_element_is_read_before_its_index_is_checked(function, tiers, monkeypatch):
+    monkeypatch.setenv("FUSEC_TIERS", tiers)
+    x = np.arange(16.0)
+    fused = fusec.fuse(function)
+    for index in (np.array([1, 2, 3]), np.array([1, 2, 3], np.int32)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            fused(x, index)
+    np.testing.assert_array_equal(x, np.arange(16.0))
+
+
+def test_unsigned_indices_of_64_bits_wrap_as_in_numpy():
+    x, index = np.arange(5), np.array([1, 2], np.uint64)
+    np.testing.assert_array_equal(fusec.fuse(lambda x, i: (x[-i], x[i]))(x, index), (x[-index], x[index]))

@@ -64,3 +64,24 @@ def test_inputs_are_cast_by_the_rule_that_is_given(casting: Any, dtype: Any) -> 
             compare(lambda x, y: np.add(x, y, casting=casting, dtype=dtype), x, y)
             if not isinstance(y, np.ndarray):
                 compare(lambda x: np.multiply(x, y, casting=casting, dtype=dtype), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u2", "?"])
+@pytest.mark.parametrize("given", ["f8", "u1"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_means_of_integer_dtypes_add_up_integers(given, dtype, axis, monkeypatch):
+    monkeypatch.setenv("FUSEC_TIERS", "0")  # compiled, not interpreted
+
+    def means(x, mask):
+        return np.mean(x, axis, dtype), x.mean(axis, dtype, where=mask)
+
+    x = (np.arange(60).reshape(12, 5) * 1.7).astype(given)
+    mask = np.arange(60).reshape(12, 5) % 3 < 2
+    for one, wanted in zip(fusec.fuse(means)(x, mask), means(x, mask), strict=True):
+        assert one.dtype == wanted.dtype
+        np.testing.assert_array_equal(one, wanted)
+
+
+def test_the_deviation_of_complex_numbers_is_not_taken_of_their_real_parts():
+    with pytest.raises(fusec.FusecTypeError, match="F281"):
+        fusec.fuse(lambda x: np.std(x, dtype=np.float32))(np.array([1 + 1j, 2, 3j]))

@@ -155,3 +155,29 @@ def test_the_bytes_of_arrays_in_another_byte_order_are_neither_read_nor_written(
     with pytest.raises(TypeError, match=r"dtype '.f4' of parameter 'OUTSIDE'.*F206"):
         fusec.fuse(lambda: use(OUTSIDE))()
     np.testing.assert_array_equal(fusec.fuse(lambda x: (x + 0).view("int32"))(OUTSIDE), (OUTSIDE + 0).view("int32"))
+
+
+def test_a_returned_part_that_came_before_a_write_is_refused():
+    def row(x):
+        best = x[x.sum(1).argmax()]
+        x[0] = 0
+        return best, best.shape
+
+    with pytest.raises(fusec.FusecTypeError, match="read after a write"):
+        fusec.fuse(row)(np.array([[9.0, 9], [1, 1], [0, 0]]))
+    number = fusec.fuse(lambda x: (x[x.argmax()], x.fill(0))[0])(np.array([3.0, 1]))
+    assert number == 3
+
+
+def test_numbers_take_no_writes():
+    def write(x):
+        total = x.sum()
+        total[...] = 3
+        return total
+
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        fusec.fuse(write)(np.arange(3.0))
+    with pytest.raises(TypeError, match="ArrayType"):
+        fusec.fuse(lambda x: np.add(x, 1, out=x.sum()))(np.arange(3.0))
+    with pytest.raises(ValueError, match="enough dimensions"):
+        fusec.fuse(lambda x: x @ 2)(np.arange(3.0))

@@ -205,6 +205,8 @@ def _inside(trace: Trace, given: Any, x: Any, axis: int, behind: int) -> Expr:
             raise IndexError(f"index {given} is out of bounds for axis {axis} with size {extent}")
         require_extents(x, [axis])
         return const(given % extent, INT64)
+    if given.dtype == np.uint64:  # NumPy reads their bits as int64
+        given = given.astype(np.int64)
     derived = extents.attempt(lambda: extents.extent(extents.of(x), axis))
     _check(trace, given, extent, axis, derived)
     wide = given[(..., *([None] * behind))]

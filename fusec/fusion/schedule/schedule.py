@@ -26,6 +26,8 @@ from fusec.fusion.schedule.repairs import (
 )
 from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write, buffers_of
+from fusec.ir.graph import Input, Taken
+from fusec.ir.walk import inner_first
 
 NEEDS_RESULTS = "it needs the results of the kernel before"
 WRITES_AGAIN = "it writes memory that the kernel before writes"
@@ -72,6 +74,12 @@ def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
             found.append(statement)
             wanted |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
     return found[::-1]
+
+
+def _gathers(statement: Computation) -> bool:
+    """Whether a statement reads elements at indices that arrays hold."""
+    taken = (each for each in inner_first([statement.value.expr]) if isinstance(each, Taken))
+    return any(isinstance(each, Input) for found in taken for each in inner_first(found.index))
 
 
 class _Scheduler:
@@ -142,6 +150,8 @@ class _Scheduler:
     def _computed(self, statement: Computation, leaves: list[Leaf]) -> int:
         """The first kernel that takes a computation."""
         computed = low = self._memory.after(leaves)
+        if self._calls[-1] and _gathers(statement):  # the call may be the check of its indices
+            low = max(low, self._calls[-1])
         if isinstance(statement, Write):
             low = max(low, self._memory.after_uses(statement))
             if statement.buffer.kind == "argument":
