@@ -22,13 +22,14 @@ from numpy.lib.array_utils import byte_bounds
 
 from fusec.base import locks
 from fusec.errors import FusecError, FusecOverflowError
+from fusec.xp.claims import FirstToken
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once
 from fusec.xp.loading import on_device
 from fusec.xp.refusals import CLASSES, line_of, pass_line
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some, may_share
 from fusec.xp.steps import Operation, moved, read_by
-from fusec.xp.tape import FLOATS, FirstToken, Tape
+from fusec.xp.tape import FLOATS, Tape
 from fusec.xp.trie import TRIE, TapeState
 
 Used = Sequence[tuple[int, Any]]
@@ -55,10 +56,10 @@ def parted(tape: Tape, node: TapeState, problem: BaseException, wanted: Sequence
 def keep_elements(tape: Tape, value: Any) -> None:
     """Have a failed tape that reads a value read a copy of it, so that others may write it."""
     token = FirstToken()
-    if tape.frozen(token) is None:
-        tape.wait()
-        return
     try:
+        if tape.frozen(token) is None:
+            tape.wait()
+            return
         changes: list[tuple[Any, ...]] = []
         for one, at in [(tape.slots[at], at) for at in tape.places.values()]:
             if may_share(one, value):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from operator import setitem
 from typing import Any
 from weakref import ref
 
+from fusec.xp.claims import FirstToken, MovedError, took
 from fusec.xp.forms import Form
 from fusec.xp.journal import at_once
 from fusec.xp.sharing import register
 from fusec.xp.steps import Operation, moved
-from fusec.xp.tape import FROZEN, FirstToken, MovedError, Tape
+from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE, TapeState
 
 Joint = tuple[TapeState, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...], tuple[int, ...]]
@@ -77,37 +79,26 @@ def _take_over(tape: Tape, draft: Tape, others: Iterable[tuple[Tape, Any]]) -> N
 
 
 def has_taken(tape: Tape, other: Tape) -> bool:
-    """Take over what was taken over at this state before, all at once; whether that was possible.
-
-    Whoever has the place behind all of it has the tape for itself, until all arrays are on it.
-    """
+    """Take over what was taken over at this state before, all at once; whether that was possible."""
     here, node, places, slots, held = tape.node, other.node, tape.places, tape.slots, other.slots
     found: Joint | None = here.get((node.mark, *map(places.get, [*other.places])))
-    if found is None or held.setdefault(node.count, token := FirstToken()) is not token:
+    if found is None or node.count in held:
         return False
     after, moves, arrays, leaves = found
-    held[node.count] = FROZEN
+    token = FirstToken()
     try:
-        if slots.setdefault(here.count, held) is not held:
-            del held[node.count]
+        if other.frozen(token) is not node or other.slots is not held:
             return False
-        for at, place in moves:
-            slots[place] = held[at]
-        places.update(zip(other.places, leaves))  # noqa: B905 - there are as many
-        slots[after.count] = FROZEN
-        tape.node = after
+        changes: list[tuple[Any, ...]] = [(setitem, slots, place, held[at]) for at, place in moves]
+        changes.append((places.update, dict(zip(other.places, leaves))))  # noqa: B905 - there are as many
         for at, place in arrays:
             each = held[at]
             if each.__class__ is ref and (array := each()) is not None:
-                array._at = place
-                array._tape = tape  # last, since threads read the tape first
-    except BaseException:
-        slots.pop(tape.node.count, None)
-        del held[node.count]
-        raise
-    other.is_closed = True
-    del slots[after.count]
-    return True
+                changes += [(setattr, array, "_at", place), (setattr, array, "_tape", tape)]
+        changes += [(setattr, other, "is_closed", True), (setattr, tape, "node", after)]
+        return took(tape, here.count, token, changes)
+    finally:
+        other.release(token)
 
 
 def _taken_over(tape: Tape, other: Tape, node: TapeState) -> list[int]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from fusec.base import background, locks
 from fusec.environment import debug
+from fusec.xp.claims import FROZEN
 from fusec.xp.forms import form
 from fusec.xp.operators import RECORDERS, Recorder
 from fusec.xp.recording import EAGER_BLOCKS, Recorded, with_form
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some
-from fusec.xp.tape import FROZEN, Tape
+from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE, TapeState, Trie
 
 

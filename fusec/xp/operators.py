@@ -16,6 +16,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.xp import powers
+from fusec.xp.claims import MovedError, stand_by
 from fusec.xp.forms import is_held
 from fusec.xp.joining import both
 from fusec.xp.powers import is_by_products
@@ -35,7 +36,7 @@ from fusec.xp.recording import (
 )
 from fusec.xp.refusals import refusal
 from fusec.xp.sharing import TAPES, WRITTEN, forget_some
-from fusec.xp.tape import MovedError, Tape
+from fusec.xp.tape import Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 ALONE: Any = object()
@@ -109,12 +110,14 @@ def binary(function: Callable[..., Any], swapped: bool = False) -> Callable[[Any
             return operated(function, self, other, swapped)
         made = _new(own)
         made._tape, made._at, made._form = tape, start, form
-        weak = ref(made)
-        if tape.slots.setdefault(start, weak) is not weak:
+        weak, slots = ref(made), tape.slots
+        slots.setdefault(start, weak)
+        if not (start in slots and slots[start] is weak):  # no call until the tape has moved. Note [Claims]
             return operated(function, self, other, swapped)
         if behind is kind:
-            tape.slots[start + 1] = other
-        tape.node = after
+            slots[start + 1], tape.node = other, after
+        else:
+            tape.node = after
         return made
 
     return recorder(Recorder(operate, function, 2, swapped))
@@ -183,8 +186,9 @@ def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
             return operated(function, self, ALONE, False)
         made = _new(self.__class__)
         made._tape, made._at, made._form = tape, start, form
-        weak = ref(made)
-        if tape.slots.setdefault(start, weak) is not weak:
+        weak, slots = ref(made), tape.slots
+        slots.setdefault(start, weak)
+        if not (start in slots and slots[start] is weak):  # no call until the tape has moved. Note [Claims]
             return operated(function, self, ALONE, False)
         tape.node = after
         return made
@@ -278,8 +282,6 @@ def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool
             args = (self,) if other is ALONE else (other, self) if swapped else (self, other)
             return eager(function, args, {}) if after is EAGER else record(function, *args)
         made = _new_at(tape, after.start, after.forms[0])
-        if tape.claim(node, after, ref(made)):
-            if is_number:
-                tape.slots[after.start + 1] = other
-            tape.node = after
+        if tape.came_to(after, (ref(made), other) if is_number else (ref(made),)):
             return made
+        stand_by(tape, node)

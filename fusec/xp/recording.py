@@ -16,13 +16,14 @@ from fusec.base.contexts import holding
 from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
+from fusec.xp.claims import MovedError, stand_by
 from fusec.xp.forms import CPU, Form, form, form_of, is_held, native, refused
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
 from fusec.xp.refusals import as_array, failure, note_line, refusal
 from fusec.xp.sharing import WRITTEN, finish_readers, finish_writers, settle, writers
 from fusec.xp.steps import Operation, TapeNumber, TapePlace, UnknownConstantError
-from fusec.xp.tape import MovedError, Tape
+from fusec.xp.tape import Tape
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE
 
 MAX_STEPS = 256  # of a tape, which is evaluated before it takes another one
@@ -204,15 +205,13 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], options: dict
             if not after.is_there and not tape.slots[at].flags.writeable:  # the trace has seen another array, maybe
                 raise ValueError("assignment destination is read-only")
             finish_readers(tape.slots[at], tape)
-        if tape.claim(node, after, held[0]):
-            for at, each in enumerate(held[1:], after.start + 1):
-                tape.slots[at] = each
-            tape.move(after)
+        if tape.came_to(after, held):
             if after.may_fail:
                 note_line(held[0])
             if after.writes:
                 settle(tape)
             return None if not made else made[0] if after.alone else after.together(made)
+        stand_by(tape, node)
 
 
 def _numbers_among(function: Callable[..., Any], args: tuple[Any, ...]) -> list[int]:

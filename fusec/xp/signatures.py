@@ -16,12 +16,13 @@ from weakref import ref
 
 import numpy as np
 
+from fusec.xp.claims import MovedError
 from fusec.xp.forms import Form
 from fusec.xp.joining import both
 from fusec.xp.recording import EAGER_BLOCKS, LOOKS, Recorded
 from fusec.xp.refusals import note_line, refusal
 from fusec.xp.sharing import WRITTEN, writer_with
-from fusec.xp.tape import MovedError, Tape
+from fusec.xp.tape import Tape
 from fusec.xp.trie import TRIE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,12 +63,10 @@ def repeated(function: F) -> F:
                 elif (tape := _signed(key, (each,), tape, args)) in AGAIN:
                     return (function if tape is MISSED else run)(*args, **options)
             for name, each in options.items():
-                kind = each.__class__
-                if kind in PLAIN:
-                    key += (name, kind, each)
-                    continue
                 key.append(name)
-                if (tape := _signed(key, (each,), tape, args)) in AGAIN:
+                if each.__class__ in PLAIN:
+                    key += (each.__class__, each)
+                elif (tape := _signed(key, (each,), tape, args)) in AGAIN:
                     return (function if tape is MISSED else run)(*args, **options)
             if tape is None or CHECKED or EAGER_BLOCKS:
                 return function(*args, **options)
@@ -86,13 +85,15 @@ def repeated(function: F) -> F:
             if tape.__class__ is _Beginning:
                 tape = Tape(node, tape.slots, tape.places)
             made._tape, made._at, made._form = tape, start, form
-            weak = ref(made)
-            if tape.slots.setdefault(start, weak) is not weak:
+            weak, slots = ref(made), tape.slots
+            if numbers:
+                is_taken = tape.came_to(after, (weak, *numbers))
+            else:
+                slots.setdefault(start, weak)
+                if is_taken := start in slots and slots[start] is weak:  # no call until the move. Note [Claims]
+                    tape.node = after
+            if not is_taken:
                 return function(*args, **options)
-            for number in numbers or ():
-                start += 1
-                tape.slots[start] = number
-            tape.node = after
             if after.may_fail:
                 note_line(weak)
             return made
@@ -126,8 +127,9 @@ def sliced(tape: Tape, array: Any, key: slice) -> Any:
     after, start, form, _ = step
     made = _new(array.__class__)
     made._tape, made._at, made._form = tape, start, form
-    weak = ref(made)
-    if tape.slots.setdefault(start, weak) is not weak:
+    weak, slots = ref(made), tape.slots
+    slots.setdefault(start, weak)
+    if not (start in slots and slots[start] is weak):  # no call until the tape has moved. Note [Claims]
         return None
     tape.node = after
     return made

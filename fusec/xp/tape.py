@@ -6,14 +6,6 @@ an operation is to look its step up among the children of the node. Only a step 
 finds the form of its result and all errors. Nothing is walked to evaluate a tape: its node knows the plan for the
 places that are still in use.
 
-Note [Claims]: threads record on one tape without a lock. Whoever puts something into the slot of the next place, by
-`dict.setdefault`, which is atomic, takes the step; then it moves the tape to its new node. Others find the slot taken,
-and begin again from the node that they find then. Whoever takes the next place for `FROZEN` has the tape for itself:
-it evaluates it, or moves all of it to another tape. So the next place owns `node`, `places` and `written`: only who has
-it changes them, and all that belongs to a step, such as numbers and what it writes, is there before the node moves.
-`run` and `shapes` belong to who has `fusec.base.locks.lock`, under which new steps are traced. A step is traced only
-while its place is free, since others would record other steps there, for which a trace begins from the first step.
-
 Tracing and plans are imported when the first step is traced, which no program needs that only imports the namespace.
 """
 
@@ -23,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import setitem
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -31,11 +24,12 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
+from fusec.xp.claims import FROZEN, PAUSE, FirstToken, stand_by, took
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import failures, mixed, of_number, on_device
-from fusec.xp.sharing import MOST, TAPES, drop, forget, register
+from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
 from fusec.xp.steps import Operation, numbers_of
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -44,17 +38,10 @@ if TYPE_CHECKING:
     from fusec.fusion.trace.derived import CallShapes
     from fusec.xp.tracing import TapeRun
 
-PATIENCE = 10_000  # looks at a place until it is free again, if a thread took it which was interrupted then
-PAUSE = 1e-4  # seconds between looks at a tape that another thread has for itself
-FROZEN: Any = object()
 FLOATS = range(-int(sys.float_info.max), int(sys.float_info.max) + 1)
 """Integers that every kernel of floats takes; others fail when their kernel comes."""
 AT_FIRST: list[Callable[[], None]] = []
 """What is done once, when a tape is evaluated that was evaluated before."""
-
-
-class MovedError(Exception):
-    """The arrays of a tape have been evaluated, or are on another tape now."""
 
 
 class Tape:
@@ -82,23 +69,24 @@ class Tape:
 
     def leaf(self, value: Any, form: Form) -> int:
         """The place of an array with a value. Raises MovedError, and DevicesDoNotMix."""
-        at = self.places.get(id(value))
-        if at is None:
-            holder = [value]
-            while True:
-                node = self.node
-                known = node.get(form)
-                if known is None:
-                    if node.device not in (None, form.device):
-                        raise mixed(node.device, form.device)
-                    known = TRIE.note_state(form, TapeState(node, form, (form,)))
-                after, at, _ = known
-                if self.slots.setdefault(at, holder) is holder or self.claim(node, after, holder):
-                    break
-            self.places[id(value)] = at
-            self.slots[at] = value
-            self.node = after
-        return at
+        mark = id(value)
+        at = self.places.get(mark)
+        if at is not None:
+            return at
+        holder = [value]
+        while True:
+            node = self.node
+            known = node.get(form)
+            if known is None:
+                if node.device not in (None, form.device):
+                    raise mixed(node.device, form.device)
+                known = TRIE.note_state(form, TapeState(node, form, (form,)))
+            (after, at, _), slots = known, self.slots
+            slots.setdefault(at, holder)
+            if at in slots and slots[at] is holder:  # no call until the tape has moved. Note [Claims]
+                slots[at], self.places[mark], self.node = value, at, after
+                return at  # type: ignore[no-any-return]
+            stand_by(self, node)
 
     def take(self, key: Any, step: Any, slots: Sequence[Any]) -> Any:
         """Take a step whose slots will hold this. Raises MovedError, and all that tracing raises."""
@@ -107,42 +95,39 @@ class Tape:
             after: Any = self.after(node, key, step, slots[len(slots) - numbers_of(step) :])
             if after is None:
                 continue
-            if after is EAGER or after is NEEDS_NUMBER:
+            if after is EAGER or after is NEEDS_NUMBER or self.came_to(after, slots):
                 return after
-            if self.claim(node, after, slots[0]):
-                for at, each in enumerate(slots):
-                    self.slots[after.start + at] = each
-                self.move(after)
-                return after
+            stand_by(self, node)
 
-    def claim(self, node: TapeState, after: TapeState, holder: Any) -> bool:
-        """Take the place of a step. Raises MovedError."""
-        if self.slots.setdefault(after.start, holder) is holder:
-            return True
-        self.stand_by(node)
-        return False
+    def came_to(self, after: TapeState, held: Sequence[Any]) -> bool:
+        """Take the next step, whose slots will hold this; False if its place is taken."""
+        slots, start, count = self.slots, after.start, len(held)
+        if count > 3 or after.writes:
+            return self._came_to(after, held)
+        first, second, third = held if count == 3 else (*held, None) if count == 2 else (held[0], None, None)
+        slots.setdefault(start, first)
+        if not (start in slots and slots[start] is first):  # no call until the tape has moved. Note [Claims]
+            return False
+        if count == 1:
+            self.node = after
+        elif count == 2:
+            slots[start + 1], self.node = second, after
+        else:
+            slots[start + 1], slots[start + 2], self.node = second, third, after
+        return True
 
-    def move(self, after: TapeState) -> None:
-        """Come to a state, whose place the caller has claimed and filled."""
-        if after.writes:
-            self.written += tuple([self.slots[at] for at in after.writes])
-        self.node = after
-        if after.writes:
-            register(self)
-
-    def stand_by(self, node: TapeState) -> None:
-        """Wait until another thread, which has taken the place behind a state, has moved the tape on.
-
-        Raises MovedError if that thread has the tape for itself.
-        """
-        for look in range(PATIENCE):
-            if self.node is not node or node.count not in self.slots:
-                return
-            if self.slots.get(node.count) is FROZEN:
-                self.wait()
-                raise MovedError
-            time.sleep(PAUSE if look > 10 else 0)  # each time the other thread may go on
-        self.slots.pop(node.count, None)
+    def _came_to(self, after: TapeState, held: Sequence[Any]) -> bool:
+        """The same for any step."""
+        slots, start = self.slots, after.start
+        changes: list[tuple[Any, ...]] = [(setitem, slots, at, each) for at, each in enumerate(held, start)]
+        if not after.writes:
+            return took(self, start, held[0], [*changes, (setattr, self, "node", after)])
+        with locks.lock:
+            if not (self.is_closed or self in WRITTEN):
+                changes.append((WRITTEN.append, self))
+            written = (*self.written, *[slots[at] for at in after.writes])
+            changes += [(setattr, self, "written", written), (setattr, self, "node", after)]
+            return took(self, start, held[0], changes)
 
     def after(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
         """The state behind a step, which is traced if it is new; or what the trie says instead.
@@ -153,7 +138,7 @@ class Tape:
         if found is None:
             found = self._foreseen(node, key, step) or self._traced(node, key, step, numbers)
         if found is None:
-            self.stand_by(node)
+            stand_by(self, node)
         return found
 
     def _traced(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
@@ -237,15 +222,15 @@ class Tape:
         token: of the caller.
         """
         while True:
-            node = self.node
-            holder = self.slots.setdefault(node.count, token)
-            if holder is token:
-                self.owner = token
-                self.slots[node.count] = FROZEN
+            node, slots = self.node, self.slots
+            at = node.count
+            slots.setdefault(at, token)
+            if at in slots and slots[at] is token:  # no call until the tape is frozen. Note [Claims]
+                self.owner, slots[at] = token, FROZEN
                 return node
-            if holder is FROZEN or type(holder) is FirstToken:
+            if slots.get(at) is FROZEN:
                 return None
-            time.sleep(0)  # until that step is taken
+            stand_by(self, node, False)
 
     def _held_by(self, token: FirstToken) -> TapeState | None:
         """The last state, if the caller with this token has the tape for itself, even if it was interrupted then."""
@@ -492,9 +477,3 @@ def _unfit() -> tuple[type[Exception], ...]:
     from fusec.fusion.fused_plan import UNFIT
 
     return UNFIT
-
-
-class FirstToken:
-    """What a thread puts into a slot to see whether it was the first."""
-
-    __slots__ = ()

@@ -161,12 +161,14 @@ class _Again:
         if tape is None or (step := self.node.get(self.key)) is None:
             return False
         after, start, _ = step
-        token = object()
-        if tape.slots.setdefault(start, token) is not token:
+        token, slots = object(), tape.slots
+        slots.setdefault(start, token)
+        if not (start in slots and slots[start] is token):  # no call until the tape has moved. Note [Claims]
             return False
-        if self.number is not ALONE:
-            tape.slots[start + 1] = self.number
-        tape.node = after
+        if self.number is ALONE:
+            tape.node = after
+        else:
+            slots[start + 1], tape.node = self.number, after
         return True
 
     def keep(self, function: Callable[..., Any], *between: Any) -> None:

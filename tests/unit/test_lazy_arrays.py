@@ -17,8 +17,8 @@ import pytest
 import fusec
 import fusec.xp as xp
 from fusec.base.recent import Recent
+from fusec.xp import claims, tracing
 from fusec.xp import tape as tapes
-from fusec.xp import tracing
 from fusec.xp.recording import MAX_STEPS
 from fusec.xp.trie import TRIE, TapeState
 
@@ -349,7 +349,7 @@ def test_threads_record_and_evaluate_shared_arrays():
 
 
 def test_a_place_that_an_interrupted_thread_took_is_given_back(monkeypatch):
-    monkeypatch.setattr(tapes, "PATIENCE", 50)
+    monkeypatch.setattr(claims, "PATIENCE", 50)
     x = xp.asarray(np.arange(3.0)) + 1
     tape = x._tape
     tape.slots[tape.node.count] = object()  # taken, and the tape was never moved
