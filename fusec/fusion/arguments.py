@@ -21,7 +21,8 @@ from fusec.fusion.trace.labels import Labelled, aligned
 from fusec.fusion.trace.tracer import Tracer
 
 CURE = (
-    "pass arrays, numbers, text, None, or an object of a class that Python code defines; sets and buffers as np.array"
+    "pass arrays, numbers, text, None, or an object of a class that Python code defines; a buffer as np.asarray(it), "
+    "what can be iterated once as list(it)"
 )
 MOST_LEVELS = 100  # of containers in containers, which are less deep than this unless one holds itself
 PLAIN: dict[type, type] = {defaultdict: dict, Counter: dict, deque: list}  # what to pass in their places

@@ -65,6 +65,9 @@ class CompiledGraph(Fused):
 
         args, named: an array or number for each input. out: an array for the output, or a tuple of them.
         """
+        if len(args) > len(self.params):
+            what = f"graph '{self.name}' takes {counted(len(self.params), 'argument')}, given {len(args)}"
+            raise GraphArguments(what, "name the arrays for its outputs: out=").at()
         if named:
             args = self._in_order(args, named)
         if out is not None:
