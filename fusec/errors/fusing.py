@@ -73,7 +73,9 @@ class DrawsNumbers(UserError, code="F701", exception=FusecTypeError):
 
     message = "{what} in a fused function would draw its numbers only once, when the function is traced"
     label = "random numbers"
-    hint = "draw them before the call and pass the array, or use fusec.random, whose numbers depend on a key and a counter"
+    hint = (
+        "draw them before the call and pass the array, or use fusec.random, whose numbers depend on a key and a counter"
+    )
     what: str
 
 

@@ -200,3 +200,21 @@ def test_rows_that_are_walked_again_are_stored_in_any_order(make: Callable[..., 
             np.testing.assert_allclose(found, wanted, rtol=1e-14)
             np.testing.assert_allclose(y, theirs, rtol=1e-14)
             assert found.strides == wanted.strides
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: np.broadcast_to(a, (2, 3, 4)),
+        lambda a: np.broadcast_to(a.T, (2, 4, 3)),
+        lambda a: np.swapaxes(np.broadcast_to(a, (2, 3, 4)), 0, 2),
+        lambda a: np.broadcast_to(a[:, None, :], (3, 2, 4)).transpose(2, 1, 0),
+        lambda a: a[::-1].T,
+    ],
+)
+@pytest.mark.parametrize("order", "KAFC")
+def test_elements_of_repeated_arrays_are_flattened_in_the_order_of_numpy(view, order):
+    a = np.arange(12.0).reshape(3, 4)
+    found = fusec.fuse(lambda a: (np.ravel(view(a), order), view(a).flatten(order)))(a)
+    for one, wanted in zip(found, (np.ravel(view(a), order), view(a).flatten(order)), strict=True):
+        np.testing.assert_array_equal(one, wanted)

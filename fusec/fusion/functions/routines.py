@@ -21,7 +21,7 @@ from fusec.fusion.trace.conditions import require
 from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, constant, here, literal
-from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf, laid_out, outermost_first, phantom
+from fusec.fusion.trace.trace_values import Array, ArrayValue, ViewOf, joint_order, laid_out, phantom
 
 NARROW = 16  # rows of so few elements are slow to choose from, in arrays of more than a number of elements:
 LARGE, LARGE_ON_DEVICES = 1 << 10, 1 << 14
@@ -140,7 +140,10 @@ def _in_order(x: Any, order: str) -> Any:
     x._trace.has_looked |= order in ("A", "K")
     if order == "F" or (order == "A" and x._seen.flags.fnc):
         return x.T
-    return np.transpose(x, outermost_first(x._seen)) if order == "K" else x
+    if order != "K":
+        return x
+    seen = x._seen
+    return np.transpose(x, joint_order(((seen.shape, seen.strides),), seen.shape))
 
 
 def _flatten(x: Any, order: str = "C") -> Any:
