@@ -85,3 +85,19 @@ def test_means_of_integer_dtypes_add_up_integers(given, dtype, axis, monkeypatch
 def test_the_deviation_of_complex_numbers_is_not_taken_of_their_real_parts():
     with pytest.raises(fusec.FusecTypeError, match="F281"):
         fusec.fuse(lambda x: np.std(x, dtype=np.float32))(np.array([1 + 1j, 2, 3j]))
+
+
+@pytest.mark.parametrize(("dtype", "given"), [("i4", "f8"), ("i4", "i8"), ("f4", "f8"), ("i8", "i4"), ("f8", "f4")])
+def test_putmask_casts_arrays_by_the_rule_of_numpy(dtype, given):
+    def put(x, values):
+        np.putmask(x, x > 1, values)
+        return x
+
+    values = np.full(4, 1.5).astype(given)
+    if np.can_cast(given, dtype):
+        np.testing.assert_array_equal(
+            fusec.fuse(put)(np.arange(4, dtype=dtype), values), put(np.arange(4, dtype=dtype), values)
+        )
+    else:
+        with pytest.raises(TypeError, match="according to the rule 'safe'"):
+            fusec.fuse(put)(np.arange(4, dtype=dtype), values)

@@ -163,6 +163,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 def putmask(x: Any, mask: Any, values: Any) -> None:
     """np.putmask."""
+    is_array = isinstance(values, np.ndarray) or (isinstance(values, Tracer) and not values._is_scalar)
+    if is_array and not np.can_cast(values.dtype, x.dtype):
+        np.putmask(np.empty(1, x.dtype), True, np.empty(1, values.dtype))  # NumPy's error
     mask, values = traced(mask, x._trace), traced(values, x._trace)
     if mask.size != x.size:
         raise ValueError("putmask: mask and data must be the same size")
