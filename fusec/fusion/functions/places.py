@@ -11,7 +11,8 @@ import numpy as np
 
 from fusec.fusion.functions.composing import called
 from fusec.fusion.functions.reducing import REDUCTIONS, normalised
-from fusec.fusion.functions.routines import traced, where
+from fusec.fusion.functions.routines import reshaped, traced, where
+from fusec.fusion.trace.conditions import require
 from fusec.fusion.trace.numbers import plain
 from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace
@@ -31,6 +32,9 @@ def _place(upwards: bool) -> Callable[..., Any]:
         if out is not None and out.dtype != np.intp:
             rule = "according to the rule 'safe'"
             raise TypeError(f"Cannot cast array data from {out.dtype!r} to {np.dtype(np.intp)!r} {rule}")
+        if axis is None and x.ndim > 1 and x._seen.flags.c_contiguous and (keepdims is np._NoValue or not keepdims):
+            require([x], lambda array: array.flags.c_contiguous)  # positions are those in the row that it is
+            x = reshaped(x, -1)
         count = x.size if axis is None or not x.ndim else x.shape[normalised(axis, x.ndim)[0]]
         if count > LONG and x.dtype.kind != "c":
             keeps = keepdims is not np._NoValue and bool(keepdims)
