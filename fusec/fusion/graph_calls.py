@@ -67,7 +67,8 @@ class CompiledGraph(Fused):
         """
         if len(args) > len(self.params):
             what = f"graph '{self.name}' takes {counted(len(self.params), 'argument')}, given {len(args)}"
-            raise GraphArguments(what, "name the arrays for its outputs: out=").at()
+            inputs = f"its inputs are, in this order: {', '.join(self.params)}" if self.params else "it has no inputs"
+            raise GraphArguments(what, f"{inputs}; name arrays for its outputs: out=").at()
         if named:
             args = self._in_order(args, named)
         if out is not None:
