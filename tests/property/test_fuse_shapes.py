@@ -242,7 +242,7 @@ def compiled_by(fused, monkeypatch, shapes):
 
     traced = []
     made = Fused._made
-    monkeypatch.setattr(Fused, "_made", lambda self, found: (traced.append(1), made(self, found))[1])
+    monkeypatch.setattr(Fused, "_made", lambda self, *found: (traced.append(1), made(self, *found))[1])
     for shape in shapes:
         x = np.ones(shape)
         fused(x, x + 1)

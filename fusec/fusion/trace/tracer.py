@@ -105,8 +105,6 @@ class Tracer:
 
     def _write(self, value: ArrayValue, where: Any = True) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
-        if self._is_scalar:
-            raise TypeError("return arrays must be of ArrayType, not a number of NumPy's")
         dtype = elementwise.known_dtype(self.dtype)
         if where is not True:
             mask, value = elementwise.mask(_operand(self._trace, where)), self._trace.adapted(value, dtype)
