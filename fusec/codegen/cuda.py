@@ -20,7 +20,7 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelli
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_loops import BARRIER, loop
 from fusec.codegen.cuda_together import beside, ended
-from fusec.ir.loops import FIRST, GROUP, LAST, Program
+from fusec.ir.loops import FIRST, GROUP, LAST, REGISTER, Program
 
 TYPES: dict[DType, str] = {
     dtypes.BOOL: "bool",
@@ -242,9 +242,10 @@ def _helpers() -> dict[str, str]:
 # walk an axis are few, so each has to wait for many loads at once (`facts.rounds_at_once`). Left alone, ptxas gives a
 # thread the 32 registers with which 2048 threads fit, and so a dozen loads; told that two blocks will do, it takes 56
 # for 32. Threads that hold their elements between walks (`While.unrolled`) need registers for all of them, and some
-# more; as many blocks as have those are to have room.
+# more: the bound asks for as many blocks as fit, if their threads have nearly so many.
 
 REGISTERS, OTHERS = 65536, 48  # of a multiprocessor; of a thread, beside those of the elements that it holds
+NEARLY = 0.85  # of the registers that a thread needs: with fewer, ptxas puts values into memory
 
 
 # --- the kernel --------------------------------------------------------------------------------------------------
@@ -272,7 +273,8 @@ def _bounds(program: Program) -> str:
     threads = program.threads if program.block else USUAL_BLOCK
     held = facts.held_bytes(program.body)
     if held:
-        return f"{threads}, {max(1, round(REGISTERS / (held // facts.REGISTER + OTHERS) / threads))}"
+        blocks = REGISTERS / (held // REGISTER + OTHERS) / threads
+        return f"{threads}, {max(1, min(round(blocks), int(blocks / NEARLY)))}"
     if program.block or not facts.walks(program.body):
         return f"{threads}"
     return f"{threads}, 2"

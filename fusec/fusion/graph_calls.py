@@ -66,9 +66,7 @@ class CompiledGraph(Fused):
         args, named: an array or number for each input. out: an array for the output, or a tuple of them.
         """
         if len(args) > len(self.params):
-            what = f"graph '{self.name}' takes {counted(len(self.params), 'argument')}, given {len(args)}"
-            inputs = f"its inputs are, in this order: {', '.join(self.params)}" if self.params else "it has no inputs"
-            raise GraphArguments(what, f"{inputs}; name arrays for its outputs: out=").at()
+            raise _miscounted(self.built, len(args), "; name arrays for its outputs: out=")
         if named:
             args = self._in_order(args, named)
         if out is not None:
@@ -168,6 +166,15 @@ def check(graph: ArrayGraph) -> None:
             raise GraphBroken(f"no input of graph '{graph.name}' has an axis of size '{unknown[0]}'", cure).at()
 
 
+def _miscounted(graph: ArrayGraph, given: int, more: str = "") -> Exception:
+    """The error for a wrong number of arguments. more: of the hint."""
+    names = ", ".join(each.name for each in graph.inputs)
+    what = f"graph '{graph.name}' takes {counted(len(graph.inputs), 'argument')}, given {given}"
+    return GraphArguments(
+        what, (f"its inputs are, in this order: {names}" if names else "it has no inputs") + more
+    ).at()
+
+
 class Lowering:
     """One call of a graph as values of a trace."""
 
@@ -175,9 +182,7 @@ class Lowering:
         self.graph = graph
         count = len(graph.inputs)
         if len(args) not in (count, count + len(graph.outputs)):
-            names = ", ".join(each.name for each in graph.inputs)
-            what = f"graph '{graph.name}' takes {counted(count, 'argument')}, given {len(args)}"
-            raise GraphArguments(what, f"its inputs are, in this order: {names}" if names else "it has no inputs").at()
+            raise _miscounted(graph, len(args))
         self.given, self.out = args[:count], args[count:]
         self.sizes = bound(graph, [self._shape(each, value) for each, value in zip(graph.inputs, args, strict=False)])
         self.trace: Trace = RECORDING.get().trace

@@ -221,6 +221,7 @@ class Shuffle(Stmt):
 
 
 GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
+REGISTER = 4  # bytes of a register of a position: narrower elements take a whole one
 FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
 ASSERT = "fusec_assert"  # the function that an assertion calls with its condition
 

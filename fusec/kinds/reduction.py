@@ -27,7 +27,7 @@ MANY = 1024  # chunks of few elements at least that threads take alone
 LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
 BLOCK = 512  # threads of such a block
 HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
-BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and that one of such a block holds: more threads of a lane take longer
+BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and those that a thread of such a block holds; more threads of a lane take longer
 MOST_HELD_BYTES = 512  # of elements that a thread holds if others cannot
 ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)  # of a lane that kernels are made to hold
 MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
@@ -86,7 +86,7 @@ class RowKind(NamedTuple):
         if may_follow:
             return Sharing()
         wanted = max(segments, 1) if chunks <= FEW_CHUNKS else 1
-        while rounds > wanted * min(BLOCK_SLOTS, BLOCK_BYTES // self.held):
+        while rounds > wanted * max(1, min(BLOCK_SLOTS, BLOCK_BYTES // self.held)):
             wanted *= 2
         rounds = -(-rounds // wanted) * wanted
         if wanted * self.lanes > BLOCK:

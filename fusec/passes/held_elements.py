@@ -21,7 +21,6 @@ from fusec.passes.buffer_rows import buffer_rows, kept_rows
 from fusec.passes.shared_values import shared_values
 
 AHEAD, AHEAD_BYTES = 8, 128  # slots whose loads for one walk are under way together; of registers for what they load
-REGISTER = 4  # bytes
 LEFT = "_left"  # a local (int32): how many elements there are from the first slot on
 Taken = Callable[[Expr, Sequence[Expr]], Body]
 """What happens to the values of a slot: from its number and the values."""
@@ -34,7 +33,7 @@ def held_bytes(reduction: ReductionIR) -> int:
     """
     apart, rows = _with_rows(reduction)
     held = {**_read_again(apart), **rows}
-    names, nbytes = list(held), {name: max(REGISTER, dtype.nbytes) for name, dtype in held.items()}
+    names, nbytes = list(held), {name: max(ir.REGISTER, dtype.nbytes) for name, dtype in held.items()}
     uses = [_addressed(stage) for stage in apart.stages]
     first = {name: min(at for at, used in enumerate(uses) if name in used) for name in names}
     last = {name: max(at for at, used in enumerate(uses) if name in used) for name in names}
@@ -130,7 +129,7 @@ class HeldElements:
         label, slot = f"{number}", ir.Local(f"_slot{number}", INT64)
         if not others:
             return unrolled(slot.name, self.slots.count, self._element(stage, label, slot, {}, taken))
-        room = AHEAD_BYTES // sum(max(REGISTER, self._types[name].nbytes) for name in others)
+        room = AHEAD_BYTES // sum(max(ir.REGISTER, self._types[name].nbytes) for name in others)
         most = max(1, min(AHEAD, self.slots.count, room))
         size = next(each for each in range(most, 0, -1) if self.slots.count % each == 0)
         batch, near, at = (ir.Local(f"_{word}{number}", INT64) for word in ("batch", "near", "ahead"))

@@ -1,6 +1,7 @@
-"""Shared values: what several walks over a chunk compute of the same elements, if that takes less room than these.
+"""Shared values: where several walks over a chunk compute the same value of an element, the value is held.
 
-Of `q @ k.T` within softmax, for example, threads hold one score for each element and not all factors of it.
+It replaces the elements that it is made of, if it takes fewer registers. In a softmax of `q @ k.T`, for example,
+threads hold one score for each element, and not all of its factors.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from fusec.base.records import replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, type_of
 from fusec.ir.reductions import ReductionIR, Stage
-from fusec.ir.walk import expressions, inner_first, locals_of, map_expressions, rewriter, roots_of
-
-REGISTER = 4  # bytes
+from fusec.ir.walk import expressions, inner_first, map_expressions, rewriter, roots_of
+from fusec.passes.eliminate_dead_code import eliminate_dead_code
+from fusec.passes.reductions import run_on_reduction
 
 
 def shared_values(reduction: ReductionIR, inputs: Mapping[str, DType]) -> tuple[ReductionIR, dict[str, DType]]:
     """The reduction with such values in rows that no parameter stands for, and the dtypes of these rows.
 
     inputs: the arrays that several walks read, which are held otherwise. Requires: no walk stores to them. Ensures:
-    the first walk that computes a value stores it, and later ones load it; there are none if the inputs take no more.
+    the first walk that computes a value stores it, and later walks load it; without a gain, nothing changes.
     """
     stages = reduction.stages
     if len(inputs) < 2 or not all(isinstance(stmt, ir.Declare | ir.Store) for each in stages for stmt in each.body):
@@ -31,17 +32,16 @@ def shared_values(reduction: ReductionIR, inputs: Mapping[str, DType]) -> tuple[
     rows = {f"_value{at}.kept": value for at, value in enumerate(found)}
     types = {name: type_of(value) for name, value in rows.items()}
     kinds = {name: kind for name, kind in types.items() if isinstance(kind, DType)}
-    if not rows or len(kinds) < len(types):
+    if not rows or len(kinds) < len(types) or _room(kinds.values()) >= _room(inputs.values()):
         return reduction, {}
     changed, known = [], set[str]()
     for stage, walk in zip(stages, walks, strict=True):
         new = [name for name, value in rows.items() if name not in known and value in walk.values]
         loads = {rows[name]: ir.Load(ir.element(name, kinds[name], const=True), kinds[name]) for name in known}
         stores = [ir.Store(ir.element(name, kinds[name]), walk.values[rows[name]]) for name in new]
-        changed.append(_without_unused(walk.loading(replace(stage, body=(*stage.body, *stores)), loads)))
+        changed.append(walk.loading(replace(stage, body=(*stage.body, *stores)), loads))
         known.update(new)
-    made = replace(reduction, stages=tuple(changed))
-    return (made, kinds) if _room(kinds.values()) < _room(inputs.values()) else (reduction, {})
+    return run_on_reduction(replace(reduction, stages=tuple(changed)), eliminate_dead_code), kinds
 
 
 class _SpelledOut:
@@ -106,18 +106,4 @@ def _is_element(expr: Expr, inputs: Mapping[str, DType]) -> bool:
 
 def _room(kinds: Iterable[DType]) -> int:
     """Bytes of registers of an element of each dtype."""
-    return sum(max(REGISTER, each.nbytes) for each in kinds)
-
-
-def _without_unused(stage: Stage) -> Stage:
-    """The walk without declarations that nothing uses."""
-    body = list(stage.body)
-    roots = [] if stage.accumulator is None else [stage.accumulator.value]
-    used = locals_of(roots)
-    for at in range(len(body) - 1, -1, -1):
-        stmt = body[at]
-        if isinstance(stmt, ir.Declare) and stmt.name not in used:
-            del body[at]
-        else:
-            used |= locals_of(roots_of([stmt]))
-    return replace(stage, body=tuple(body))
+    return sum(max(ir.REGISTER, each.nbytes) for each in kinds)

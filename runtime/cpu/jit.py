@@ -53,10 +53,10 @@ _RUNTIME_FUNCTION = re.compile(
 # with such an instruction, right or wrong, is not used: the module is compiled again without AVX-512.
 
 
-# Note [Constants of inner loops]: LLVM up to 22 leaves constants in a vector loop that not every row enters, as it asks
-# the loop around it whether it does, not the inner one: an address and a load for each constant and vector, a sixth of
-# the time of tanh. The option that this is done for is read whenever code is generated, is ignored where it is unknown,
-# and changes no results.
+# Note [Constants of inner loops]: LLVM up to 22 loads constants within an inner vector loop, since not every row enters
+# it. That is an address and a load for each constant and vector, and a sixth of the time of tanh. An option lets LLVM
+# load them before the loop. LLVM reads the option whenever it generates code, and ignores it where it is unknown; the
+# option changes no results.
 
 
 def _classes(*choices: list[int]) -> bytes:

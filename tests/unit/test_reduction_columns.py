@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from math import prod
 
@@ -13,7 +14,7 @@ from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
 from fusec.kinds import columns
 from fusec.kinds.columns import by_chunks, in_vectors
-from fusec.kinds.reduction import Operand, PhaseRules, RowKind, phases
+from fusec.kinds.reduction import BLOCK_BYTES, Operand, PhaseRules, RowKind, phases
 from fusec.runtime.cpu import machine
 
 
@@ -231,3 +232,12 @@ def test_vectors_of_bools_have_more_lanes_than_those_of_their_elements(monkeypat
         assert fusec.ReductionKernel(*texts)(np.ones((2, 5000)), axis=1)[0] == (0 if "bool z" in texts else 5000)
         lanes.append(int(re.search(r"accumulators in vectors of (\d+)", capsys.readouterr().err)[1]))
     assert lanes[0] > lanes[1]
+
+
+def test_threads_of_rows_hold_no_more_than_registers_have_room_for():
+    for held, extent, chunks in itertools.product((0, 4, 8, 16, 200, 600, 5000), (1000, 2236, 4096), (3, 3000)):
+        sharing = RowKind(64, held=held).sharing("whole", extent, chunks)
+        if sharing.segments and sharing.rounds:
+            slots = sharing.rounds // sharing.segments
+            assert slots * sharing.segments == sharing.rounds >= -(-extent // 64)
+            assert slots == 1 or slots * held <= BLOCK_BYTES

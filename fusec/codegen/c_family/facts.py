@@ -10,8 +10,6 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.walk import blocks, certain, changed_names, expressions, inner_first, operands, statements, uses_of
 
-REGISTER = 4  # bytes
-
 
 def nodes(body: Iterable[ir.Stmt]) -> Iterator[Expr]:
     """Every expression node of the statements; nodes of different statements may repeat."""
@@ -172,11 +170,11 @@ def held_bytes(body: Sequence[ir.Stmt]) -> int:
     arrays = [stmt for stmt in body if isinstance(stmt, ir.DeclareArray) and stmt.space == "local"]
     named = [{node.name for node in nodes([stmt]) if isinstance(node, ir.LocalArray)} for stmt in body]
     uses = {each.name: [at for at, names in enumerate(named) if each.name in names] for each in arrays}
-    nbytes = {each.name: each.length * max(REGISTER, each.element.nbytes) for each in arrays if uses[each.name]}
+    nbytes = {each.name: each.length * max(ir.REGISTER, each.element.nbytes) for each in arrays if uses[each.name]}
     ends = [(uses[name][0], uses[name][-1], size) for name, size in nbytes.items()]
     live = (sum(size for first, last, size in ends if first < at <= last) for at in range(len(body)))
     most = max(*live, *nbytes.values())
-    is_wide = any(each.element.nbytes > REGISTER for each in arrays)
+    is_wide = any(each.element.nbytes > ir.REGISTER for each in arrays)
     return most if is_wide or not any(map(_widens, nodes(body))) else 2 * most
 
 
@@ -185,7 +183,7 @@ def _widens(node: Expr) -> bool:
     match node:
         case Apply("convert", (value,), kind):
             given = type_of(value)
-            return isinstance(given, DType) and given.is_float and given.nbytes <= REGISTER < kind.nbytes
+            return isinstance(given, DType) and given.is_float and given.nbytes <= ir.REGISTER < kind.nbytes
         case _:
             return False
 

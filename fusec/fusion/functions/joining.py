@@ -67,8 +67,9 @@ def pieces(
 
 
 def apart(trace: Trace, value: ArrayValue, axes: Sequence[int]) -> list[ArrayValue]:
-    """The values of which one consists along its only reduced axis, across which arrays were joined; none if it does
-    not consist of such. A single total of several values has another order than totals of a column have.
+    """The parts of a value along its only reduced axis, if arrays were joined across that axis; otherwise none.
+
+    A value with a single total has none: such a total is added up in another order than those of columns.
     """
     if not trace.across or len(axes) != 1 or product(value.shape) == value.shape[axes[0]]:
         return []
@@ -98,7 +99,7 @@ def apart(trace: Trace, value: ArrayValue, axes: Sequence[int]) -> list[ArrayVal
 
 
 def _is_same_along(trace: Trace, read: Input, value: ArrayValue, axis: int) -> bool:
-    """Whether what a value reads is the same along one of its axes."""
+    """Whether an input of a value is the same along one axis of the value."""
     shape = trace.leaves[read].phantom.shape
     at = axis - len(value.shape) + len(shape)
     return at < 0 or shape[at] == 1

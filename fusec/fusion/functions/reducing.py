@@ -332,9 +332,7 @@ def mean(
     if result.kind in ("float", "complex"):
         found, _ = _mean_of(trace, value, axes, mask, result)
     else:  # integers are added up as such
-        op = "bitwise_or" if result == BOOL else "add"
-        held = trace.adapted(_masked(trace, value, mask, number(0, value.dtype)), result)
-        total = totals(trace, op, held, axes, result, number(0, result))
+        total = REDUCTIONS["sum"](x, axes, result.numpy, keepdims=True, where=where)._read()
         found = _over(trace, trace.adapted(total, FLOAT64), _counted(trace, value, axes, mask, FLOAT64))
     return _finished(trace, trace.adapted(found, result), axes, keepdims, out)
 
@@ -372,8 +370,7 @@ def var(
     _refuse_number(value, axis)
     result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
     if result.kind not in ("float", "complex") or value.dtype.is_complex > result.is_complex:
-        lost = "rounded to integers" if result.kind not in ("float", "complex") else "without some imaginary parts"
-        cure = f"pass a dtype that holds the values, and convert the result: its steps would be {lost}"
+        cure = "pass a dtype of floats that holds the values, and convert the result: its steps would be rounded to it"
         raise NotFusable(f"{'np.std' if root else 'np.var'} with dtype={str(result)!r}", cure).at(here())
     if root and isinstance(out, Tracer) and not np.can_cast(real_type(result).numpy, out.dtype, "same_kind"):
         np.sqrt(np.empty(1), out=np.empty(1, out.dtype))  # NumPy's error

@@ -76,12 +76,6 @@ def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
     return found[::-1]
 
 
-def _gathers(statement: Computation) -> bool:
-    """Whether a statement reads elements at indices that arrays hold."""
-    taken = (each for each in inner_first([statement.value.expr]) if isinstance(each, Taken))
-    return any(isinstance(each, Input) for found in taken for each in inner_first(found.index))
-
-
 class _Scheduler:
     """Puts one statement after the other into the first kernel that may run it."""
 
@@ -150,7 +144,7 @@ class _Scheduler:
     def _computed(self, statement: Computation, leaves: list[Leaf]) -> int:
         """The first kernel that takes a computation."""
         computed = low = self._memory.after(leaves)
-        if self._calls[-1] and _gathers(statement):  # the call may be the check of its indices
+        if self._calls[-1] and self._gathers(statement):  # the call may be the check of its indices
             low = max(low, self._calls[-1])
         if isinstance(statement, Write):
             low = max(low, self._memory.after_uses(statement))
@@ -172,6 +166,12 @@ class _Scheduler:
             reason = NEEDS_RESULTS if computed == low else WRITES_AGAIN
             reason = reason if self.groups[-1].call is None else LIBRARY_CALL
         return self._new(statement, leaves, reason)
+
+    def _gathers(self, statement: Computation) -> bool:
+        """Whether a statement reads elements at indices that arrays hold."""
+        index = [each for node in inner_first([statement.value.expr]) if isinstance(node, Taken) for each in node.index]
+        inputs = (each for each in inner_first(index) if isinstance(each, Input))
+        return any(self.trace.leaves[each].buffer is not None for each in inputs)
 
     def _joined(self, at: int, statement: Computation, leaves: list[Leaf]) -> str:
         """Add a statement to a kernel; if that cannot be, why."""
