@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _collections_skip_what_was_there() -> None:
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)

@@ -226,9 +226,9 @@ def _begun(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -
     if behind is kind and other is not ALONE:
         slots[start + 1] = other
     tape.node, tape.slots, tape.places, tape.is_closed = after, slots, places, False
-    TAPES.append(ref(tape))
-    forget_some()
     made._tape, made._at, made._form = tape, start, form
+    TAPES.append(ref(tape))  # from here on, another thread may evaluate it
+    forget_some()
     return made
 
 

@@ -15,6 +15,7 @@ from fusec.xp.forms import native
 from fusec.xp.recording import MAX_STEPS
 from fusec.xp.tape import Tape
 from fusec.xp.writes import MAX_PLACES
+from tests.support.threads import run_together
 
 
 @pytest.fixture
@@ -83,13 +84,14 @@ def _large_parts(x, at):
     x[at % 3 : 15 + at % 5, at % 4 :] = x[:1, at % 4 :] + 1
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32"])
+ROUNDS = [_tail_and_all, _tail_then_part, _float_into_integers, _large_parts]
+
+
 @pytest.mark.parametrize(
-    "round_of", [_rows_of_columns, _tail_and_all, _tail_then_part, _float_into_integers, _large_parts]
+    ("round_of", "dtype"),
+    [(_rows_of_columns, "float64"), *((each, dtype) for each in ROUNDS for dtype in ("float64", "int32"))],
 )
 def test_parts_that_share_memory_in_many_ways_need_few_plans(round_of, dtype, traced, planned):
-    if dtype == "int32" and round_of in (_rows_of_columns,):
-        pytest.skip("NumPy does not write floats to integers in place")
     counts, copies = [], [np.arange(400.0).astype(dtype).reshape(20, 20) for _ in range(2)]
     x = xp.asarray(copies[0])
     for first in range(0, 600, 100):
@@ -274,12 +276,7 @@ def test_threads_that_write_the_elements_of_one_array_all_come_to_an_end():
                     x[at : at + 1] += at + 1
                     float(x[at])
 
-            threads = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in range(count)]
-            for each in threads:
-                each.start()
-            for each in threads:
-                each.join(60)
-            assert not any(each.is_alive() for each in threads)
+            run_together(work, count)
             assert x.tolist() == [*range(1, extent + 1)]
     finally:
         sys.setswitchinterval(before)

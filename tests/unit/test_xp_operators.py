@@ -3,7 +3,6 @@
 import gc
 import inspect
 import sys
-import threading
 import weakref
 
 import numpy as np
@@ -14,6 +13,7 @@ from fusec import fuse
 from fusec.runtime.cpu import fastcall
 from fusec.xp import native, operators
 from fusec.xp.operators import RECORDERS
+from tests.support.threads import run_together
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -164,23 +164,9 @@ def test_writes_and_eager_blocks_are_seen():
         assert (x * 2.0)._tape is None
 
 
-@pytest.fixture
-def hasty():
-    """Threads take turns often."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
-
-
 def run_in_threads(work, count):
     found = [[] for _ in range(count)]
-    threads = [threading.Thread(target=work, args=(mine, seed)) for seed, mine in enumerate(found)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-    assert not any(each.is_alive() for each in threads)
+    run_together(lambda seed: work(found[seed], seed), count)
     return found
 
 

@@ -1,11 +1,10 @@
 """Random programs of reads and writes through views of views, by one thread and by many, are as NumPy's."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import fusec.xp as xp
+from tests.support.threads import run_together
 
 VIEWS = {
     "rows": lambda x, n: x[n % 3 :],
@@ -134,21 +133,6 @@ def test_programs_of_writes_are_as_numpys(begin, seed):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.sampled(20)
 def test_programs_of_threads_on_parts_of_one_array_are_as_numpys(begin, seed):
-    failed = []
     expected, found, pairs = programs(begin, "f8", 6, 4)
-
-    def work(at):
-        try:
-            run(10 * seed + at, 8, *pairs[at])
-        except BaseException as problem:
-            failed.append(problem)
-
-    threads = [threading.Thread(target=work, args=(at,), daemon=True) for at in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-    assert not any(each.is_alive() for each in threads)
-    if failed:
-        raise failed[0]
+    run_together(lambda at: run(10 * seed + at, 8, *pairs[at]), 4)
     assert found.tolist() == expected.tolist()

@@ -11,38 +11,8 @@ import pytest
 import fusec
 import fusec.xp as xp
 from fusec.base import locks
-from fusec.xp import tracing, writes
-
-
-@pytest.fixture
-def hasty():
-    """Threads take turns all the time."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
-
-
-def run_together(work, count=8):
-    """Run a function of the thread's number in threads that begin together, and raise what one of them raises."""
-    begin, failed = threading.Barrier(count), []
-
-    def run(mine):
-        begin.wait()
-        try:
-            work(mine)
-        except BaseException as problem:
-            failed.append(problem)
-
-    threads = [threading.Thread(target=run, args=(mine,), daemon=True) for mine in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-    assert not any(each.is_alive() for each in threads)
-    if failed:
-        raise failed[0]
-
+from fusec.xp import operators, sharing, tracing, writes
+from tests.support.threads import run_together
 
 WRITES = {
     "rows": lambda x, mine, step: x.__setitem__(mine, x[mine] + step),
@@ -108,3 +78,18 @@ def test_a_write_is_taken_again_as_it_was_recorded_whatever_threads_did_meanwhil
 def test_numbers_are_taken_while_another_thread_imports_numpys_masked_arrays(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
     assert fusec.sum([1.0, 2.0]) == 3
+
+
+def test_an_array_may_be_computed_as_soon_as_other_threads_find_its_tape(monkeypatch):
+    def elsewhere():
+        for each in sharing.pending():
+            each.evaluate()
+
+    add = next(each.run for each in operators.RECORDERS if each.function is np.add and not each.is_swapped)
+    x = xp.asarray(np.arange(1049.0))
+    for other in (1.5, xp.asarray(np.ones(1049))):
+        add(x, other)  # so that the step is known
+        monkeypatch.setattr(operators, "forget_some", elsewhere)
+        found = add(x, other)
+        assert found._tape is None
+        assert float(found[3]) == 3 + float(np.max(other))
