@@ -10,6 +10,7 @@ from fusec.errors.base import (
     Described,
     FusecAttributeError,
     FusecOverflowError,
+    FusecRuntimeError,
     FusecTypeError,
     FusecValueError,
     Named,
@@ -192,3 +193,11 @@ class Failed(UserError, code="F785"):
     label = "raised by {name}"
     said: str
     name: str
+
+
+class BeingComputed(UserError, code="F789", exception=FusecRuntimeError):
+    """A look at arrays by what has interrupted their evaluation in the same thread, such as the handler of a signal."""
+
+    message = "these arrays are being computed by the code that was interrupted here"
+    label = "used here"
+    hint = "use them after this handler has returned, which may set a flag instead"

@@ -22,7 +22,8 @@ from numpy.lib.array_utils import byte_bounds
 
 from fusec.base import locks
 from fusec.errors import FusecError, FusecOverflowError
-from fusec.xp.claims import FirstToken
+from fusec.errors.lazy import BeingComputed
+from fusec.xp.claims import Owner
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once
 from fusec.xp.loading import on_device
@@ -55,9 +56,9 @@ def parted(tape: Tape, node: TapeState, problem: BaseException, wanted: Sequence
 
 def keep_elements(tape: Tape, value: Any) -> None:
     """Have a failed tape that reads a value read a copy of it, so that others may write it."""
-    token = FirstToken()
+    owner = Owner()
     try:
-        if tape.frozen(token) is None:
+        if tape.frozen(owner) is None:
             tape.wait()
             return
         changes: list[tuple[Any, ...]] = []
@@ -68,7 +69,7 @@ def keep_elements(tape: Tape, value: Any) -> None:
                 changes.append((tape.places.pop, id(one)))
         at_once(changes)
     finally:
-        tape.release(token)
+        tape.release(owner)
 
 
 def _tell_line(tape: Tape, problem: BaseException) -> int | None:
@@ -86,7 +87,9 @@ def _tell_line(tape: Tape, problem: BaseException) -> int | None:
 
 def _is_of_operation(problem: BaseException) -> bool:
     """Whether an operation may have raised an error; the handler of a signal raises others."""
-    return isinstance(problem, (FusecError, *CLASSES))
+    if isinstance(problem, FusecError):
+        return not isinstance(problem.error, BeingComputed)  # which such a handler may raise
+    return isinstance(problem, (*CLASSES,))
 
 
 class _Parting:

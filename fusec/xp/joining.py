@@ -9,7 +9,7 @@ from operator import setitem
 from typing import Any
 from weakref import ref
 
-from fusec.xp.claims import FirstToken, MovedError, took
+from fusec.xp.claims import MovedError, Owner, took
 from fusec.xp.forms import Form
 from fusec.xp.journal import at_once
 from fusec.xp.sharing import register
@@ -32,16 +32,16 @@ def absorb(tape: Tape, *others: Tape) -> None:
     new = [each for each in others if not has_taken(tape, each)]
     if not new:
         return
-    tokens = {each: FirstToken() for each in (tape, *new)}
+    owner = Owner()
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
         try:
-            here, *nodes = [each.frozen(token) for each, token in tokens.items()]
+            here, *nodes = [each.frozen(owner) for each in (tape, *new)]
             if here is None or None in nodes:
                 raise MovedError
             _take_over(tape, tape.draft(here), list(zip(new, nodes, strict=True)))
         finally:
-            for each, token in tokens.items():
-                each.release(token)
+            for each in (tape, *new):
+                each.release(owner)
         for each in new:
             each.close()
 
@@ -85,9 +85,9 @@ def has_taken(tape: Tape, other: Tape) -> bool:
     if found is None or node.count in held:
         return False
     after, moves, arrays, leaves = found
-    token = FirstToken()
+    owner = Owner()
     try:
-        if other.frozen(token) is not node or other.slots is not held:
+        if other.frozen(owner) is not node or other.slots is not held:
             return False
         changes: list[tuple[Any, ...]] = [(setitem, slots, place, held[at]) for at, place in moves]
         changes.append((places.update, dict(zip(other.places, leaves))))  # noqa: B905 - there are as many
@@ -96,9 +96,9 @@ def has_taken(tape: Tape, other: Tape) -> bool:
             if each.__class__ is ref and (array := each()) is not None:
                 changes += [(setattr, array, "_at", place), (setattr, array, "_tape", tape)]
         changes += [(setattr, other, "is_closed", True), (setattr, tape, "node", after)]
-        return took(tape, here.count, token, changes)
+        return tape.slots is slots and took(slots, here.count, object(), changes)
     finally:
-        other.release(token)
+        other.release(owner)
 
 
 def _taken_over(tape: Tape, other: Tape, node: TapeState) -> list[int]:

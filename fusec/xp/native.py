@@ -13,7 +13,7 @@ import numpy as np
 
 from fusec.base import background, locks
 from fusec.environment import debug
-from fusec.xp.claims import FROZEN
+from fusec.xp.claims import Owner
 from fusec.xp.forms import form
 from fusec.xp.operators import RECORDERS, Recorder
 from fusec.xp.recording import EAGER_BLOCKS, Recorded, with_form
@@ -47,7 +47,7 @@ def install() -> None:
         read[name] = tape
     read |= dict.fromkeys(("count", "depth", "mark"), TapeState(None, None, ()))
     read |= {"limits": array._form, "root": Trie()}
-    lists = (EAGER_BLOCKS, WRITTEN, TRIE, TAPES, forget_some, FROZEN)
+    lists = (EAGER_BLOCKS, WRITTEN, TRIE, TAPES, forget_some, Owner())
     try:
         maker = OperatorMaker(OperatorForm(Recorded.kind, Tape, read, *lists), default_cache())
     except LookupError as reason:

@@ -11,11 +11,13 @@ Tracing and plans are imported when the first step is traced, which no program n
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import setitem
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -24,12 +26,13 @@ import numpy as np
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
-from fusec.xp.claims import FROZEN, PAUSE, FirstToken, stand_by, took
+from fusec.errors.lazy import BeingComputed
+from fusec.xp.claims import PAUSE, Owner, stand_by, took
 from fusec.xp.forms import Form, form_of
 from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
-from fusec.xp.loading import failures, mixed, of_number, on_device
-from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget
+from fusec.xp.loading import failures, lines, mixed, of_number, on_device
+from fusec.xp.sharing import MOST, TAPES, WRITTEN, drop, forget, pending
 from fusec.xp.steps import Operation, numbers_of
 from fusec.xp.trie import EAGER, NEEDS_NUMBER, TRIE, TapePlan, TapeState
 
@@ -50,7 +53,6 @@ class Tape:
     __slots__ = ("__dict__", "__weakref__", "is_closed", "node", "places", "slots")
     run: TapeRun | None = None  # of the steps that were traced last
     shapes: tuple[int, CallShapes] | None = None  # a number of steps, and the shapes of the leaves among them
-    owner: FirstToken | None = None  # who has it for itself
     journal: Journal | None = None  # of an evaluation that writes
     written: tuple[Any, ...] = ()  # arrays with values that it writes
     ranges: tuple[tuple[int, int], ...] = ()  # of addresses of the first of these
@@ -121,13 +123,14 @@ class Tape:
         slots, start = self.slots, after.start
         changes: list[tuple[Any, ...]] = [(setitem, slots, at, each) for at, each in enumerate(held, start)]
         if not after.writes:
-            return took(self, start, held[0], [*changes, (setattr, self, "node", after)])
+            return took(slots, start, held[0], [*changes, (setattr, self, "node", after)])
         with locks.lock:
             if not (self.is_closed or self in WRITTEN):
                 changes.append((WRITTEN.append, self))
+            self.written = self.written  # so that it has attributes, which are not allocated later
             written = (*self.written, *[slots[at] for at in after.writes])
             changes += [(setattr, self, "written", written), (setattr, self, "node", after)]
-            return took(self, start, held[0], changes)
+            return took(slots, start, held[0], changes)
 
     def after(self, node: TapeState, key: Any, step: Any, numbers: Sequence[Any]) -> Any:
         """The state behind a step, which is traced if it is new; or what the trie says instead.
@@ -216,31 +219,25 @@ class Tape:
 
     # --- having it for oneself -----------------------------------------------------------------------------------
 
-    def frozen(self, token: FirstToken) -> TapeState | None:
-        """The last state, after which nothing is recorded any more; None if another thread has the tape for itself.
-
-        token: of the caller.
-        """
+    def frozen(self, owner: Owner) -> TapeState | None:
+        """The last state, after which nothing is recorded any more; None if another thread has the tape for itself."""
         while True:
             node, slots = self.node, self.slots
-            at = node.count
-            slots.setdefault(at, token)
-            if at in slots and slots[at] is token:  # no call until the tape is frozen. Note [Claims]
-                self.owner, slots[at] = token, FROZEN
+            holder = slots.setdefault(node.count, owner)
+            if holder is owner:
                 return node
-            if slots.get(at) is FROZEN:
+            if holder.__class__ is Owner:
                 return None
             stand_by(self, node, False)
 
-    def _held_by(self, token: FirstToken) -> TapeState | None:
-        """The last state, if the caller with this token has the tape for itself, even if it was interrupted then."""
+    def _held_by(self, owner: Owner) -> TapeState | None:
+        """The last state, if this owner has the tape for itself, even if its thread was interrupted then."""
         node = self.node
-        holder = self.slots.get(node.count)
-        return node if holder is token or (holder is FROZEN and self.owner is token) else None
+        return node if self.slots.get(node.count) is owner else None
 
-    def release(self, token: FirstToken) -> None:
-        """Let others have the tape, if the caller with this token has it and it is not closed."""
-        node = self._held_by(token)
+    def release(self, owner: Owner) -> None:
+        """Let others have the tape, if this owner has it and it is not closed."""
+        node = self._held_by(owner)
         if node is not None and not self.is_closed:
             del self.slots[node.count]
 
@@ -265,11 +262,13 @@ class Tape:
             self.journal = None
 
     def wait(self) -> None:
-        """Wait until the thread that has the tape for itself is done."""
-        while self.slots.get(self.node.count) is FROZEN and not self.is_closed:
+        """Wait until the thread that has the tape for itself is done. Raises BeingComputed if that is this thread."""
+        while (holder := self.slots.get(self.node.count)).__class__ is Owner and not self.is_closed:
             journal = (self.part or self).journal
             if journal is not None and journal.results:
                 self.settle()  # that thread may have been interrupted
+            elif holder.thread == get_ident():
+                raise BeingComputed().at(lines().here())
             time.sleep(PAUSE)
         if self.is_closed and self.written:
             drop(self)
@@ -281,9 +280,9 @@ class Tape:
 
         wanted: arrays. The error of an operation is raised if one of these needs it.
         """
-        token = FirstToken()
+        owner = Owner()
         try:
-            node = self.frozen(token)
+            node = self.frozen(owner)
             if node is None:
                 self.wait()
                 return
@@ -292,7 +291,7 @@ class Tape:
             if not self.is_closed:
                 self._evaluate(node)
         except BaseException as problem:
-            node = self._held_by(token)
+            node = self._held_by(owner)
             if node is None:
                 raise
             try:
@@ -471,6 +470,18 @@ class Tape:
         with locks.lock:
             plan = known.plan.resized([each if type(each) is np.ndarray else None for each in flat], True)
         return None if plan is None else TapePlan(plan, known.leaves, known.may_fail, False, known.late)
+
+
+def _free_all() -> None:
+    """Free the tapes that threads had for themselves which a child process has not."""
+    for each in pending():
+        holder = each.slots.get(each.node.count)
+        if holder.__class__ is Owner and holder.thread != get_ident():
+            del each.slots[each.node.count]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_all)
 
 
 def _unfit() -> tuple[type[Exception], ...]:

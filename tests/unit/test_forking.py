@@ -113,6 +113,34 @@ raise SystemExit(os.waitpid(child, 0)[1])
     assert done.returncode == 0, done.stderr
 
 
+def test_a_child_computes_what_another_thread_had_begun_to_compute() -> None:
+    script = """
+import os, signal, threading
+import numpy as np
+import fusec.xp as xp
+from fusec.xp.claims import Owner
+x = xp.asarray(np.ones(3)) + 1
+held, forked = threading.Event(), threading.Event()
+def hold():
+    owner = Owner()
+    x._tape.frozen(owner)
+    held.set()
+    forked.wait(20)
+    x._tape.release(owner)
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(x.tolist() != [2, 2, 2])
+status = os.waitpid(child, 0)[1]
+forked.set()
+raise SystemExit(status or x.tolist() != [2, 2, 2])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 def test_llvm_is_entered_under_the_lock_only_by_the_ends_of_its_objects_too() -> None:
     script = """
 import gc

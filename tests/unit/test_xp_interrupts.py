@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import fusec
 import fusec.xp as xp
 from fusec.xp.operators import RECORDERS
 from fusec.xp.recording import Recorded
@@ -135,6 +136,58 @@ def test_a_handler_that_uses_an_array_takes_its_steps_and_none_is_lost(step, wor
             break
         count += 1
     assert count > 5
+
+
+@pytest.mark.parametrize("look", [lambda x: x.tolist(), lambda x: x.__iadd__(10)], ids=["value", "write"])
+def test_a_handler_that_uses_an_array_being_computed_gets_an_error_and_none_waits_for_ever(look):
+    codes, count = set(), 1
+    while True:
+        x, run = scene("float(x[1])", True)
+        y = x * 2
+
+        def handle(x=x, y=y):
+            for each in (x, y):
+                try:
+                    look(each)
+                except fusec.FusecError as problem:
+                    codes.add(problem.code)
+
+        is_there = at_event(count, SIGNALS, handle, run)
+        assert evaluated(x)[1:] in ([2.0, 3, 4, 5, 6], [12.0, 13, 14, 15, 16])
+        assert evaluated(y)[1:] in ([4.0, 6, 8, 10, 12], [14.0, 16, 18, 20, 22])
+        if not is_there:
+            break
+        count += 1
+    assert codes == {"F789"}
+
+
+def test_an_error_of_a_handler_that_used_an_array_being_computed_is_raised():
+    count, codes = 1, []
+    while True:
+        x, run = scene("float(x[1])", True)
+
+        def try_it(run=run):
+            try:
+                run()
+            except fusec.FusecError as problem:
+                codes.append(problem.code)
+
+        seen, errors = len(codes), []
+
+        def handle(x=x, errors=errors):
+            try:
+                x.tolist()
+            except fusec.FusecError as problem:
+                errors.append(problem)
+                raise
+
+        is_there = at_event(count, ("call",), handle, try_it)
+        assert len(codes) - seen == len(errors)
+        assert evaluated(x)[1] == 2
+        if not is_there:
+            break
+        count += 1
+    assert {*codes} == {"F789"}
 
 
 @pytest.mark.slow
