@@ -50,6 +50,7 @@ from fusec.fusion.schedule.resizing import PlanTemplate, template_of
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.elementwise import WEAK
 from fusec.fusion.trace.lines import users
+from fusec.fusion.trace.needed import of_memory
 from fusec.fusion.trace.numbers import is_extent, picking, plain
 from fusec.fusion.trace.trace import RECORDING, NeedsNumberError, Trace
 from fusec.fusion.trace.trace_values import ArrayValue, Buffer, Leaf, geometry
@@ -172,6 +173,8 @@ class TracedRun:
             is_refused = isinstance(raised, FusecError) and not isinstance(raised.error, LIKE_NUMPY)
             if is_refused:
                 raise
+            if (problem := of_memory(raised)) is not None:
+                raise problem from raised
             is_made = self.recording.made_any
             own = {name: each for name, each in vars(raised).items() if is_made((each,))}
             return [raised.args if is_made(raised.args) else None, own], users(raised)

@@ -1,5 +1,6 @@
 """What fused functions read from outside is what it is now: names, attributes, items, and results made anew."""
 
+import abc
 import array
 import dataclasses
 import functools
@@ -948,6 +949,46 @@ def test_nothing_tells_of_the_objects_in_a_trace(make, code):
 def test_attributes_that_arrays_lack_are_no_attributes():
     assert same(fusec.fuse(lambda x: x + hasattr(x, "iloc") + getattr(x, "loc", 1))(X), X + 1)
     assert fusec.fuse(lambda n, x: (f"{n:.2f}", x * n))(2.0, X)[0] == "2.00"
+
+
+class Abstract(abc.ABC):
+    """What has a method."""
+
+    @abc.abstractmethod
+    def move(self, x): ...
+
+
+class Concrete(Abstract):
+    def move(self, x):
+        return x + 1
+
+
+def test_abstract_classes_tell_their_instances_in_fused_functions_and_outside():
+    leaf, other = Concrete(), object
+    fused = fusec.fuse(lambda x: leaf.move(x) if isinstance(leaf, Abstract) and not issubclass(other, Abstract) else x)
+    assert same(fused(X), X + 1)
+    assert not isinstance(X, Abstract)
+    assert not issubclass(type("Fresh", (), {}), Abstract)
+    assert issubclass(type("Fresh", (Concrete,), {}), Abstract)
+    assert same(fusec.fuse(lambda x: x * 2 if isinstance(leaf, Concrete) else x)(X), X * 2)
+
+
+def test_what_compiled_functions_of_libraries_refuse_is_named():
+    pandas = pytest.importorskip("pandas")
+    for function in (pandas.unique, pandas.factorize, lambda x: pandas.cut(x, 3)):
+        with pytest.raises(FusecTypeError, match="pandas") as caught:
+            fusec.fuse(lambda x, function=function: function(x))(X)
+        assert caught.value.code == "F281"
+
+
+@pytest.mark.parametrize("statement", ["x.foo = 1", "x._foo = 1", "x.T = x", "x.dtype = 'i4'", "(x + 1j).foo = 1"])
+def test_attributes_of_arrays_are_not_assigned(statement):
+    def assign(x):
+        exec(statement)
+        return x + 1
+
+    with pytest.raises(AttributeError, match="'ndarray' object"):
+        fusec.fuse(assign)(X)
 
 
 def test_errors_name_the_parameters_of_the_function():

@@ -24,6 +24,8 @@ from fusec.ir.expr import Expr, apply, scalar_type
 class ComplexPart(Tracer):
     """A part of a complex array. whole: the array; name: real or imag."""
 
+    __slots__ = ("_name", "_whole")
+
     def __init__(self, whole: Tracer, name: str) -> None:
         def step(array: Any) -> Any:
             return getattr(array, name)
@@ -48,6 +50,8 @@ class ComplexPart(Tracer):
 
 class Bits(ComplexPart):
     """An array whose bits are read as numbers of another dtype of the same size."""
+
+    __slots__ = ()
 
     def __init__(self, whole: Tracer, dtype: np.dtype[Any]) -> None:
         def step(array: Any) -> Any:

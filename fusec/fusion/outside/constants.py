@@ -21,7 +21,7 @@ from fusec.fusion.trace.tables import CREATION
 from fusec.fusion.trace.trace import here
 from fusec.fusion.trace.tracer import Tracer
 
-LIBRARIES = ROOTS | sys.stdlib_module_names
+LIBRARIES = ROOTS | sys.stdlib_module_names | {"pandas", "xarray", "polars", "sklearn", "skimage"}
 NUMBERS = (int, float, complex)
 """Types of Python's numbers; bool is a constant."""
 
@@ -39,6 +39,7 @@ VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split(
 """Modules whose objects do not change, and are told apart by their values."""
 INERT = frozenset("fusec logging zoneinfo".split())
 """Modules whose objects have nothing that results depend on."""
+OF_CYTHON = "_cython_"  # with which modules begin whose objects are functions of Cython
 DRAWING = ("numpy.random", "random")
 DICTS = (dict, OrderedDict)
 PROTOCOLS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__", "__cuda_array_interface__")
@@ -112,7 +113,8 @@ def is_fixed(value: object) -> bool:
         return True
     if isinstance(value, (types.FunctionType, KEPT)):
         return is_of_library(value)
-    return type(value).__module__.partition(".")[0] in INERT and not isinstance(value, functools.partial)
+    module = type(value).__module__.partition(".")[0]
+    return (module in INERT and not isinstance(value, functools.partial)) or module.startswith(OF_CYTHON)
 
 
 def is_of_library(value: object) -> bool:

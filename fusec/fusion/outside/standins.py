@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Callable
 from enum import Enum
+from threading import local
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from fusec.fusion.trace.trace import here, recorded_by
 from fusec.fusion.trace.tracer import Tracer
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that is no static one of C code
+BASE_TYPE = 1 << 10  # Py_TPFLAGS_BASETYPE: a class that may have subclasses
 ROOTS = (SimpleNamespace, ModuleType, object)
 SKIPPED = frozenset(
     "__init_subclass__ __set_name__ __class_getitem__ __getattribute__ __setattr__ __delattr__ __del__ __new__".split()
@@ -41,6 +43,8 @@ def _in_class(kind: type, name: str) -> Any:
 def is_readable(kind: type) -> bool:
     """Whether instances of a class keep their whole state in attributes, which Python finds in its normal way."""
     if issubclass(kind, BaseException) or isinstance(_in_class(kind, "__getattribute__"), FunctionType):
+        return False
+    if not (kind.__flags__ & type(kind).__flags__ & BASE_TYPE):  # classes of C code that have no subclasses
         return False
     return all(each.__flags__ & HEAP_TYPE or each in ROOTS for each in kind.__mro__)
 
@@ -79,7 +83,7 @@ def class_standing_in(recording: Any, origin: type) -> type:
     meta = type.__new__(type, type(origin).__name__, (type(origin),), {
         "__getattribute__": get, "__setattr__": store, "__delattr__": store,
         "__instancecheck__": lambda _, value: isinstance(value, origin),
-        "__subclasscheck__": lambda _, other: issubclass(other, origin),
+        "__subclasscheck__": lambda kind, other: _is_subclass(other, origin, kind),
         "__eq__": lambda kind, other: other is origin or other is kind,
         "__hash__": lambda _: hash(origin),
     })  # fmt: skip
@@ -92,6 +96,26 @@ def class_standing_in(recording: Any, origin: type) -> type:
                 note = functools.partial(_note_in_class, recording, origin, name, raw)
                 type.__setattr__(made, name, _of_instances(recording, raw, functools.partial(read, name), note))
     return made
+
+
+def _is_subclass(other: type, origin: type, stand_in: type) -> bool:
+    """Whether a class is below the origin of a stand-in; False if an abstract origin asks that of its subclasses."""
+    if stand_in in _asked.kinds:
+        return False
+    _asked.kinds += (stand_in,)
+    try:
+        return issubclass(other, origin)
+    finally:
+        _asked.kinds = _asked.kinds[:-1]
+
+
+class _Asked(local):
+    """Stand-ins of which a thread asks for subclasses just now."""
+
+    kinds: tuple[type, ...] = ()
+
+
+_asked = _Asked()
 
 
 def _note_in_class(recording: Any, kind: type, name: str, raw: Any) -> None:

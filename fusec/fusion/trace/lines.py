@@ -108,6 +108,19 @@ def users(problem: Exception) -> Exception:
     return problem.with_traceback(at)
 
 
+def raised(problem: Exception) -> tuple[Span, str]:
+    """The user's line by which an error came, and the function of an installed package that it calls, or ""."""
+    at, found = problem.__traceback__, line("", 1)
+    while at is not None:
+        frame, code = at.tb_frame, at.tb_frame.f_code
+        if not _is_library(code.co_filename):
+            found = line(code.co_filename, at.tb_lineno)
+        elif found.file.name and not code.co_filename.startswith(LIBRARIES):
+            return found, f"{frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+        at = at.tb_next
+    return found, ""
+
+
 def is_within(name: str) -> bool:
     """Whether a function of a library of this qualified name has been called by the user's line."""
     frame = sys._getframe(1)

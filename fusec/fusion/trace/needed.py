@@ -14,6 +14,7 @@ from fusec.errors.fusing import NeedsValues, NotFusable
 from fusec.fusion.trace import lines
 from fusec.fusion.trace.tables import FUNCTIONS, cure_for
 
+FOR_MEMORY = re.compile(r"bytes-like object is required, not 'ndarray'|has incorrect type \(expected .*, got ndarray\)")
 OUTSIDE = "call it before or after the fused function"
 CURES = {
     "the bound of a slice": "pass it as a number; or choose elements: np.where(np.arange(len(x)) < bound, x, 0)",
@@ -62,6 +63,14 @@ def _called(nodes: list[ast.AST]) -> str:
     """The function that the user's line calls just now, as it is written; "" if it calls none by a name."""
     found = ast.unparse(nodes[0].func) if nodes and isinstance(nodes[0], ast.Call) else ""
     return found if re.fullmatch(r"[\w.]+", found) else ""
+
+
+def of_memory(problem: Exception) -> FusecError | None:
+    """The error for a function of C code that asks a traced array for its memory; None for another problem."""
+    if type(problem) is not TypeError or not FOR_MEMORY.search(str(problem)):
+        return None
+    line, called = lines.raised(problem)
+    return NotFusable(called or "a function of C code", OUTSIDE).at(line)
 
 
 def _of_library(called: str, library: str) -> tuple[str, str]:

@@ -36,6 +36,7 @@ PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would g
 class Tracer:
     """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy gives a number."""
 
+    __slots__ = ("__weakref__", "_is_scalar", "_memory", "_seen", "_steps", "_trace")
     __array_priority__ = 1000.0
     __fusec_tracer__ = True
     dtype: np.dtype[Any]
