@@ -72,6 +72,10 @@ class Folder:
         """The names in the folder."""
         return os.listdir(self.path if self.descriptor is None else self.descriptor)
 
+    def about(self, name: str) -> os.stat_result:
+        """What the system says of a file or a link."""
+        return os.stat(self._place(name), dir_fd=self.descriptor, follow_symlinks=False)
+
     def read(self, name: str) -> BinaryIO:
         """A file to read; a folder or a pipe is refused, because reading a pipe may wait forever."""
         descriptor = self._open(name, os.O_RDONLY | _NO_WAIT)

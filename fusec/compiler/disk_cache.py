@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,8 @@ FORMAT = 1
 HEADER = struct.Struct("<8sIIQ32s32s")
 SUFFIX = ".entry"
 USUAL_BYTES = 512 << 20
-PUTS_BETWEEN_PRUNINGS = 64
+KEPT = 0.75  # of the bound, when it is exceeded
+UNSEEN = 1 / 64  # of the bound: so much may be put, at least, before the next look at all entries
 DAY = 86400.0  # seconds; a use is noted in the file's time at most this often
 ABANDONED = 3600.0  # seconds after which a temporary file has lost its writer
 
@@ -53,7 +54,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._puts = 0
+        self._left: float | None = None  # bytes that are put before the next look
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The payload of this kind and key, or None; a damaged entry is removed."""
@@ -90,10 +91,11 @@ class Cache:
         """
         name = _name(kind, key)
         temporary = f".{name.removesuffix(SUFFIX)}.{os.getpid()}.{threading.get_ident()}.tmp"
+        envelope = _envelope(payload, label, _digest(kind, key))
         try:
             with self._kind(kind, make=True) as folder:
                 try:
-                    _write_new(folder, temporary, _envelope(payload, label, _digest(kind, key)))
+                    _write_new(folder, temporary, envelope)
                     folder.rename(temporary, name)
                 except OSError:
                     folder.remove(temporary)
@@ -101,15 +103,31 @@ class Cache:
         except OSError as error:  # full, read-only, gone or open to others
             debug.show(1, f"cache: not written, {error}", "")
             return
+        self._keep_bound(len(envelope))
+
+    def _keep_bound(self, put: int) -> None:
+        """Look now and then how much there is, and remove the oldest entries if it is too much.
+
+        To look takes as long as to compile a few kernels, so it is rare: while others may fill a part of the room, too.
+        """
+        bound = _bound()
         with locks.lock:
-            self._puts += 1
-            due = self._puts % PUTS_BETWEEN_PRUNINGS == 0
-        if due:
-            self.prune(max_bytes=_bound())
+            if self._left is None:  # at random, for many short processes
+                self._left = os.urandom(1)[0] / 256 * UNSEEN * bound
+            self._left -= put
+            if self._left >= 0:
+                return
+            self._left = UNSEEN * bound  # no other thread looks meanwhile
+        total: float = sum(entry.size for entry in self._entries(is_labelled=False))
+        if total > bound:
+            total = KEPT * bound
+            self.prune(max_bytes=int(total))
+        with locks.lock:
+            self._left = max((bound - total) / 4, UNSEEN * bound)
 
     def list(self) -> list[Entry]:
         """All entries, the least recently used first."""
-        return sorted(self._entries(), key=lambda entry: entry.mtime)
+        return _oldest_first(self._entries())
 
     def prune(self, max_bytes: int | None = None, older_than: float | None = None) -> int:
         """Remove entries unused for `older_than` seconds, then the oldest until `max_bytes` remain.
@@ -117,7 +135,7 @@ class Cache:
         Returns how many were removed.
         """
         now = time.time()
-        entries = self.list()
+        entries = _oldest_first(self._entries(is_labelled=False))
         total = sum(entry.size for entry in entries)
         removed = 0
         for entry in entries:
@@ -127,9 +145,7 @@ class Cache:
                 removed += self._remove(entry)
         for folder, name in self._files(".", ".tmp"):
             with suppress(OSError):
-                with folder.read(name) as stream:
-                    modified = os.fstat(stream.fileno()).st_mtime
-                if now - modified > ABANDONED:
+                if now - folder.about(name).st_mtime > ABANDONED:
                     folder.remove(name)
         return removed
 
@@ -155,14 +171,20 @@ class Cache:
                     if name.startswith(begin) and name.endswith(end):
                         yield folder, name
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self, is_labelled: bool = True) -> Iterator[Entry]:
+        """All entries. is_labelled: they are opened, to read their labels, and what is no entry is left out."""
         for folder, name in self._files("", SUFFIX):
             with suppress(OSError, ValueError, struct.error):
-                with folder.read(name) as stream:
-                    about = os.fstat(stream.fileno())
-                    label_bytes = HEADER.unpack(stream.read(HEADER.size))[2]
-                    label = stream.read(min(label_bytes, 4096)).decode(errors="replace")
+                label, about = "", folder.about(name)
+                if is_labelled:
+                    with folder.read(name) as stream:
+                        label_bytes = HEADER.unpack(stream.read(HEADER.size))[2]
+                        label = stream.read(min(label_bytes, 4096)).decode(errors="replace")
                 yield Entry(folder.path.name, label, about.st_size, about.st_mtime, folder.path / name)
+
+
+def _oldest_first(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: entry.mtime)
 
 
 def default_cache() -> Cache | None:

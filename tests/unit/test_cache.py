@@ -210,9 +210,22 @@ def test_pruning_removes_the_oldest_first_and_abandoned_files(store: Cache) -> N
 
 def test_the_bound_is_kept_without_being_asked(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSEC_CACHE_BYTES", "20000")
-    for number in range(2 * disk_cache.PUTS_BETWEEN_PRUNINGS):
+    for number in range(130):
         store.put("object", str(number), bytes(1000))
-    assert sum(entry.size for entry in store.list()) <= 20000
+        assert sum(entry.size for entry in store.list()) <= 20000
+    assert store.get("object", "129") == bytes(1000)
+    for number in range(130, 260):  # of many short processes
+        Cache(store.path).put("object", str(number), bytes(100))
+        assert sum(entry.size for entry in store.list()) <= 20000
+
+
+def test_all_entries_are_seldom_looked_at_however_many_there_are(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, entries = [], Cache._entries
+    monkeypatch.setattr(Cache, "_entries", lambda *given, **how: (looks.append(given), entries(*given, **how))[1])
+    monkeypatch.setenv("FUSEC_CACHE_BYTES", "400000")
+    for number in range(1200):
+        store.put("object", str(number), bytes(400))
+    assert 3 <= len(looks) <= 120
 
 
 @pytest.mark.parametrize("value", ["0", "off", "No"])
