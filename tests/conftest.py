@@ -33,17 +33,26 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every", type=int, default=1, metavar="N", help="run every N-th case of each test")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of many like cases the default run takes every n-th, and the rest are slow.
 
     Folders whose files take a second or are skipped come last, so that processes that share files end together."""
-    cases = Counter[str]()
+    cases, left_out = Counter[str](), list[pytest.Item]()
     for item in items:
         sampled, name = item.get_closest_marker("sampled"), item.nodeid.partition("[")[0]
         if sampled is not None and cases[name] % sampled.args[0]:
             item.add_marker(pytest.mark.slow)
+        if cases[name] % config.getoption("every"):
+            left_out.append(item)
         cases[name] += 1
+    if others := {*left_out}:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [each for each in items if each not in others]
     items.sort(key=lambda item: item.path.parent.name in ("conformance", "errors", "golden", "gpu"))
 
 
