@@ -41,6 +41,7 @@ from fusec.fusion.memory.slots import replayed
 from fusec.fusion.outside import constants
 from fusec.fusion.outside.constants import exact, maker_of
 from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Location, title_of
+from fusec.fusion.outside.standins import let_go
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
 from fusec.fusion.schedule.overwriting import leave_out_overwritten
@@ -102,6 +103,13 @@ class TracedRun:
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
+        try:
+            return self._plan()
+        finally:
+            for each in self.recording.classes.values():
+                let_go(each)
+
+    def _plan(self) -> FusedPlan:
         result, problem = self.ran()
         stored = self.recording.stored(self.function)
         self.found.check_places(self.flat)

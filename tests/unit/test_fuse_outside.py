@@ -973,6 +973,20 @@ def test_abstract_classes_tell_their_instances_in_fused_functions_and_outside():
     assert same(fusec.fuse(lambda x: x * 2 if isinstance(leaf, Concrete) else x)(X), X * 2)
 
 
+def test_classes_have_no_other_subclasses_after_a_call():
+    class Base:
+        def move(self, x):
+            return x + 1
+
+    class Leaf(Base):
+        pass
+
+    leaf = Leaf()
+    for x in (X, np.ones((2, 3)), np.ones(3)):
+        assert same(fusec.fuse(lambda x: leaf.move(x) if isinstance(leaf, Base) else x)(x), x + 1)
+        assert (Base.__subclasses__(), Leaf.__subclasses__()) == ([Leaf], [])
+
+
 def test_what_compiled_functions_of_libraries_refuse_is_named():
     pandas = pytest.importorskip("pandas")
     for function in (pandas.unique, pandas.factorize, lambda x: pandas.cut(x, 3)):

@@ -6,6 +6,7 @@ import functools
 import operator
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from threading import local
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -134,6 +135,16 @@ class _Unannounced:
 
     def __init_subclass__(cls) -> None:
         pass
+
+
+class _Gone:
+    """The other base of stand-ins after the trace."""
+
+
+def let_go(made: type) -> None:
+    """Have a class of the user's not name its stand-in among its subclasses any more."""
+    with suppress(TypeError):  # of a class with slots, which cannot
+        type.__setattr__(made, "__bases__", (_Unannounced, _Gone))
 
 
 def _of_instances(recording: Any, raw: Any, read: Callable[[], Any], note: Callable[[], None]) -> Any:
