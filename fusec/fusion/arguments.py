@@ -94,6 +94,7 @@ class CallArguments:
         if isinstance(given, np.ndarray):
             if not given.dtype.isnative:
                 self.swapped[len(self.flat)] = (self.name(), str(given.dtype))
+                self._kinds.append("in another byte order")
             return self._array(given if kind is np.ndarray and given.dtype.isnative else self._converted(given))
         if kind in self.readable:
             return self._read(given)

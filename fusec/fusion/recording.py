@@ -130,7 +130,8 @@ class Recording:
             (kind, order) for kind, order in orders.items() if all(kind not in each[1:] for each in orders.values())
         ]
         counts = tuple((vars(each), len(vars(each))) for each in own)
-        return reads.Guards(tuple(self.rows), tuple(self.picks), tuple(self.parts), tuple(bases), counts)
+        objects = tuple([at for _, at in self.objects.values()]) if len(self.objects) > 1 else ()
+        return reads.Guards(tuple(self.rows), tuple(self.picks), tuple(self.parts), tuple(bases), counts, objects)
 
     def stands_for(self, stand_in: Any, origin: Any, at: int) -> Any:
         """Record the object of a stand-in, and the row that finds it."""

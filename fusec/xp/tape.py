@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import Context
 from operator import setitem
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.base.rounding_mode import default_rounding
+from fusec.dispatch.interception import present
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.errors.lazy import BeingComputed
 from fusec.xp.claims import PAUSE, Owner, stand_by, took
@@ -280,6 +282,9 @@ class Tape:
 
         wanted: arrays. The error of an operation is raised if one of these needs it.
         """
+        if present() is not None:  # the handler of a signal has interrupted what only notes its calls of kernels
+            Context().run(self.evaluate, *wanted)
+            return
         owner = Owner()
         try:
             node = self.frozen(owner)

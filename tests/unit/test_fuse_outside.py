@@ -3,6 +3,7 @@
 import abc
 import array
 import dataclasses
+import enum
 import functools
 import gc
 import random
@@ -985,6 +986,64 @@ def test_classes_have_no_other_subclasses_after_a_call():
     for x in (X, np.ones((2, 3)), np.ones(3)):
         assert same(fusec.fuse(lambda x: leaf.move(x) if isinstance(leaf, Base) else x)(x), x + 1)
         assert (Base.__subclasses__(), Leaf.__subclasses__()) == ([Leaf], [])
+
+
+class Held:
+    """An object with a value."""
+
+    def __init__(self, value=1.0):
+        self.value = value
+
+
+ALIASES = {
+    "attributes": lambda o, p, x: (setattr(o, "value", x * 2), p.value + x)[1],
+    "in place": lambda o, p, x: (setattr(o, "value", o.value + x), setattr(p, "value", p.value + 1), x * o.value)[2],
+    "in a list": lambda o, p, x: [setattr(each, "value", each.value * x) for each in (o, p)] and o.value,
+    "identity": lambda o, p, x: x + (o is p) - (o == p) * 3,
+}
+
+
+@pytest.mark.parametrize("function", ALIASES.values(), ids=ALIASES)
+@pytest.mark.parametrize("is_array", [False, True])
+def test_objects_may_be_one_in_one_call_and_several_in_another(function, is_array):
+    fused = fusec.fuse(function)
+    for is_one in (False, True, False, True, True, False):
+        pairs = []
+        for call in (function, fused):
+            one, other = (Held(np.full(6, 3.0) if is_array else 3.0) for _ in range(2))
+            other = one if is_one else other
+            pairs.append((call(one, other, X[0]), one.value, other.value))
+        for ours, theirs in zip(*pairs, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_an_argument_may_be_what_is_outside():
+    outside = Held()
+
+    @fusec.fuse
+    def compute(given, x):
+        given.value = given.value + 1
+        return x * outside.value
+
+    assert same(compute(Held(), X), X)
+    assert same(compute(outside, X), X * 2)
+    assert same(compute(Held(), X), X * 2)
+
+
+def test_members_of_enumerations_that_are_numbers_are_operands():
+    kinds = [enum.IntEnum("Count", {"TWO": 2}).TWO, enum.IntFlag("Bits", {"FOUR": 4}).FOUR]
+    for member in kinds:
+        for x in (X, X.astype("f4"), X.astype("i2")):
+            assert same(fusec.fuse(lambda x, member=member: x * member)(x), x * member)
+            assert same(fusec.fuse(lambda x, member: x * member)(x, member), x * member)
+
+
+@pytest.mark.parametrize("name", ["writeable", "aligned", "owndata", "behaved"])
+def test_flags_of_arguments_that_calls_are_not_told_apart_by_are_refused(name):
+    with pytest.raises(FusecTypeError, match=name):
+        fusec.fuse(lambda x: x if getattr(x.flags, name) else x.copy())(X)
+    assert same(fusec.fuse(lambda x: x + 1 if x.flags.c_contiguous else x)(X), X + 1)
+    assert same(fusec.fuse(lambda x: x + 1 if (x * 1).flags.writeable else x)(X), X + 1)
 
 
 def test_what_compiled_functions_of_libraries_refuse_is_named():

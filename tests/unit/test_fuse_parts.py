@@ -179,3 +179,11 @@ def test_numbers_take_no_writes():
         fusec.fuse(write)(np.arange(3.0))
     with pytest.raises(ValueError, match="enough dimensions"):
         fusec.fuse(lambda x: x @ 2)(np.arange(3.0))
+
+
+def test_bits_in_another_byte_order_are_refused_by_every_call():
+    fused = fusec.fuse(lambda x: x.view("i8"))
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(np.arange(3.0)), np.arange(3.0).view("i8"))
+        with pytest.raises(TypeError, match="F206"):
+            fused(np.arange(3.0).astype(">f8"))

@@ -318,3 +318,39 @@ def test_extremes_of_complex_numbers_leave_out_those_with_nan(dtype):
         found = fusec.fuse(function)(z, axis=1)
         np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
         np.testing.assert_array_equal(found[~np.isnan(found)], wanted[~np.isnan(wanted)])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "float32"])
+@pytest.mark.parametrize("shape", [(4,), (5, 7), (6000,)])
+def test_nan_is_the_extreme_of_every_float(dtype, shape):
+    x = np.arange(np.prod(shape)).reshape(shape) % 11
+    x = x.astype(getattr(ml_dtypes, dtype, dtype))
+    x[..., 2] = np.nan
+    for function in (lambda x: x.argmax(), lambda x: x.argmin(-1), lambda x: x.ravel()[x.argmin()]):
+        ours, theirs = (np.asarray(call(x), float) for call in (fusec.fuse(function), function))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin"])
+def test_positions_of_numbers_are_numpys_and_nothing_but_nan_has_none(name):
+    function, x = getattr(np, name), np.array([[1, np.nan, 3], [np.nan, 5, 2]])
+    for given in (x, x.astype("f4"), np.arange(6).reshape(2, 3), np.zeros((2, 3), bool)):
+        for options in ({}, {"axis": 1}, {"axis": 0, "keepdims": True}):
+            fused = fusec.fuse(lambda x, options=options: function(x, **options))
+            np.testing.assert_array_equal(fused(given), function(given, **options))
+    x[1] = np.nan
+    with pytest.raises(ValueError, match="All-NaN"):
+        fusec.fuse(lambda x: function(x, axis=1))(x)
+    assert fusec.fuse(lambda x: function(x))(x) == function(x)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i8", "f4", "f8", "c16"])
+@pytest.mark.parametrize("given", ["i1", "i4", "f4", "f8"])
+def test_running_totals_are_added_in_what_holds_both_the_numbers_and_the_given_array(given, dtype):
+    x, out = (np.arange(12) * 0.05).astype(given), np.zeros(12, dtype)
+    for function in (np.cumsum, np.cumprod, lambda x, out: np.add.accumulate(x, out=out)):
+        with np.errstate(all="ignore"):
+            expected = function(x + x.dtype.type(1), out=out.copy())
+        found = fusec.fuse(lambda x, out, function=function: function(x + 1, out=out))(x, out.copy())
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert found.dtype == expected.dtype

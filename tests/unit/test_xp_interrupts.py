@@ -10,6 +10,8 @@ import pytest
 
 import fusec
 import fusec.xp as xp
+from fusec.dispatch.interception import intercepted
+from fusec.dispatch.notes import Notes
 from fusec.xp.operators import RECORDERS
 from fusec.xp.recording import Recorded
 
@@ -159,6 +161,16 @@ def test_a_handler_that_uses_an_array_being_computed_gets_an_error_and_none_wait
             break
         count += 1
     assert codes == {"F789"}
+
+
+def test_a_handler_computes_arrays_while_calls_of_kernels_are_only_noted():
+    x = xp.asarray(np.arange(3.0)) * 2 + 1
+    with intercepted(Notes()):
+        assert x.tolist() == [1, 3, 5]
+    for count in range(1, 400, 9):  # an array of which totals are traced
+        x, y = xp.asarray(np.arange(3.0)) * 2 + 1, xp.asarray(np.arange(float(3 + count))) * 1
+        at_event(count, ("call",), x.tolist, lambda y=y: xp.cumsum(y))
+        assert x.tolist() == [1, 3, 5]
 
 
 def test_an_error_of_a_handler_that_used_an_array_being_computed_is_raised():

@@ -20,7 +20,7 @@ from fusec.fusion.trace.tables import CREATION, FUNCTIONS, IN_SOURCE, METHODS
 NAMES = (
     "append apply_over_axes array_split average block column_stack common_type corrcoef cov cross diag"
     " diag_indices_from diff dsplit dstack ediff1d geomspace gradient hsplit hstack isclose iscomplex isneginf"
-    " isposinf isreal ix_ kron logspace meshgrid nan_to_num nanargmax nanargmin polyadd polyder polyint polysub"
+    " isposinf isreal ix_ kron logspace meshgrid nan_to_num polyadd polyder polyint polysub"
     " polyval resize select split tile trace trapezoid tril tril_indices_from triu triu_indices_from unstack unwrap"
     " vander vsplit vstack"
 ).split()
@@ -108,7 +108,7 @@ def average(
 
 
 STAND_INS: dict[str, dict[str, Any]] = {
-    **{name: {"any": _known_to_hold} for name in ("geomspace", "nanargmax", "nanargmin")},
+    **{name: {"any": _known_to_hold} for name in ("geomspace",)},
     **{name: {"tri": tri} for name in ("tril", "triu")},
     **{name: {"average": average} for name in ("cov", "corrcoef")},
     "kron": {"multiply": _multiplied},

@@ -41,13 +41,28 @@ def _place(upwards: bool) -> Callable[..., Any]:
             found = called(library.argmax if upwards else library.argmin, (x, axis), {"keepdims": keeps})
             return _given(found, out)
         is_found = x == REDUCTIONS["max" if upwards else "min"](x, axis, keepdims=True)
-        if x.dtype.kind in "fc":
+        if x.dtype.kind not in "biu":  # of narrow floats it is "V"
             is_found |= np.isnan(x)  # the extreme, wherever it is
         kind: Any = np.int32 if x.size < SHORT else np.int64
         positions = where(is_found, _positions(x._trace, x.shape, axis, kind), kind(np.iinfo(kind).max))
         return _given(REDUCTIONS["min"](positions, axis, keepdims=keepdims).astype(np.intp, order="C"), out)
 
     return place
+
+
+def _of_numbers(upwards: bool) -> Callable[..., Any]:
+    """The same, of numbers alone: an error where there are none."""
+    place, known = _place(upwards), library.nanargmax if upwards else library.nanargmin
+
+    def of_numbers(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+        x = traced(x, (x if out is None else out)._trace)
+        if x.dtype.kind in "biuc" or not x.size:
+            return place(x, axis, out, keepdims=keepdims)
+        keeps = keepdims is not np._NoValue and bool(keepdims)
+        axis = None if axis is None else operator.index(axis)
+        return _given(called(known, (x, axis), {"keepdims": keeps}), out)
+
+    return of_numbers
 
 
 def _given(found: Any, out: Any) -> Any:
@@ -74,3 +89,4 @@ def _positions(trace: Trace, shape: tuple[int, ...], axis: int | None, kind: Any
 
 for _name, _function in (("argmax", _place(upwards=True)), ("argmin", _place(upwards=False))):
     FUNCTIONS[_name] = METHODS[_name] = _function
+    FUNCTIONS[f"nan{_name}"] = _of_numbers(_name == "argmax")

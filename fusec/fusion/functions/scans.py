@@ -61,10 +61,18 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
         if axis is None and x.ndim > 1:
             x._refuse_labelled(f"'{name}' without axis=", "pass axis=, whose default differs")
         axis = None if axis is None else operator.index(axis)
-        dtype = out.dtype if dtype is None and isinstance(out, Tracer) else dtype
         if start is not None and x.dtype.kind in "fc":
             x = where(np.isnan(x), x.dtype.type(start), x)
-        return scanned(name, x, axis=axis, dtype=dtype, out=out)
+        if dtype is not None or not isinstance(out, Tracer):
+            return scanned(name, x, axis=axis, dtype=dtype, out=out)
+        dtype = np.result_type(x.dtype, out.dtype)
+        if dtype == out.dtype:
+            return scanned(name, x, axis=axis, dtype=dtype, out=out)
+        found = scanned(name, x, axis=axis, dtype=dtype)
+        if found.shape != out.shape:
+            raise ValueError("provided out is the wrong size for the accumulation.")
+        out[...] = found
+        return out
 
     return scan
 

@@ -65,6 +65,7 @@ class Guards:
     functions: tuple[tuple[Any, str, Any], ...] = ()  # attributes, such as `__code__`, and what they must still be
     bases: tuple[tuple[type, tuple[type, ...]], ...] = ()  # classes, and what they must still inherit from
     counts: tuple[tuple[Mapping[str, Any], int], ...] = ()  # names of these, and how many they must still be
+    objects: tuple[int, ...] = ()  # rows that find several objects, which must still be different ones
 
     def names(self) -> tuple[tuple[dict[str, Any], str, Any], ...] | None:
         """The names of modules that say it all, with the functions, while what they stand for is identical; None if
@@ -134,6 +135,8 @@ class Guards:
                     return None
                 values.append(value)
         except Exception:  # a property of the user's may raise anything; the trace meets it again
+            return None
+        if self.objects and len({id(values[at]) for at in self.objects}) < len(self.objects):
             return None
         return [values[at] for at in self.picks]
 

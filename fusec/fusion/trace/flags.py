@@ -30,8 +30,8 @@ class Flags:
         now = read(self._x._seen.flags, name)
         if name in LAID_OUT:
             require([self._x], lambda array: read(array.flags, name) == now)
-        else:
-            self._x._trace.has_looked = True
+        elif self._x._memory.is_argument:
+            raise NotFusable(f"x.flags.{name} of an argument", "pass what it says as an argument").at(here())
         return now
 
     def __setattr__(self, name: str, _: Any) -> None:

@@ -396,8 +396,8 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
         dtype = dtype_of(given, "an array from outside", trace.name)
         memory = trace.constant(given, dtype)
         return trace.read(memory, (), memory.base)
-    if isinstance(given, (float, int, complex)):
-        return literal(float(given) if isinstance(given, float) else given)
+    if isinstance(given, (float, int, complex)) and isinstance(found := np.asarray(given)[()], np.generic):
+        return _operand(trace, found)  # of a member of an enumeration, say, which has a dtype for NumPy
     if isinstance(given, (list, tuple)):
         traced = [each for each in given if isinstance(each, Tracer)]
         if not traced:
