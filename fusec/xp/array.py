@@ -306,7 +306,11 @@ class Array(Recorded):
     @property
     @repeated
     def imag(self) -> Array:
-        """The imaginary part, a view."""
+        """The imaginary part, a view; of real numbers zeros that cannot be written."""
+        if self.dtype.kind != "c" and self._form.device == CPU:
+            zeros = np.zeros(self.shape, self.dtype)
+            zeros.flags.writeable = False
+            return wrapped(zeros)  # type: ignore[no-any-return]
         return self._viewed(np.imag)
 
     @imag.setter

@@ -438,3 +438,13 @@ def test_what_was_recorded_of_a_target_is_as_it_was_before_the_write(name):
             assert x.tolist() == expected.tolist()
         assert before.tolist() == [2] * 3
         assert twice.tolist() == [0] * 3
+
+
+def test_imaginary_parts_of_real_arrays_are_zeros_that_are_not_written():
+    for x in (xp.ones((2, 2), dtype="int32"), xp.ones(3) * 2, xp.ones((), dtype="float32")):
+        part = x.imag
+        assert (part.dtype, part.shape, np.asarray(part).any()) == (x.dtype, x.shape, np.False_)
+        for write in (lambda x, p: p.__iadd__(1), lambda x, p: p.__setitem__(x > 0, 1), lambda x, p: p.fill(2)):
+            with pytest.raises(ValueError, match="read-only"):
+                write(x, part)
+        assert not np.asarray(x.imag).any()
