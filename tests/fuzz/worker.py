@@ -18,7 +18,7 @@ import traceback
 from tests.fuzz.doors import DOORS, enter
 from tests.fuzz.findings import FindingError
 
-SLOW = 2.0  # seconds of CPU that no program may take
+SLOW = 4.0  # seconds of CPU that no program may take; the first one of a process imports fusec, too
 HANG = float(os.environ.get("FUZZ_HANG_SECONDS", "20"))
 MEMORY = 12 << 30  # bytes of addresses
 
