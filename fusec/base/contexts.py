@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Held = TypeVar("Held")
 Result = TypeVar("Result")
+
+INTERCEPTOR: ContextVar[Any] = ContextVar("INTERCEPTOR", default=None)
+"""What answers calls of kernels; see `fusec.dispatch.interception`."""
 
 
 @contextmanager

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from typing import Any, Protocol
 
-from fusec.base.contexts import holding
+from fusec.base.contexts import INTERCEPTOR, holding
 
 PlainCall = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A call of a kernel that takes no fast path, on which nothing is intercepted: a function, arguments and options."""
@@ -22,11 +21,10 @@ class Interceptor(Protocol):
         """All outputs of a call of a kernel."""
 
 
-_present: ContextVar[Interceptor | None] = ContextVar("_present", default=None)
-present = _present.get
+present: Callable[[], Interceptor | None] = INTERCEPTOR.get
 """The interceptor of calls in this context, None if they run; what has fast paths asks before it takes one."""
 
 
 def intercepted(by: Interceptor) -> AbstractContextManager[None]:
     """Answer the calls of kernels in this context in another way."""
-    return holding(_present, by)
+    return holding(INTERCEPTOR, by)

@@ -25,8 +25,8 @@ from weakref import ref
 import numpy as np
 
 from fusec.base import locks
+from fusec.base.contexts import INTERCEPTOR
 from fusec.base.rounding_mode import default_rounding
-from fusec.dispatch.interception import present
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.errors.lazy import BeingComputed
 from fusec.xp.claims import PAUSE, Owner, stand_by, took
@@ -282,7 +282,9 @@ class Tape:
 
         wanted: arrays. The error of an operation is raised if one of these needs it.
         """
-        if present() is not None:  # the handler of a signal has interrupted what only notes its calls of kernels
+        if (
+            INTERCEPTOR.get() is not None
+        ):  # the handler of a signal has interrupted what only notes its calls of kernels
             Context().run(self.evaluate, *wanted)
             return
         owner = Owner()
