@@ -282,9 +282,7 @@ class Tape:
 
         wanted: arrays. The error of an operation is raised if one of these needs it.
         """
-        if (
-            INTERCEPTOR.get() is not None
-        ):  # the handler of a signal has interrupted what only notes its calls of kernels
+        if INTERCEPTOR.get() is not None:  # a signal has interrupted what only notes its calls of kernels
             Context().run(self.evaluate, *wanted)
             return
         owner = Owner()
