@@ -337,8 +337,15 @@ def interrupted_at(count, run):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(("repeats", "is_native"), [(0, True), (3, True), (3, False)])
-def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_native, monkeypatch):
+@pytest.mark.parametrize(
+    ("repeats", "is_native", "step"),
+    [
+        (0, True, 17), (3, True, 5), (3, False, 5),
+        *[pytest.param(*each, marks=pytest.mark.slow) for each in ((0, True, 3), (3, True, 1), (3, False, 1))],
+    ],
+)  # fmt: skip
+def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_native, step, monkeypatch):
+    """step: of how many lines one is interrupted."""
     if not is_native:
         monkeypatch.setattr("fusec.fusion.fused_plan.HASTEN_AT", 10**9)
         monkeypatch.setattr("fusec.fusion.fused_plan.HASTEN_ONE_AT", 10**9)
@@ -359,7 +366,7 @@ def test_writes_happen_once_wherever_an_evaluation_is_interrupted(repeats, is_na
         time.sleep(0.2)  # kernels are compiled
     total = 2 * sum(range(number, 12))
     expected = np.array([2, total, total + 1, total + 1, 3, 3.0])
-    at, step = 1, 2 if repeats else 7
+    at = 1
     while True:
         y, part, inverse, apart = recorded()
         is_interrupted = interrupted_at(at, lambda y=y, apart=apart: xp.compute(apart, y))
