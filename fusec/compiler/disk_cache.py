@@ -106,9 +106,10 @@ class Cache:
         self._keep_bound(len(envelope))
 
     def _keep_bound(self, put: int) -> None:
-        """Look now and then how much there is, and remove the oldest entries if it is too much.
+        """Remove the oldest entries if there is too much.
 
-        To look takes as long as to compile a few kernels, so it is rare: while others may fill a part of the room, too.
+        To look at all of them takes as long as to compile a few kernels, so it happens when a part of the room may be
+        filled. Other processes fill it too.
         """
         bound = _bound()
         with locks.lock:

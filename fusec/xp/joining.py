@@ -28,7 +28,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def absorb(tape: Tape, *others: Tape) -> None:
-    """Take over all that other tapes have recorded. Raises MovedError."""
+    """Take over all that other tapes have recorded. Raises MovedError, and BeingComputed."""
     new = [each for each in others if not has_taken(tape, each)]
     if not new:
         return
@@ -36,14 +36,18 @@ def absorb(tape: Tape, *others: Tape) -> None:
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
         try:
             here, *nodes = [each.frozen(owner) for each in (tape, *new)]
-            if here is None or None in nodes:
-                raise MovedError
-            _take_over(tape, tape.draft(here), list(zip(new, nodes, strict=True)))
+            is_free = here is not None and None not in nodes
+            if is_free:
+                _take_over(tape, tape.draft(here), list(zip(new, nodes, strict=True)))
         finally:
             for each in (tape, *new):
                 each.release(owner)
-        for each in new:
-            each.close()
+    if not is_free:
+        for each in (tape, *new):
+            each.wait()
+        raise MovedError
+    for each in new:
+        each.close()
 
 
 def both(one: Tape, other: Tape) -> Tape | None:

@@ -129,7 +129,7 @@ class Tape:
         with locks.lock:
             if not (self.is_closed or self in WRITTEN):
                 changes.append((WRITTEN.append, self))
-            self.written = self.written  # so that it has attributes, which are not allocated later
+            self.written = self.written  # makes its dict, so that nothing is allocated below
             written = (*self.written, *[slots[at] for at in after.writes])
             changes += [(setattr, self, "written", written), (setattr, self, "node", after)]
             return took(slots, start, held[0], changes)

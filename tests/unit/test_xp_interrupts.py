@@ -140,7 +140,11 @@ def test_a_handler_that_uses_an_array_takes_its_steps_and_none_is_lost(step, wor
     assert count > 5
 
 
-@pytest.mark.parametrize("look", [lambda x: x.tolist(), lambda x: x.__iadd__(10)], ids=["value", "write"])
+@pytest.mark.parametrize(
+    "look",
+    [lambda x: x.tolist(), lambda x: x.__iadd__(10), lambda x: (xp.asarray(np.ones(6)) * 2) + x],
+    ids=["value", "write", "join"],
+)
 def test_a_handler_that_uses_an_array_being_computed_gets_an_error_and_none_waits_for_ever(look):
     codes, count = set(), 1
     while True:

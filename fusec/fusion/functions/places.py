@@ -29,17 +29,13 @@ def _place(upwards: bool) -> Callable[..., Any]:
         axis = None if axis is None else operator.index(axis)
         if not x.size:
             (np.argmax if upwards else np.argmin)(np.empty(x.shape), axis)  # NumPy's error, if it has one
-        if out is not None and out.dtype != np.intp:
-            rule = "according to the rule 'safe'"
-            raise TypeError(f"Cannot cast array data from {out.dtype!r} to {np.dtype(np.intp)!r} {rule}")
+        _check(out)
         if axis is None and x.ndim > 1 and x._seen.flags.c_contiguous and (keepdims is np._NoValue or not keepdims):
             require([x], lambda array: array.flags.c_contiguous)  # positions are those in the row that it is
             x = reshaped(x, -1)
         count = x.size if axis is None or not x.ndim else x.shape[normalised(axis, x.ndim)[0]]
         if count > LONG and x.dtype.kind != "c":
-            keeps = keepdims is not np._NoValue and bool(keepdims)
-            found = called(library.argmax if upwards else library.argmin, (x, axis), {"keepdims": keeps})
-            return _given(found, out)
+            return _in_one_pass(library.argmax if upwards else library.argmin, x, axis, out, keepdims)
         is_found = x == REDUCTIONS["max" if upwards else "min"](x, axis, keepdims=True)
         if x.dtype.kind not in "biu":  # of narrow floats it is "V"
             is_found |= np.isnan(x)  # the extreme, wherever it is
@@ -58,11 +54,23 @@ def _of_numbers(upwards: bool) -> Callable[..., Any]:
         x = traced(x, (x if out is None else out)._trace)
         if x.dtype.kind in "biuc" or not x.size:
             return place(x, axis, out, keepdims=keepdims)
-        keeps = keepdims is not np._NoValue and bool(keepdims)
-        axis = None if axis is None else operator.index(axis)
-        return _given(called(known, (x, axis), {"keepdims": keeps}), out)
+        _check(out)
+        return _in_one_pass(known, x, None if axis is None else operator.index(axis), out, keepdims)
 
     return of_numbers
+
+
+def _check(out: Any) -> None:
+    """Raise NumPy's error for an array of another dtype than positions have."""
+    if out is not None and out.dtype != np.intp:
+        rule = "according to the rule 'safe'"
+        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {np.dtype(np.intp)!r} {rule}")
+
+
+def _in_one_pass(function: Any, x: Any, axis: int | None, out: Any, keepdims: Any) -> Any:
+    """What a function of fusec's own finds."""
+    keeps = keepdims is not np._NoValue and bool(keepdims)
+    return _given(called(function, (x, axis), {"keepdims": keeps}), out)
 
 
 def _given(found: Any, out: Any) -> Any:

@@ -63,16 +63,15 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
         axis = None if axis is None else operator.index(axis)
         if start is not None and x.dtype.kind in "fc":
             x = where(np.isnan(x), x.dtype.type(start), x)
-        if dtype is not None or not isinstance(out, Tracer):
-            return scanned(name, x, axis=axis, dtype=dtype, out=out)
-        dtype = np.result_type(x.dtype, out.dtype)
-        if dtype == out.dtype:
-            return scanned(name, x, axis=axis, dtype=dtype, out=out)
-        found = scanned(name, x, axis=axis, dtype=dtype)
-        if found.shape != out.shape:
-            raise ValueError("provided out is the wrong size for the accumulation.")
-        out[...] = found
-        return out
+        if dtype is None and isinstance(out, Tracer):
+            dtype = np.result_type(x.dtype, out.dtype)
+            if dtype != out.dtype:
+                found = scanned(name, x, axis=axis, dtype=dtype)
+                if found.shape != out.shape:
+                    raise ValueError("provided out is the wrong size for the accumulation.")
+                out[...] = found
+                return out
+        return scanned(name, x, axis=axis, dtype=dtype, out=out)
 
     return scan
 
