@@ -354,3 +354,10 @@ def test_running_totals_are_added_in_what_holds_both_the_numbers_and_the_given_a
         found = fusec.fuse(lambda x, out, function=function: function(x + 1, out=out))(x, out.copy())
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         assert found.dtype == expected.dtype
+
+
+def test_running_totals_of_dtypes_without_a_common_one_are_added_in_that_of_the_given_array():
+    x = np.arange(7) * 0.25
+    for given, dtype in (("f2", ml_dtypes.bfloat16), (ml_dtypes.bfloat16, "f2")):
+        found = fusec.fuse(lambda x, out: np.cumsum(x, out=out))(x.astype(given), np.zeros(7, dtype))
+        np.testing.assert_array_equal(found.astype(float), np.cumsum(x))

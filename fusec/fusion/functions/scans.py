@@ -64,7 +64,10 @@ def _along(name: str, start: int | None = None) -> Callable[..., Any]:
         if start is not None and x.dtype.kind in "fc":
             x = where(np.isnan(x), x.dtype.type(start), x)
         if dtype is None and isinstance(out, Tracer):
-            dtype = np.result_type(x.dtype, out.dtype)
+            try:
+                dtype = np.result_type(x.dtype, out.dtype)
+            except np.exceptions.DTypePromotionError:  # of float16 and bfloat16
+                dtype = out.dtype
             if dtype != out.dtype:
                 found = scanned(name, x, axis=axis, dtype=dtype)
                 if found.shape != out.shape:
