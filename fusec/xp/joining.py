@@ -36,13 +36,13 @@ def absorb(tape: Tape, *others: Tape) -> None:
     with _joining:  # without the compilers' lock, which a thread that evaluates one of the tapes may need
         try:
             here, *nodes = [each.frozen(owner) for each in (tape, *new)]
-            is_free = here is not None and None not in nodes
-            if is_free:
+            is_free = None not in nodes
+            if here is not None and is_free:
                 _take_over(tape, tape.draft(here), list(zip(new, nodes, strict=True)))
         finally:
             for each in (tape, *new):
                 each.release(owner)
-    if not is_free:
+    if here is None or not is_free:
         for each in (tape, *new):
             each.wait()
         raise MovedError
