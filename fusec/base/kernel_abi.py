@@ -47,6 +47,10 @@ class Layout:
     strips: bool = False  # the last axis is short: it is walked as one with the axis before it, in strips
     by_chunks: bool = False  # a reduction along the last axis takes a chunk of every row, then the next chunk of each
     gaps: tuple[tuple[str, int], ...] = ()  # of arrays with a small stride along their last axis, how many elements
+    # Of a reduction whose threads have a row each: the arrays whose rows follow one another, and whether a row is read
+    # before the kernel has stored all of it; the elements of a row.
+    rows: tuple[tuple[str, bool], ...] = ()
+    row: int = 0
 
     @property
     def has_long_rows(self) -> bool:
@@ -65,6 +69,7 @@ class Layout:
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
         flags += ("t" if self.tiled else "") + ("s" if self.strips else "") + ("k" if self.by_chunks else "")
         flags += f"a{self.aligned}" + "".join(f"g{name}{count}" for name, count in self.gaps)
+        flags += f"r{self.row}{','.join(name for name, _ in self.rows)}" if self.rows else ""
         return f"{self.ndim}:{steps};{raw};{flags}"
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fusec.arguments.layouts import TILE
+from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, unravelled
+from fusec.codegen.c_family.rows import Row, Rows
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
 from fusec.ir.loops import ArrayParam
@@ -42,6 +44,8 @@ def loop(frame: Frame) -> list[str]:
         return lines + _grouped_loop(frame, grid)
     if frame.strip:
         return lines + _strip_loop(frame, frame.strip, grid)
+    if frame.rows:
+        return [*_shared_rows(frame, frame.rows), *lines, *_row_loop(frame, frame.rows, grid)]
     lines += [f"for ({long}{at} = {first}; {at} < {grid.size}; {at} += {threads}) {{"]
     return [*lines, *indented([*frame.coordinates(at), *grid.inside, *frame.body], 1), "}"]
 
@@ -142,6 +146,46 @@ def _strip_loop(frame: Frame, strip: Strip, grid: GridShape) -> list[str]:
     lines += [f"    for ({c_type} {row} = {begin}; {end}; ++{row}) {{", f"        {at_row}{row};"]
     lines += [*indented([*inside, *frame.body], 2), "    }", "}"]
     return [*head, *indented(lines, 1), "}"]
+
+
+def _shared_rows(frame: Frame, rows: Rows) -> list[str]:
+    """Declarations of the rows of a block in shared memory."""
+    types = [frame.spelling.type(each.array.dtype) for each in rows.arrays]
+    pairs = zip(types, rows.arrays, strict=True)
+    return [f"__shared__ {c_type} {each.block}[{USUAL_BLOCK} * {each.pitch}];" for c_type, each in pairs]
+
+
+def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
+    """Every block takes as many rows as it has threads: it copies them, each thread does its own, it copies results."""
+    at, size, long, length = frame.places.index, grid.size, grid.long, rows.length
+    begin, count, k, element = (frame.names.fresh(name) for name in ("begin", "count", "k", "element"))
+
+    def over(row: Row, is_load: bool) -> list[str]:
+        inside = f"{row.block}[{element} / {length} * {row.pitch} + {element} % {length}]"
+        outside = f"{frame.places.use('pointer', row.array.name).text}[{begin} * {length} + {element}]"
+        target, source = (inside, outside) if is_load else (outside, inside)
+        return [
+            "#pragma unroll",
+            f"for (unsigned {k} = 0; {k} < {length}; ++{k}) {{",
+            f"    const unsigned {element} = {k} * blockDim.x + threadIdx.x;",
+            f"    if ({element} < {count}) {target} = {source};",
+            "}",
+        ]
+
+    left = f"{size} - {begin}"
+    lines = [f"const unsigned {count} = (unsigned)({left} < blockDim.x ? {left} : blockDim.x) * {length};"]
+    lines += [line for row in rows.arrays if row.is_loaded for line in over(row, True)]
+    lines += [BARRIER, f"const {long}{at} = {begin} + threadIdx.x;"]
+    for row in rows.arrays:
+        const = "" if row.array.written else "const "
+        c_type = frame.spelling.type(row.array.dtype)
+        lines.append(f"{const}{c_type}* const {row.own} = {row.block} + threadIdx.x * {row.pitch};")
+    body = [f"if ({at} >= {size}) break;", *frame.coordinates(at), *grid.inside, *frame.body]
+    lines += ["do {", *indented(body, 1), "} while (false);", BARRIER]
+    lines += [line for row in rows.arrays if row.array.written for line in over(row, False)]
+    wide = grid.first.partition("blockIdx")[0]
+    head = f"for ({long}{begin} = {wide}blockIdx.x * blockDim.x; {begin} < {size}; {begin} += {grid.threads}) {{"
+    return [head, *indented(lines, 1), "}"]
 
 
 def _tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:

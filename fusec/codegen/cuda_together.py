@@ -25,11 +25,11 @@ WIDTH = 100  # of lines of arguments
 
 
 def beside(kernels: Sequence[Kernel], title: str) -> Kernel | None:
-    """The kernels as one, which has all their blocks; None if these are not of the usual size.
+    """The kernels as one, which has all their blocks; None if these are not of the usual size, or share memory.
 
     Requires: equal kernels are neighbours. The size of a launch is the number of all blocks.
     """
-    if any(each.block or each.group > 1 or not each.parts for each in kernels):
+    if any(each.block or each.group > 1 or each.layout.rows or not each.parts for each in kernels):
         return None
     distinct = list({each.source: each for each in kernels}.values())
     counts = [sum(each.source == other.source for other in kernels) for each in distinct]

@@ -19,11 +19,14 @@ from fusec.compiler.pipeline import Source
 from fusec.environment import debug
 from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.ir.expr import Apply
+from fusec.ir.loops import Load
+from fusec.ir.reductions import addressed, is_stored
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.launch import MASK, Request
 from fusec.kinds.reduction import Phase
 
 if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Layout
     from fusec.ir.loops import Program
     from fusec.ir.reductions import ReductionIR, Role
 
@@ -118,9 +121,27 @@ def generate(definition: Source, request: Request, phase: Phase, target: str = O
     if generator.reduction is not None:
         kernel = generator.reduction(reduction, phase.layout, phase.axis, options)
     else:
-        kernel = generator.program(threaded(reduction, phase, number), phase.threads_layout, options)
+        kernel = generator.program(threaded(reduction, phase, number), layout_of(reduction, phase), options)
     debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel
+
+
+def layout_of(reduction: ReductionIR, phase: Phase) -> Layout:
+    """What the program of `threaded` is specialised for."""
+    rows = tuple((name, _is_read_first(reduction, name)) for name in phase.dense_rows)
+    return replace(phase.threads_layout, rows=rows, row=phase.extent) if rows else phase.threads_layout
+
+
+def _is_read_first(reduction: ReductionIR, name: str) -> bool:
+    """Whether some walk reads elements of an array before one has stored all of them."""
+    for stage in reduction.stages:
+        value = [] if stage.accumulator is None else [stage.accumulator.value]
+        loads = [each for each in expressions([*value, *roots_of(stage.body)]) if isinstance(each, Load)]
+        if any(name in addressed((), [each]) for each in loads):
+            return True
+        if is_stored(stage.body, name):
+            return False
+    return True
 
 
 def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Layout
+from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, ROUNDS, SHORT, Role, chunk_of
@@ -136,10 +136,25 @@ class Phase(Launch):
             return self.row.sharing(self.role, self.extent, prod(self.space))
         return self.row.column(self.role, self.extent)
 
+    @cached_property
+    def dense_rows(self) -> tuple[str, ...]:
+        """The operands of which each of many threads has a row of its own, which ends where the next one begins."""
+        if self.role != "whole" or len(self.extents) != 2 or self.extent < 2 or prod(self.space) < MANY:
+            return ()
+        if self.chunks > 1 or (self.is_last and not self.sharing.alone):
+            return ()
+        along, across = self.axis, 1 - self.axis
+        return tuple(
+            name
+            for name, strides, _ in self.operands
+            if self.layout.step(name)[along] is Step.UNIT and strides[across] == self.extent * strides[along]
+        )
+
     def code(self, threads: bool) -> str:
         """A text that differs for phases with different code. threads: for targets with many threads."""
         sharing = f"{self.sharing.code}/" if threads and self.sharing.code else ""
-        return f"{self.role}/{self.axis}/{sharing}{super().code(threads)}"
+        rows = f"{self.extent}:{','.join(self.dense_rows)}/" if threads and self.dense_rows else ""
+        return f"{self.role}/{self.axis}/{sharing}{rows}{super().code(threads)}"
 
     @property
     def extent(self) -> int:

@@ -60,7 +60,7 @@ def test_the_printed_reduction_is_the_one_on_file(name, shape, axis, target):
     generate, suffix = GENERATORS[target], TARGETS[target].suffix
     reduction = reduction_examples.simple("add", FLOAT32)
     run = reduced(name, reduction, {"x": np.ones(shape, "f4")}, shape, (axis,))
-    check(generate(run.programs[0], run.phases[0].threads_layout).source, HERE / target / f"{name}{suffix}")
+    check(generate(run.programs[0], run.layouts[0]).source, HERE / target / f"{name}{suffix}")
 
 
 def check(text, file):

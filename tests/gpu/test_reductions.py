@@ -231,8 +231,9 @@ def test_many_short_rows(name, columns):
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
 def test_functions_of_rows(name):
-    for shape in ((7, 30), (5, 1000), (3, 4096)):
+    for shape in ((7, 30), (5, 1000), (3, 4096), (1500, 2), (1030, 5), (70_001, 12), (1100, 31)):
         compare(getattr(fusec, name), normal(*shape))
+        compare(getattr(fusec, name), normal(*shape).astype("f8"))
 
 
 @pytest.mark.parametrize("name", ["vecdot", "mulsum"])

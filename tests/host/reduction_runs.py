@@ -38,13 +38,14 @@ Generate = Callable[[Program, Layout], Kernel]
 class Reduced:
     """One reduction of given arrays.
 
-    programs: of the phases in order. outputs: name -> array of the right shape and dtype. expected: the bits that
-    outputs must have.
+    programs, layouts: of the phases in order. outputs: name -> array of the right shape and dtype. expected: the bits
+    that outputs must have.
     """
 
     name: str
     phases: Sequence[Phase]
     programs: Sequence[Program]
+    layouts: Sequence[Layout]
     arrays: Mapping[str, np.ndarray]
     expected: Mapping[str, np.ndarray]
     scalars: Mapping[str, object]
@@ -116,9 +117,16 @@ def reduced(
         memory |= stored if phase is not found[-1] else {}
         follow_the_oracle(phase, part, memory, {REDUCED: prod(shape[axis] for axis in axes)})
         memory |= {given: memory[each] for each, given, _ in partials if each in memory}
-    programs = [reduction_pipeline.threaded(part, phase) for part, phase in zip(ready, found, strict=True)]
     count = prod(shape[axis] for axis in axes)
-    return Reduced(name, found, programs, arrays, outputs, {}, count)
+    return Reduced(name, found, *_on_threads(ready, found), arrays, outputs, {}, count)
+
+
+def _on_threads(ready: Sequence[ReductionIR], found: Sequence[Phase]) -> tuple[list[Program], list[Layout]]:
+    """The programs of phases, and what they are specialised for."""
+    pairs = list(zip(ready, found, strict=True))
+    return [reduction_pipeline.threaded(*pair) for pair in pairs], [
+        reduction_pipeline.layout_of(*pair) for pair in pairs
+    ]
 
 
 def follow_the_oracle(phase: Phase, reduction: ReductionIR, memory: Mapping[str, np.ndarray], scalars: dict) -> None:
@@ -168,7 +176,7 @@ class Texts:
 
     def __init__(self, runs: Sequence[Reduced], generate: Generate) -> None:
         self.kernels = [
-            [generate(program, phase.threads_layout) for program, phase in zip(run.programs, run.phases, strict=True)]
+            [generate(program, layout) for program, layout in zip(run.programs, run.layouts, strict=True)]
             for run in runs
         ]
         self.distinct = {kernel.source: kernel for kernels in self.kernels for kernel in kernels}
@@ -237,9 +245,8 @@ def called(kernel: ReductionKernel, *args: object, axis: object = None, where: n
     found = kernel.run(args, None, options)
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
-    programs = [
-        reduction_pipeline.threaded(reduction_pipeline.prepared(kernel.definition, bound.request, phase), phase)
-        for phase in bound.launches
-    ]
+    ready = [reduction_pipeline.prepared(kernel.definition, bound.request, phase) for phase in bound.launches]
     title = f"{kernel.name} of {bound.types} {bound.shape} along {axis}"
-    return Reduced(title, bound.launches, programs, arrays, expected, call.values, bound.count)
+    return Reduced(
+        title, bound.launches, *_on_threads(ready, bound.launches), arrays, expected, call.values, bound.count
+    )

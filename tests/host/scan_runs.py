@@ -73,4 +73,5 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     is_last = steps[0].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
-    return Scanned(title, steps, programs, given, outputs, {}, 0)  # type: ignore[arg-type]
+    texts = [step.threads_layout for step in steps]
+    return Scanned(title, steps, programs, texts, given, outputs, {}, 0)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import fusec
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
+from fusec.codegen.c_family import rows
 from fusec.ir.expr import apply
 from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
@@ -157,15 +158,22 @@ def calls_of_functions():
     ]
 
 
+def staged_with_neighbours():
+    """Values of one walk that another one stores, and totals of both."""
+    x, beside = Input("x", FLOAT32), TotalInput("beside", FLOAT32)
+    met = apply("add", beside, Reduce("add", x, FLOAT32))
+    far = apply("multiply", x, apply("exp", met))
+    outputs = (("y", far), ("most", Reduce("maximum", far, FLOAT32)), ("z", apply("maximum", met, beside)))
+    return GraphKernel(KernelGraph("staged", (x, beside), outputs)).whole(frozenset())
+
+
 def calls_with_neighbours():
     """Totals that meet arrays of their shape: where they are stored, and between the walks over a row."""
     x, beside = Input("x", FLOAT32), TotalInput("beside", FLOAT32)
     total, low = Reduce("add", x, FLOAT32), Reduce("minimum", x, FLOAT32)
     met = apply("add", beside, total)
     plain = GraphKernel(KernelGraph("met", (x, beside), (("z", met),))).whole(frozenset())
-    far = apply("multiply", x, apply("exp", met))
-    outputs = (("y", far), ("most", Reduce("maximum", far, FLOAT32)), ("z", apply("maximum", met, beside)))
-    staged = GraphKernel(KernelGraph("staged", (x, beside), outputs)).whole(frozenset())
+    staged = staged_with_neighbours()
     sizes = (("var", Spread("spread", x, FLOAT32)), ("sum", apply("add", total, beside)), ("most", low))
     spread = GraphKernel(KernelGraph("moments", (x, beside), sizes)).whole(frozenset())
     rows, columns = random("float32", 3, 150), random("float32", 50, 6)
@@ -190,6 +198,23 @@ def held_cases():
     return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
 
 
+def short_rows():
+    """Many short rows, of which each thread has one, and blocks copy them by way of shared memory."""
+    named = [("softmax", 5), ("softmax", 12), ("scores", 2), ("sum", 7), ("argmin", 4), ("small", 31), ("spread", 9)]
+    found = [case(name, (1030, count), 1) for name, count in named]
+    base = random("float32", 1030, 6)
+    beside = random("float32", 1, 6)
+    found += [called(SUM, random(dtype, 1030, 3), axis=1) for dtype in ("bfloat16", "uint8", "complex64", "float64")]
+    found += [called(MANY, base, each, axis=1) for each in (beside, base)]
+    found += [called(PLACE, np.round(base), axis=1), called(SUM, base, axis=1, where=base > 0)]
+    assert all(run.layouts[0].rows for run in found)
+    several = staged_with_neighbours()
+    column = random("float32", 1030, 1)
+    found += [called(several, random("float32", 1030, count), column, axis=1) for count in (4, 11, 30)]
+    assert not any(is_loaded for run in found[-3:] for name, is_loaded in run.layouts[0].rows if name == "y")
+    return found
+
+
 DEFAULT = [name for name in EXAMPLES if name not in ("sum64", "scores")]
 
 
@@ -201,6 +226,11 @@ def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_rows_held_in_registers_have_the_bits_of_the_oracle(tmp_path):
     check_fibers(held_cases(), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_short_rows_that_blocks_copy_have_the_bits_of_the_oracle(tmp_path):
+    check_fibers(short_rows(), tmp_path)
 
 
 @pytest.mark.slow
@@ -252,6 +282,21 @@ def check_ptx(runs, orders):
     for number, run in enumerate(runs):
         for order in orders:
             assert_bits(run, run_in_ptx(module, texts, number, run, order))
+
+
+@pytest.mark.slow
+def test_short_rows_that_blocks_copy_have_these_bits_in_ptx():
+    check_ptx(short_rows(), ["shuffled"])
+
+
+def test_short_rows_lie_in_different_banks():
+    """Of what 32 threads read at once, in words of their elements, no two words share a bank."""
+    for nbytes in (1, 2, 4):
+        for length in range(2, 33):
+            pitch = rows._pitch(length, nbytes)
+            banks = [thread * pitch * nbytes // 4 % 32 for thread in range(32)]
+            assert length <= pitch
+            assert len({*banks}) == 32
 
 
 FEW = ("bfloat16", "complex64", "int16")

@@ -15,6 +15,7 @@ from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import HELPERS_BY_AXES, AddressPrinter, AddressText
 from fusec.codegen.c_family.routines import needed
+from fusec.codegen.c_family.rows import copied_rows
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import StmtPrinter, harmless
 from fusec.codegen.c_family.strips import Strip, strips
@@ -153,6 +154,10 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     for array, place in tiles.places() if tiles else ():
         places.use("pointer", array)
         places.grouped[array] = place
+    by_rows = copied_rows(program, layout, scope) if spelling.groups else None
+    for row in by_rows.arrays if by_rows else ():
+        places.use("pointer", row.array.name)
+        places.rows[row.array.name] = row.own
     for axis in range(1, layout.ndim):
         places.use("extent", "", axis)
     label = scope.fresh("next_element")
@@ -181,6 +186,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
         names,
         strip=strip,
         tiles=tiles,
+        rows=by_rows,
     )
 
 
@@ -246,6 +252,7 @@ def _notes(frame: Frame) -> tuple[str, ...]:
     notes = [f"layout {frame.layout.key}"]
     notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
     notes += [f"squares of {TILE} x {TILE} elements, turned in shared memory"] if frame.tiles else []
+    notes += [f"rows of {frame.rows.length} elements, copied by way of shared memory"] if frame.rows else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
     notes += [f"blocks of {block_text(frame.program)}"] if frame.program.block else []
     notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]

@@ -7,12 +7,13 @@ from math import prod
 
 from fusec.arguments.layouts import WIDE
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
-from fusec.base.kernel_abi import Fp, Layout, Slot
+from fusec.base.kernel_abi import USUAL_BLOCK, Fp, Layout, Slot
 from fusec.base.records import dataclass, field
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.places import AddressPrinter
+from fusec.codegen.c_family.rows import Rows
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
@@ -64,6 +65,7 @@ class Frame:
     fp: Fp = "strict"
     strip: Strip | None = None
     tiles: Tiles | None = None
+    rows: Rows | None = None
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -125,6 +127,8 @@ class Frame:
             demands.append(f"blocks of a multiple of {GROUP} threads")
         if self.tiles:
             demands.append(f"blocks of at least {SQUARE_THREADS} threads")
+        if self.rows:
+            demands.append(f"blocks of at most {USUAL_BLOCK} threads")
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:

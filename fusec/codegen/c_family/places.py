@@ -52,13 +52,15 @@ class AddressPrinter:
     """Names and addresses of one kernel.
 
     grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
-    those of a group. threads: of a block program, the position in the block along each of its axes.
+    those of a group. rows: what points to a thread's row of an array, by array. threads: of a block program, the
+    position in the block along each of its axes.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> None:
         self.program, self.layout, self.spelling = program, layout, spelling
         self.arrays = {param.name: param for param in program.arrays}
         self.grouped: dict[str, AddressText] = {}
+        self.rows: dict[str, str] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
@@ -173,6 +175,8 @@ class AddressPrinter:
             return positions[axis] if axis in positions else name(self.coordinates[axis])
 
         steps = self.layout.step(param)
+        if param in self.rows:
+            return AddressText(name(self.rows[param]), position(steps.index(Step.UNIT)))
         base = self.use("pointer", param)
         strided = [axis for axis, step in enumerate(steps) if step is Step.ANY]
         unit = [axis for axis, step in enumerate(steps) if step is Step.UNIT]
