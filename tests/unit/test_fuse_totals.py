@@ -361,3 +361,38 @@ def test_running_totals_of_dtypes_without_a_common_one_are_added_in_that_of_the_
     for given, dtype in (("f2", ml_dtypes.bfloat16), (ml_dtypes.bfloat16, "f2")):
         found = fusec.fuse(lambda x, out: np.cumsum(x, out=out))(x.astype(given), np.zeros(7, dtype))
         np.testing.assert_array_equal(found.astype(float), np.cumsum(x))
+
+
+CROSSED = {
+    "sum": lambda a: (a.sum(1) * a).sum(1),
+    "columns": lambda a: (a.sum(0)[:, None] * a).sum(0),
+    "deviation": lambda a: (a / a.std(1)).std(1),
+    "turned": lambda a: (a - a.mean(1, keepdims=True).T).mean(1),
+    "twice": lambda a: (a + (a + a[0]).min(1)).min(1),
+    "both ways": lambda a: (a / np.sqrt(a.sum(1)[:, None] * a.sum(1))).sum(1),
+    "place": lambda a: (a.argmax(1) * a).sum(1),
+    "stored": lambda a: ((a - a.max(1)).sum(1), a.max(1) + 1, (a.max(1) * a.min(1)).sum()),
+    "along their own axis": lambda a: (a - a.mean(1, keepdims=True)).max(1),
+}
+
+
+@pytest.mark.parametrize("name", CROSSED)
+@pytest.mark.parametrize("size", [2, 5, 130])
+def test_totals_that_are_repeated_along_another_axis_of_squares_are_not_those_of_their_row(name, size):
+    function = CROSSED[name]
+    x = np.random.default_rng(size).uniform(1, 2, (size, size))
+    for array in (x, x.T, np.stack([x, x + 1])[1]):
+        for run in (fusec.fuse(function), fusec.fuse(function).graph(array).compile()):
+            results = [each if isinstance(each, tuple) else (each,) for each in (run(array), function(array))]
+            for found, expected in zip(*results, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_totals_that_are_repeated_along_another_axis_of_cubes_are_not_those_of_their_row():
+    x = integers(3, 4, 4)
+    for function in (
+        lambda a: (a.sum(-1)[:, None, :] * a).sum(-1),
+        lambda a: (a.sum(1)[:, :, None] * a).sum(1),
+        lambda a: (a.sum((0, 1))[:, None] * a).sum((0, 1)),
+    ):
+        np.testing.assert_array_equal(fusec.fuse(function)(x), function(x))

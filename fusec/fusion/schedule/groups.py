@@ -97,12 +97,13 @@ class Group:
         new, gone = self._changes(statement, leaves)
         if len(self.arrays) + len(new) - len(gone) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
+        is_inside = isinstance(statement, Total) or kind == "elements"
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
         if own and self._depth(statement, leaves) > MAX_DEPTH:
             return f"an expression would be more than {MAX_DEPTH} operations deep"
         size = size_of(statement.value.expr)
         for leaf in own:
-            if leaf.input in size.taken or not self._is_aligned(leaf, kind):
+            if leaf.input in size.taken or not self._is_aligned(leaf, kind, is_inside):
                 return "it reads elements at positions other than those where they are computed"
         writes = [*self.writes, statement] if isinstance(statement, Write) else self.writes
         if writes:
@@ -113,7 +114,6 @@ class Group:
             return ""
         if not size.kinds.isdisjoint((Taken, Position)):
             return "it reads elements elsewhere than at the position at hand"
-        is_inside = isinstance(statement, Total) or kind == "elements"
         if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
             return "it reads only totals, which do not differ along rows"
         if is_inside and own and not staged:
@@ -162,19 +162,22 @@ class Group:
             return "totals" if is_dense else None
         return None
 
-    def _is_aligned(self, leaf: Leaf, kind: Kind) -> bool:
-        """Whether a leaf reads of a buffer that is defined here just the element that is at hand."""
+    def _is_aligned(self, leaf: Leaf, kind: Kind, is_inside: bool) -> bool:
+        """Whether a leaf reads of a buffer that is defined here just the element that is at hand.
+
+        is_inside: what reads it is about elements of the walk, as the values that a total combines are.
+        """
         assert leaf.buffer is not None, "numbers are not defined"
         definition = self.defined[leaf.buffer]
         about = self.kinds[definition]
         if leaf.is_whole:
             return False
         if about == "elements":
-            is_inside = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
-            return is_inside and leaf.geometry == leaf.buffer.geometry
-        if kind == "totals" and _squeezed_geometry(leaf) == _squeezed_geometry(leaf.buffer):
+            is_known = kind == "elements" or (isinstance(definition, Define) and self.axes is not None)
+            return is_known and leaf.geometry == leaf.buffer.geometry
+        if not is_inside and _squeezed_geometry(leaf) == _squeezed_geometry(leaf.buffer):
             return True
-        if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
+        if is_inside or leaf.phantom.ndim > len(squeezed(self.kept)):
             found = _along(leaf.phantom, self.shape)
             return found is not None and found == _along(leaf.buffer.phantom.reshape(self.kept), self.shape)
         return False
