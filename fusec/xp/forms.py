@@ -30,16 +30,20 @@ CPU = Device("cpu")
 class Form:
     """The dtype, shape and device of arrays. strides: in bytes, None in C order. limits: the range of an integer dtype.
 
-    places: the keys of the first few small parts that were written; reads: of those read while a write was pending.
+    is_number: NumPy has a number instead of such an array, which operators do not change in place. places: the keys of
+    the first few small parts that were written; reads: of those read while a write was pending.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "limits", "places", "reads", "shape", "strides")
+    __slots__ = ("__weakref__", "device", "dtype", "is_number", "limits", "places", "reads", "shape", "strides")
 
-    def __init__(self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device) -> None:
+    def __init__(
+        self, dtype: np.dtype[Any], shape: Shape, strides: Shape | None, device: Device, is_number: bool
+    ) -> None:
         """Raises NotADType for a dtype that lazy arrays do not have."""
         if not is_held(dtype):
             raise refused(dtype)
         self.dtype, self.shape, self.strides, self.device = dtype, shape, strides, device
+        self.is_number = is_number
         self.places: tuple[Any, ...] = ()
         self.reads: tuple[Any, ...] = ()
         found = np.iinfo(dtype) if dtype.kind in "iu" else None
@@ -69,11 +73,18 @@ def native(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _FORMS: WeakValueDictionary[Any, Form] = WeakValueDictionary()
 
 
-def form(dtype: np.dtype[Any], shape: Shape, strides: Shape | None = None, device: Device = CPU) -> Form:
+def form(
+    dtype: np.dtype[Any], shape: Shape, strides: Shape | None = None, device: Device = CPU, is_number: bool = False
+) -> Form:
     """The form of these facts: equal ones are the same object."""
-    key = (dtype, shape, strides, device)
+    key = (dtype, shape, strides, device, is_number)
     found = _FORMS.get(key)
     return found if found is not None else _FORMS.setdefault(key, Form(*key))
+
+
+def as_number(found: Form) -> Form:
+    """The form of a number, from that of an array without axes."""
+    return found if found.is_number else form(found.dtype, (), None, found.device, is_number=True)
 
 
 def form_of(array: Any, device: Device = CPU) -> Form:

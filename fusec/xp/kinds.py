@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.base.recent import Recent
-from fusec.xp.forms import CPU, Form, form, form_of
+from fusec.xp.forms import CPU, Form, as_number, form, form_of
 
 if TYPE_CHECKING:
     from fusec.fusion.trace.conditions import Condition
@@ -88,15 +88,16 @@ KINDS = Kinds()
 class StepRule:
     """What a step makes of shapes.
 
-    results: shapes or views, each with its dtype; None for a number or a missing result. conditions, pairs: what must
-    be true. together, writes, may_fail: as in `TapeState`. behind: the kind behind the step.
+    results: shapes or views, each with its dtype, and whether NumPy has a number instead; None for a number or a
+    missing result. conditions, pairs: what must be true. together, writes, may_fail: as in `TapeState`. behind: the
+    kind behind the step.
     """
 
     __slots__ = ("behind", "conditions", "may_fail", "pairs", "results", "together", "writes")
 
     def __init__(
-        self, results: Sequence[tuple[Any, Derived] | None], conditions: Sequence[Condition], pairs: Sequence[Pair],
-        together: Any, writes: tuple[int, ...],
+        self, results: Sequence[tuple[Any, Derived, bool] | None], conditions: Sequence[Condition],
+        pairs: Sequence[Pair], together: Any, writes: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.results, self.conditions, self.pairs = results, conditions, pairs
         self.together, self.writes, self.may_fail, self.behind = together, writes, False, TapeKind()
@@ -109,10 +110,13 @@ class StepRule:
         try:
             if not hold(shapes, self.conditions, self.pairs):
                 return None
-            return tuple([None if each is None else _form(each[0], shapes.of(each[1])) for each in self.results])
+            return tuple([None if each is None else _form(each, shapes) for each in self.results])
         except (OtherShapesError, ValueError, IndexError):  # the trace says what is wrong
             return None
 
 
-def _form(dtype: Any, found: Any) -> Form:
-    return form(dtype, found) if type(found) is tuple else form_of(found)
+def _form(result: tuple[Any, Derived, bool], shapes: CallShapes) -> Form:
+    dtype, rule, is_number = result
+    found = shapes.of(rule)
+    made = form(dtype, found) if type(found) is tuple else form_of(found)
+    return as_number(made) if is_number else made

@@ -17,7 +17,7 @@ from fusec.environment.settings import value_of
 from fusec.errors import FusecTypeError
 from fusec.errors.lazy import NotADType
 from fusec.xp.claims import MovedError, stand_by
-from fusec.xp.forms import CPU, Form, form, form_of, is_held, native, refused
+from fusec.xp.forms import CPU, Form, as_number, form, form_of, is_held, native, refused
 from fusec.xp.joining import absorb
 from fusec.xp.loading import mixed, on_device
 from fusec.xp.refusals import as_array, failure, note_line, refusal
@@ -67,14 +67,16 @@ def wrapped(value: Any) -> Any:
 
 
 def _formed(value: Any) -> tuple[np.ndarray[Any, Any], Form]:
-    """A value as a plain NumPy array in the machine's byte order, and its form.
+    """A value as a plain NumPy array in the machine's byte order, and its form, which for NumPy's numbers says so.
 
     Raises NotADType, also for a masked array, whose mask would be lost.
     """
     if type(value) is not np.ndarray:
         if isinstance(value, np.ma.MaskedArray):
             raise NotADType("a masked array", "an operand of lazy arrays", "pass x.filled(value) or x.data").at()
-        value = as_array(value)
+        is_number, value = isinstance(value, np.generic), as_array(value)
+        if is_number:
+            return value, as_number(form_of(value))
     try:
         return value, form_of(value)
     except FusecTypeError:

@@ -30,7 +30,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.errors import FusecError, FusecOverflowError
 from fusec.errors.lazy import BeingComputed
 from fusec.xp.claims import PAUSE, Owner, stand_by, took
-from fusec.xp.forms import Form, form_of
+from fusec.xp.forms import Form, as_number, form_of
 from fusec.xp.journal import Journal, at_once, is_one_call
 from fusec.xp.kinds import KINDS, outline_of
 from fusec.xp.loading import failures, lines, mixed, of_number, on_device
@@ -367,11 +367,12 @@ class Tape:
         forms = planned.forms
         if len(used) < 2:
             results = (results,) * len(used)
-        if forms is None and self.node.is_there:
-            forms = planned.forms = tuple(map(on_device().form_of, results))
-        elif forms is None:
-            results = [np.asarray(each) for each in results]
-            forms = planned.forms = tuple(map(form_of, results))
+        if forms is None:
+            is_there = self.node.is_there
+            results = results if is_there else [np.asarray(each) for each in results]
+            pairs = zip(used, map(on_device().form_of if is_there else form_of, results), strict=True)
+            found = [as_number(each) if array._form.is_number else each for (_, array), each in pairs]
+            forms = planned.forms = tuple(found)
         changes: list[tuple[Any, ...]] = [(setattr, self, "is_closed", True), *self.others]
         for (_, array), value, form in zip(used, results, forms, strict=True):
             changes += [(setattr, array, "_value", value), (setattr, array, "_form", form)]

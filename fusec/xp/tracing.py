@@ -25,7 +25,7 @@ from fusec.fusion.trace.extents import TraceExtents
 from fusec.fusion.trace.trace import NeedsNumberError, recorded_by
 from fusec.fusion.trace.trace_values import LibraryCall, Statement, Write
 from fusec.fusion.trace.tracer import Tracer
-from fusec.xp.forms import CPU, Device, Form, form_of
+from fusec.xp.forms import CPU, Device, Form, as_number, form_of
 from fusec.xp.kinds import StepRule, TapeKind
 from fusec.xp.loading import on_device
 from fusec.xp.steps import Operation, read_by
@@ -77,6 +77,7 @@ class TapeRun(TracedRun):
         self.at, self.device = root, CPU
         self.extents = self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
+        self.are_numbers: Sequence[bool] = ()  # whether NumPy has a number instead of each
         self.told = 0, 0  # how many conditions and agreements the rules of this run have
 
     def go(self, node: TapeState, slots: Mapping[int, Any]) -> None:
@@ -105,7 +106,9 @@ class TapeRun(TracedRun):
             alone = not isinstance(found, (tuple, list))
             if not alone and not found:  # such as the shape of an array without axes
                 raise UntracedError
-            self.results = results = [self._whole(each) for each in ([found] if alone else found)]
+            given = [found] if alone else found
+            self.are_numbers = [isinstance(each, np.generic) or getattr(each, "_is_scalar", False) for each in given]
+            self.results = results = [self._whole(each) for each in given]
         if len(self.trace.numbers) > computed and values:  # other values may be refused, such as exponents of integers
             raise NeedsNumberError(0)
         new = self.trace.statements[before:]
@@ -115,7 +118,8 @@ class TapeRun(TracedRun):
         self.extents.note_writes(new)
         self.tracers += [*results, *numbers]
         together = None if alone else getattr(found, "_make", type(found))
-        return (*[_form(each, self.device) for each in results], *(None for _ in numbers)), together
+        pairs = zip(results, self.are_numbers, strict=True)
+        return (*[_form(*pair, self.device) for pair in pairs], *(None for _ in numbers)), together
 
     def _place_calls(self, new: Sequence[Statement], at: int) -> None:
         """Have calls of libraries that may fail know the place of their step."""
@@ -146,13 +150,13 @@ class TapeRun(TracedRun):
         trace, extents = self.trace, self.trace.extents
         if trace.has_looked or extents.is_unknown:
             return None
-        found: list[tuple[Any, Derived] | None] = []
+        found: list[tuple[Any, Derived, bool] | None] = []
         try:
-            for each in self.results:
+            for each, is_number in zip(self.results, self.are_numbers, strict=True):
                 is_whole = isinstance(each, Tracer) and not each._steps
                 if each is not None:
                     shape = extents.of_memory(each._memory) if is_whole else extents.seen(each)
-                    found.append((each._seen.dtype, shape))
+                    found.append((each._seen.dtype, shape, is_number))
                 else:
                     found.append(None)
         except UnknownExtentsError:
@@ -215,8 +219,11 @@ class TapeRun(TracedRun):
         return (found[0] if len(found) == 1 else found), None
 
 
-def _form(found: Any, device: Device) -> Form | None:
-    return form_of(found._seen, device) if isinstance(found, Tracer) else None
+def _form(found: Any, is_number: bool, device: Device) -> Form | None:
+    if not isinstance(found, Tracer):
+        return None
+    made = form_of(found._seen, device)
+    return as_number(made) if is_number else made
 
 
 def may_fail(plan: FusedPlan) -> bool:

@@ -113,9 +113,12 @@ _known: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """An operator that writes its first operand."""
+    """An operator that writes its first operand, but makes a new number of what is a number in NumPy."""
+    plain = getattr(operator, f"__{function.__name__[1:]}__")
 
     def operate(self: Any, other: Any) -> Any:
+        if self._form.is_number:
+            return plain(self, other)
         if function is operator.ipow and is_by_products(other, self._form.dtype):
             write(_raise, self, other)
             return self

@@ -455,3 +455,49 @@ def test_imaginary_parts_of_real_arrays_are_zeros_that_are_not_written():
             with pytest.raises(ValueError, match="read-only"):
                 write(x, part)
         assert not np.asarray(x.imag).any()
+
+
+def of_numbers(X):
+    """Augmented assignments to what NumPy has as numbers, other names of which keep their values."""
+    x, table = X.asarray([5.0, 1.0, 3.0]), X.asarray([[3, 1], [2, 7]])
+    total, seen = x.sum(), []
+    for k in range(3):
+        total += k
+        seen.append(total)
+    low = high = x[0]
+    low -= 1
+    high **= 2
+    mean = before = x.mean()
+    float(before)
+    mean *= 2
+    hits = (x > 2).sum()
+    hits /= 3
+    some = other = (x > 2).any()
+    some &= False
+    table[0, 1] += 0.75
+    table[1] += 1
+    small = table.min()
+    small <<= 3
+    return [*seen, low, high, mean, before, hits, some, other, small, *x, *table[0], *table[1]]
+
+
+def of_arrays_without_axes(X):
+    """The same of arrays without axes, whose other names see what is written."""
+    x = X.asarray([5.0, 1.0])
+    zero, five, part = X.zeros(()), X.asarray(5.0), x[0, ...]
+    others = zero, five, part
+    zero += 1
+    five **= 2
+    part -= 2
+    return [*others, *x]
+
+
+@pytest.mark.parametrize("function", [of_numbers, of_arrays_without_axes])
+def test_augmented_assignments_make_new_numbers_and_write_arrays(function):
+    wanted = function(np)
+    for _ in range(3):
+        found = function(xp)
+        assert [each.item() for each in found] == [each.item() for each in wanted]
+        assert [each.dtype for each in found] == [each.dtype for each in wanted]
+    with xp.eager():
+        assert [each.item() for each in function(xp)] == [each.item() for each in wanted]
