@@ -272,3 +272,33 @@ def test_no_element_is_read_before_its_index_is_checked(function, tiers, monkeyp
 def test_unsigned_indices_of_64_bits_wrap_as_in_numpy():
     x, index = np.arange(5), np.array([1, 2], np.uint64)
     np.testing.assert_array_equal(fusec.fuse(lambda x, i: (x[-i], x[i]))(x, index), (x[-index], x[index]))
+
+
+PARTS = {
+    "real": lambda c: c.real[None, [0, 1, 2]],
+    "imag": lambda c: c.imag[None, [0, 2]],
+    "reversed": lambda c: c.real[::-1][None, [0, 1]],
+    "two axes": lambda c: c.real[None, None, [1]],
+    "table": lambda c: c.real[None, [[0, 1], [1, 0]]],
+    "take": lambda c: np.take(c.real[None], [0, 1], axis=1),
+    "strided": lambda c: c[::2].real[None, [0, 1]],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("view", [lambda x: (x, x[1:]), lambda x: (x, x[::-1]), lambda x: (x, x)])
+def test_elements_of_a_part_are_taken_before_its_memory_is_written_again(name, view):
+    def taken(a, c):
+        a *= 2
+        c += 1
+        found = PARTS[name](c)
+        c += 1
+        return found, a.sum()
+
+    fast = fusec.fuse(taken)
+    for dtype in ("c16", "c8"):
+        for _ in range(2):
+            ours, theirs = ((np.arange(9) + 1j * np.arange(9)[::-1]).astype(dtype) for _ in range(2))
+            for found, expected in zip(fast(*view(ours)), taken(*view(theirs)), strict=True):
+                np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(ours, theirs)

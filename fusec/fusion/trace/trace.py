@@ -145,7 +145,8 @@ class Trace:
     def temporary(self, base: Array, dtype: DType) -> Buffer:
         """A buffer that belongs to the plan."""
         made = laid_out(base, dtype.numpy)
-        if base.dtype == made.dtype and base.strides == made.strides:
+        steps = zip(base.shape, base.strides, made.strides, strict=True)
+        if base.dtype == made.dtype and all(extent == 1 or old == new for extent, old, new in steps):
             made = base  # of which views are known
         return Buffer("temporary", next(self._temporaries), dtype, made, next(self._groups))
 
@@ -300,6 +301,7 @@ class Trace:
             return memory.buffer
         if memory.buffer is None:
             memory.buffer = self.temporary(memory.base, value.dtype)
+            assert memory.buffer.phantom is memory.base or not memory.base.size, "views are those of the buffer"
             self.statements.append(Define(memory.buffer, value))
             if memory.joined is not None and memory.joined.value is value:
                 self.joined[memory.buffer] = memory.joined
