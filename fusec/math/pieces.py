@@ -44,8 +44,13 @@ def modf_fraction(x: Term) -> Term:
 
 
 def spacing(x: Term) -> Term:
-    """The distance to the next number away from 0, with the sign of x but positive at zeros; nan for infinities."""
+    """The distance to the next number away from 0, with the sign of x but positive at zeros; nan for infinities.
+
+    Zeros of eight bits have a sign, as in ml_dtypes; nan where no number is further away and there are no infinities.
+    """
     wide = FLOAT32 if x.dtype in STORAGE_FLOATS else x.dtype
     here = x.to(wide)
+    if x.dtype.bits == 8:
+        return ((x.signed_bits + 1).bitcast(x.dtype).to(wide) - here).to(x.dtype)
     beyond = where(here < 0.0, here.like(-INF), INF).to(x.dtype)
     return (nextafter(x, beyond).to(wide) - here).to(x.dtype)

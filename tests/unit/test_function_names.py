@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusec
+import fusec.xp as xp
 from fusec.errors import FusecError
 from fusec.frontends.c.functions import BUILTINS
 
@@ -91,6 +92,19 @@ def test_every_narrow_float_has_its_neighbours_in_python_too(dtype: type) -> Non
         steps = fusec.vectorize("def f(x): return spacing(x)")(x)
         outward = np.nextafter(x, np.where(np.signbit(x) & (x != 0), -np.inf, np.inf).astype(dtype))
         np.testing.assert_array_equal(steps.astype("f4"), outward.astype("f4") - x.astype("f4"))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn])
+def test_floats_of_eight_bits_have_the_neighbours_of_their_dtype(dtype: type) -> None:
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    x, towards = np.repeat(every, 256), np.tile(every, 256)
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = nextafter(x, y)")
+    with np.errstate(all="ignore"):
+        wanted, steps = np.nextafter(x, towards).astype("f4"), np.spacing(every).astype("f4")
+        for found in (kernel(x, towards), fusec.fuse(np.nextafter)(x, towards), np.nextafter(xp.asarray(x), towards)):
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(np.asarray(found).astype("f4"), wanted)
+        np.testing.assert_array_equal(fusec.fuse(np.spacing)(every).astype("f4"), steps)
 
 
 @pytest.mark.parametrize(("call", "cure"), [("gcd(x, 2)", "pass integers"), ("popcount(x)", "pass an integer")])

@@ -192,7 +192,7 @@ def _neighbour(op: str) -> BuiltinFunction:
 
     def make(site: CallSite, args: list[Expr]) -> Expr:
         given = {dtype_of(arg, site.span, site.name) for arg in args}
-        return apply(op, *args) if given in ({dtypes.FLOAT16}, {dtypes.BFLOAT16}) else plain.make(site, args)
+        return apply(op, *args) if len(given) == 1 and given <= {*dtypes.STORAGE_FLOATS} else plain.make(site, args)
 
     return BuiltinFunction(plain.arity, make)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from fusec.base import ops
-from fusec.base.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT32, UINT8, DType, complex_type, real_type
+from fusec.base.dtypes import BOOL, FLOAT64, INT32, STORAGE_FLOATS, UINT8, DType, complex_type, real_type
 from fusec.base.records import dataclass
 from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NoDtype
@@ -69,7 +69,7 @@ def _neighbour(op: str) -> Known:
 
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = _floating(site, args)
-        if kind not in (FLOAT16, BFLOAT16):
+        if kind not in STORAGE_FLOATS:
             return plain.make(site, args)
         parts = _parts([adapt(arg, kind, site.span) for arg in args])
         found = apply(op, *(converted(part, t.storage(kind)) for part in parts))
