@@ -33,23 +33,38 @@ generation = 0  # of jobs: a child process does none of its parent's
 
 def submit(job: Callable[[], None]) -> bool:
     """Have something done, which must not raise exceptions; False if there is nobody to do it."""
-    global _thread, _since, _is_urgent
+    global _since
     with _guard:
         if _is_over:
             return False
         if not _jobs:
             _since = time.perf_counter()
         _jobs.append(job)
-        if _thread is None:
-            _is_urgent = False
-            _thread = threading.Thread(target=_work, name="fusec-compiler", daemon=True)
-            try:
-                _thread.start()
-            except RuntimeError:  # no threads any more, or none here
-                _thread = None
-                _jobs.clear()
-                return False
-    return True
+        return _thread is not None or _started()
+
+
+def _started() -> bool:
+    """Start the thread. Whether there is one; without, nothing is left to do."""
+    global _thread, _is_urgent
+    _is_urgent = False
+    _thread = threading.Thread(target=_work, name="fusec-compiler", daemon=True)
+    try:
+        _thread.start()
+    except RuntimeError:  # no threads any more, or none here
+        _thread = None
+        _jobs.clear()
+    except BaseException:  # an interrupt: if the thread has not started, the next call that is interpreted starts one
+        _thread = None
+        raise
+    return _thread is not None
+
+
+def go_on() -> None:
+    """Start the thread if something is left to do, since its start was interrupted."""
+    if _jobs and _thread is None:
+        with _guard:
+            if _jobs and _thread is None and not _is_over:
+                _started()
 
 
 @contextmanager
@@ -59,6 +74,7 @@ def stepping_back() -> Iterator[None]:
     with _guard:
         _answering += 1
     try:
+        go_on()
         yield
     finally:
         with _guard:
@@ -112,6 +128,10 @@ def is_here() -> bool:
 
 def _work() -> None:
     global _thread, _is_urgent
+    with _guard:
+        if _thread is not None and _thread is not threading.current_thread():
+            return  # there is another one, since the start of this one was interrupted
+        _thread = threading.current_thread()
     while True:
         _wait()
         with _guard:

@@ -54,6 +54,7 @@ def answered(kernel: KernelWithPlans, call: KernelCall[Array]) -> Sequence[Array
         return None
     waiting = kernel.waiting.get(key)
     if waiting is not None:
+        background.go_on()
         return _found(kernel, call, waiting)
     call.plan = HOST.again(kernel, call.given(HOST))
     if call.plan is not None:

@@ -439,3 +439,24 @@ def test_the_first_value_needs_neither_llvm_nor_code_generators(tmp_path: Path) 
     environment = {**os.environ, "FUSEC_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("is_started", [True, False])
+def test_an_interrupt_while_the_background_starts_leaves_it_at_work(
+    is_started: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle()
+    start, kernel = threading.Thread.start, new()
+
+    def interrupted(thread: threading.Thread) -> None:
+        if is_started:
+            start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as here:
+        here.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kernel(X)
+    kernel(X)
+    settle()
+    assert not kernel.is_waiting
