@@ -257,10 +257,22 @@ def _answered(function: Callable[..., Any], self: Any, other: Any, swapped: bool
     return _settled(found, self, other) if EAGER_BLOCKS else found
 
 
+def answer_of(other: Any, function: Any, operands: tuple[Any, Any], **options: Any) -> Any:
+    """What an operand of another library makes of an operation by NumPy's protocol; ALONE if it has no say."""
+    ask = getattr(type(other), "__array_ufunc__", ALONE)
+    if ask is None:
+        return NotImplemented
+    is_foreign = ask is not ALONE and isinstance(function, np.ufunc) and not isinstance(other, (np.ndarray, np.generic))
+    return ask(other, function, "__call__", *operands, **options) if is_foreign else ALONE
+
+
 def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
     kind = type(other)
     is_number = kind in NUMBERS
     if not (is_number or other is ALONE or isinstance(other, Recorded)):
+        found = answer_of(other, function, (other, self) if swapped else (self, other))
+        if found is not ALONE:
+            return found
         if function in COMPARED:  # NumPy answers for each element
             return eager(function, (self, np.asarray(other, object)), {"dtype": bool})
         return NotImplemented

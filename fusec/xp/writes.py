@@ -21,7 +21,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.xp.forms import CPU, Form, is_held
-from fusec.xp.operators import ALONE
+from fusec.xp.operators import ALONE, answer_of
 from fusec.xp.powers import is_by_products
 from fusec.xp.recording import (
     BY_VALUE,
@@ -100,9 +100,13 @@ def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-IN_PLACE = tuple(getattr(operator, f"i{each}") for each in (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor",
-))  # fmt: skip
+IN_PLACE: dict[Callable[..., Any], np.ufunc] = {
+    operator.iadd: np.add, operator.isub: np.subtract, operator.imul: np.multiply, operator.itruediv: np.true_divide,
+    operator.ifloordiv: np.floor_divide, operator.imod: np.remainder, operator.ipow: np.power,
+    operator.imatmul: np.matmul, operator.ilshift: np.left_shift, operator.irshift: np.right_shift,
+    operator.iand: np.bitwise_and, operator.ior: np.bitwise_or, operator.ixor: np.bitwise_xor,
+}  # fmt: skip
+"""Operators that write their first operand, with NumPy's ufunc of each."""
 NUMBER_AT = {operator.setitem: 2, np.copyto: 1, **dict.fromkeys(IN_PLACE, 1)}
 """Functions that write by means of a number, with its place among the arguments."""
 
@@ -114,11 +118,15 @@ _known: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 def in_place(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """An operator that writes its first operand, but makes a new number of what is a number in NumPy."""
-    plain = getattr(operator, f"__{function.__name__[1:]}__")
+    plain, ufunc = getattr(operator, f"__{function.__name__[1:]}__"), IN_PLACE[function]
 
     def operate(self: Any, other: Any) -> Any:
         if self._form.is_number:
             return plain(self, other)
+        if not (isinstance(other, Recorded) or type(other) in NUMBERS):
+            found = answer_of(other, ufunc, (self, other), out=(self,))
+            if found is not ALONE:
+                return found
         if function is operator.ipow and is_by_products(other, self._form.dtype):
             write(_raise, self, other)
             return self

@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import operator
 import sys
 import weakref
 
@@ -277,3 +278,38 @@ def test_squares_are_products() -> None:
     assert np.array_equal(np.asarray(xp.imag(x**2)), [0, 0])
     y = xp.asarray(np.linspace(0, 1))
     assert "pow" not in str(xp.explain(y**2 + y**0.5 - y**-1))
+
+
+class Foreign:
+    """An operand that answers ufuncs by itself, as arrays of other libraries do."""
+
+    def __array_ufunc__(self, ufunc, method, *args, out=None, **options):
+        assert method == "__call__"
+        return ufunc(*[5.0 if each is self else np.asarray(each) for each in args], **options)
+
+
+class Silent:
+    """An operand that takes no part in ufuncs, and answers for itself."""
+
+    __array_ufunc__ = None
+
+    def __eq__(self, other):
+        return "equal"
+
+    def __ne__(self, other):
+        return "other"
+
+    def __radd__(self, other):
+        return "sum"
+
+
+def test_operands_of_other_libraries_answer_as_with_numpys_arrays():
+    for module in (np, xp):
+        x = module.zeros(3)
+        for function in (operator.iadd, operator.isub, operator.imul, operator.ipow):
+            found = function(x, Foreign())
+            assert type(found) is np.ndarray
+            np.testing.assert_array_equal(found, function(np.zeros(3), 5.0))
+        np.testing.assert_array_equal(x + Foreign(), np.full(3, 5.0))
+        np.testing.assert_array_equal(x == Foreign(), np.full(3, False))
+        assert [x == Silent(), x != Silent(), x + Silent()] == ["equal", "other", "sum"]
