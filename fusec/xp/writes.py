@@ -107,7 +107,7 @@ IN_PLACE: dict[Callable[..., Any], np.ufunc] = {
     operator.iand: np.bitwise_and, operator.ior: np.bitwise_or, operator.ixor: np.bitwise_xor,
 }  # fmt: skip
 """Operators that write their first operand, with NumPy's ufunc of each."""
-NUMBER_AT = {operator.setitem: 2, np.copyto: 1, **dict.fromkeys(IN_PLACE, 1)}
+NUMBER_AT: dict[Callable[..., Any], int] = {operator.setitem: 2, np.copyto: 1, **dict.fromkeys(IN_PLACE, 1)}
 """Functions that write by means of a number, with its place among the arguments."""
 
 _known: dict[Callable[..., Any], Callable[..., Any]] = {}
