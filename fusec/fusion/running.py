@@ -307,7 +307,7 @@ class TracedRun:
         if is_extent(result):
             return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
-            return ReturnedConstant(result.copy(order="K"), True)
+            return ReturnedConstant(np.array(result, order="K"), True)
         if result is constants.NUMPY:
             return ReturnedConstant(np)
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))

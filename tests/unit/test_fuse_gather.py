@@ -302,3 +302,31 @@ def test_elements_of_a_part_are_taken_before_its_memory_is_written_again(name, v
             for found, expected in zip(fast(*view(ours)), taken(*view(theirs)), strict=True):
                 np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(ours, theirs)
+
+
+TABLES = {
+    "linspace": lambda i: np.linspace(0, 1, 4)[i],
+    "array": lambda i: np.array([[1.0, 2.0], [3.0, 4.0]])[i % 2, 1],
+    "take": lambda i: np.take(np.arange(4.0), i, mode="wrap"),
+    "take_along_axis": lambda i: np.take_along_axis(np.array([5, 6, 7]), i, 0),
+    "part": lambda i: np.arange(8)[::2][i[:2]],
+    "mask": lambda i: np.arange(3)[i > 0].sum(),
+    "window": lambda i: [float(each) for each in np.hanning(4)] + [np.hamming(4)[i.argmax()]],
+    "frequency": lambda i: np.fft.rfftfreq(i.size)[i[:1] // 2],
+    "kind": lambda i: isinstance(np.arange(3), np.ndarray) and type(np.array([1])) is np.ndarray,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_arrays_that_a_function_makes_are_tables(name):
+    function = TABLES[name]
+    fast = fusec.fuse(function)
+    for index in (np.array([1, 0, 2]), np.array([2, 2, 1, 0])[:3], np.array([0, 1, 1])):
+        found, expected = fast(index), function(index)
+        np.testing.assert_array_equal(found, expected)
+        assert type(found) is type(expected)
+
+
+def test_arrays_that_a_function_makes_are_returned_as_those_of_numpy():
+    for found in fusec.fuse(lambda x: (np.linspace(0, 1, 3), np.array(3.0), np.asarray([1, 2])))(np.ones(2)):
+        assert type(found) is np.ndarray

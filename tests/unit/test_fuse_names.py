@@ -28,7 +28,7 @@ linalg.slogdet linalg.solve linalg.svd linalg.svdvals linalg.tensordot linalg.tr
 fft.fft fft.ifft fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfftn fft.irfftn fft.hfft fft.ihfft fft.fftfreq fft.rfftfreq
 fft.fftshift fft.ifftshift
 """.split()
-OF_NUMBERS = frozenset("from_dlpack finfo iinfo isdtype fft.fftfreq fft.rfftfreq".split())
+OF_NUMBERS = frozenset("from_dlpack finfo iinfo isdtype".split())
 OF_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
 
 

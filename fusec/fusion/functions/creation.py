@@ -13,6 +13,7 @@ from numpy._core import _multiarray_umath as UMATH  # type: ignore[attr-defined]
 from fusec.base.dtypes import from_numpy
 from fusec.base.records import dataclass
 from fusec.fusion.outside.constants import NUMPY
+from fusec.fusion.outside.standins import STANDS_IN
 from fusec.fusion.trace import elementwise, tracer
 from fusec.fusion.trace.numbers import is_extent, plain
 from fusec.fusion.trace.tables import CREATION, FUNCTIONS, METHODS
@@ -21,10 +22,34 @@ from fusec.fusion.trace.trace_values import ArrayValue, laid_out
 from fusec.fusion.trace.tracer import Tracer
 
 OF_NUMBERS = (
-    np.arange, np.linspace, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser,
+    np.arange, np.linspace, np.logspace, np.geomspace, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett,
+    np.kaiser, np.fft.fftfreq, np.fft.rfftfreq,
 )  # fmt: skip
 PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # other arguments, whose texts differ for different values
 LARGE = 1 << 16  # elements from which on kernels compute a matrix from positions: reading it would take longer
+
+
+class Known(np.ndarray):
+    """An array that is known while a function is traced. Elements that a traced array chooses belong to the trace."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return np.ndarray
+
+    def __getitem__(self, index: Any) -> Any:
+        items = index if isinstance(index, tuple) else (index,)
+        if not any(isinstance(each, Tracer) for each in items):
+            return super().__getitem__(index)
+        return tracer.made(_trace(), tracer._operand(_trace(), self))[index]
+
+
+Known.__name__ = Known.__qualname__ = "ndarray"  # in messages
+setattr(Known, STANDS_IN, True)
+
+
+def _known_array(given: Any) -> Any:
+    """An array of NumPy's as one that traced arrays may index."""
+    return given.view(Known) if type(given) is np.ndarray else given
 
 
 def _trace() -> Trace:
@@ -84,7 +109,7 @@ def array(
     del subok, like
     items = list(_items(given))
     if not any(isinstance(each, Tracer) for each in items):
-        return np.array(given, dtype, copy=copy, order=order, ndmin=ndmin)
+        return _known_array(np.array(given, dtype, copy=copy, order=order, ndmin=ndmin))
     if not isinstance(given, Tracer):
         if len(set(map(np.ndim, items))) > 1:  # lists of numbers beside arrays
             given = _of_arrays(given)
@@ -182,6 +207,18 @@ def asfortranarray(given: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return array(given, dtype, copy=None, order="F", ndmin=1)
 
 
+def _of_known(name: str) -> Callable[..., Any]:
+    """A function of NumPy that takes elements of an array, which may be known where the indices are traced."""
+    function = getattr(np, name)
+
+    @wraps(function, updated=())
+    def take(x: Any, indices: Any, *args: Any, **options: Any) -> Any:
+        is_traced = isinstance(x, Tracer) or isinstance(indices, Tracer)
+        return (FUNCTIONS[name] if is_traced else function)(x, indices, *args, **options)
+
+    return take
+
+
 def broadcast(*given: Any) -> Any:
     """np.broadcast, for its shape: what has this is one of the arrays as it is repeated."""
     if not any(isinstance(each, Tracer) for each in given):
@@ -215,7 +252,7 @@ def of_numbers(function: Callable[..., Any], is_traced: bool = False) -> Callabl
         if found is not None:
             return found
         plainly = function(*map(plain, args), **{name: plain(each) for name, each in options.items()})
-        return tracer.made(_trace(), tracer._operand(_trace(), plainly)) if is_traced else plainly
+        return tracer.made(_trace(), tracer._operand(_trace(), plainly)) if is_traced else _known_array(plainly)
 
     return make
 
@@ -280,6 +317,7 @@ CREATION.update(
         np.eye: eye, np.identity: identity,
         **{each: of_numbers(each) for each in OF_NUMBERS},
         np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
+        np.take: _of_known("take"), np.take_along_axis: _of_known("take_along_axis"),
         np.asfortranarray: asfortranarray, np.broadcast: broadcast, UMATH._array_converter: Converter,
     }
 )  # fmt: skip

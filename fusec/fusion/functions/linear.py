@@ -63,7 +63,7 @@ def cond(x: Any, p: Any = None) -> Any:
         found = norm(x, p, (-2, -1)) * norm(inverse, p, (-2, -1))
         found = found.astype(inverse.real.dtype)
     is_known = np.isnan(found) & ~np.isnan(x).any(axis=(-2, -1))
-    return np.where(is_known, found.dtype.type(np.inf), found)
+    return np.where(is_known, found.dtype.type(np.inf), found)[()]
 
 
 _ranks = on_traced(np.linalg.matrix_rank, {"svd": _CALLS["svd"], "asarray": asarray})

@@ -189,6 +189,8 @@ class NumPy(types.ModuleType):
         if name == "random":
             raise DrawsNumbers("numpy.random").at(here())
         found = getattr(np, name)
+        if found is np.fft:
+            return FFT
         return CREATION.get(found, found) if isinstance(found, (*FUNCTIONS, JOINING)) else found
 
     def __eq__(self, other: object) -> bool:
@@ -198,7 +200,21 @@ class NumPy(types.ModuleType):
         return hash(np)
 
 
-NUMPY = NumPy("numpy")
+class Transforms(types.ModuleType):
+    """numpy.fft as a traced function sees it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = getattr(np.fft, name)
+        return CREATION.get(found, found) if isinstance(found, FUNCTIONS) else found
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other is np.fft
+
+    def __hash__(self) -> int:
+        return hash(np.fft)
+
+
+NUMPY, FFT = NumPy("numpy"), Transforms("numpy.fft")
 
 
 def is_array(value: object) -> bool:
