@@ -7,7 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import BOOL, BY_NAME, DType
@@ -28,6 +28,7 @@ SCANNER = re.compile(
     r'|(?P<NAME>[^\W\d]\w*|"[^"\\\n]*(?:\\.[^"\\\n]*)*")|(?P<OPERATOR>//|.)'
 )
 CURE = "docs/graphs.md defines the text of a graph"
+Made = TypeVar("Made")
 WITH_NAMES = "outputs are values with names: write %1 = {}(x), and return o = %1"
 
 
@@ -211,7 +212,7 @@ class GraphTextBuilder(SyntaxBuilder):
     def called_(self, children: Children) -> Expr:
         name, args, *kinds, at = children
         try:
-            _ = self.functions[name.text]
+            self.checked(name, lambda: self.functions[name.text])
         except KeyError:
             cure = "pass it in functions={'" + name.text + "': ...}"
             raise GraphSyntax(f"the function '{name.text}' is not given", cure).at(self._at(name)) from None
@@ -226,12 +227,12 @@ class GraphTextBuilder(SyntaxBuilder):
         dtype, extents = children
         return self.dtype(dtype), extents
 
-    def checked(self, at: Token | None, make: Callable[[], Expr]) -> Expr:
+    def checked(self, at: Token | None, make: Callable[[], Made]) -> Made:
         """What is made, or why it cannot be, at its place in the text."""
         try:
             return make()
         except FusecError as problem:
-            if isinstance(problem.error, (GraphShapes, GraphTypes)) and at is not None:
+            if isinstance(problem.error, (GraphShapes, GraphTypes, GraphSyntax)) and at is not None:
                 raise problem.error.at(self._at(at)) from None
             raise
 

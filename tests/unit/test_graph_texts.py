@@ -127,11 +127,39 @@ def test_calls_that_are_none_of_numpys_are_refused(call):
         graph.parse(f'graph g(x: int8[3]) {{ %1 = call "{call}"(x) as int8[3] result 0 return y = %1 }}')
 
 
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [
+        ("np.matmul(x0, x1, out=x1)", "x1, as out="), ("np.matmul(x0, x1, x1)", "x1, as argument 2"),
+        ("np.vecdot(x0, x1, out=(x0,))", "x0, as out="), ("np.dot(x1, x0, out=x0)", "x0, as out="),
+        ("np.dot(x0, x1, x1)", "x1, as argument 2"), ("np.fft.fft(x0, None, -1, None, x1)", "x1, as argument 4"),
+        ("np.fft.fft(x0, out=x1)", "x1, as out="), ("np.einsum('ij->ij', x0, out=x1)", "x1, as out="),
+        ("np.median(x0, None, x1)", "x1, as argument 2"), ("np.percentile(x0, 50, out=x1)", "x1, as out="),
+        ("np.matmul(x0, x0, out=n1)", "n1, as out="),
+    ],
+)  # fmt: skip
+def test_calls_of_numpy_that_write_to_operands_are_refused(call, place):
+    line = f'%1 = call "{call}"(a, b) as float64[2, 2] result 0'
+    with pytest.raises(fusec.FusecSyntaxError, match=r"\[F762\]\n --> graph, line 1") as raised:
+        graph.parse(f"graph g(a: float64[2, 2], b: float64[2, 2]) {{ {line} return y = %1 }}")
+    assert place in str(raised.value)
+
+
+@pytest.mark.parametrize("call", ["np.median(x0, None, None, True)", "np.percentile(x0, 50, overwrite_input=True)"])
+def test_ranks_in_texts_leave_operands_as_they_are(call):
+    text = f'graph g(x: float64[3]) {{ %1 = call "{call}"(x) as float64[] result 0 return y = %1 }}'
+    x = np.array([3.0, 1.0, 2.0])
+    assert graph.parse(text).compile()(x) == 2
+    np.testing.assert_array_equal(x, [3, 1, 2])
+
+
 def test_calls_of_numpy_with_other_operands_are_refused():
     text = 'graph g(x: int8[3]) {{ %1 = call "np.sort(x0{})"({}) as int8[3] result 0 return y = %1 }}'
     x = np.array([3, 1, 2], "int8")
     with pytest.raises(fusec.FusecError, match=r"of 2 operands \[F763\]"):
         graph.parse(text.format("", "x, x")).compile()(x)
+    with pytest.raises(fusec.FusecError, match=r"of an array with 1 axis as a number \[F763\]"):
+        graph.parse(text.format("", "x").replace("x0", "i0")).compile()(x)
 
 
 def test_texts_are_read_in_processes_that_have_fused_nothing():

@@ -61,7 +61,7 @@ def _as_text(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     )
 
 
-_plain = LibraryFunction(np.einsum, "np.einsum", tuple(range(1, 32)), ())
+_plain = LibraryFunction(np.einsum, "np.einsum", tuple(range(32)), ())
 
 
 @wraps(_plain, assigned=(), updated=())

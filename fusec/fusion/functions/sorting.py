@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from functools import wraps
@@ -117,10 +118,11 @@ def _ranked(function: Callable[..., Any]) -> LibraryFunction:
     """A median or a quantile, which leaves its operand as it is."""
     has_q = "median" not in function.__name__
     of_rows = function if has_q else shared(function)
+    at = [*inspect.signature(function).parameters].index("overwrite_input")
 
     def call(*args: Any, **options: Any) -> Any:
         options.pop("overwrite_input", None)
-        return of_rows(*args, **options)
+        return of_rows(*args[:at], *[False for _ in args[at : at + 1]], *args[at + 1 :], **options)
 
     keywords = ("a", "q", "weights")
     return LibraryFunction(call, f"np.{function.__name__}", (0, 1) if has_q else (0,), keywords, has_q)

@@ -15,7 +15,7 @@ import numpy as np
 
 from fusec.base.diagnostics import counted
 from fusec.base.records import dataclass
-from fusec.errors.graphs import GraphArguments
+from fusec.errors.graphs import GraphArguments, GraphSyntax
 from fusec.fusion.functions.contractions import Contraction
 from fusec.fusion.functions.libraries import (
     LibraryFunction,
@@ -58,6 +58,10 @@ class NumpyCall:
             what = f"'{self.text}' of {counted(len(args), 'operand')}"
             raise GraphArguments(what, f"it takes {len(self.numbers)}").at()
         kinds = [self.numbers[at] for at in range(len(args))]
+        wrong = next((at for at, each in enumerate(args) if kinds[at] is not None and each.ndim), None)
+        if wrong is not None:
+            what = f"'{self.text}' of an array with {counted(args[wrong].ndim, 'axis', 'axes')} as a number"
+            raise GraphArguments(what, f"call an operand with axes x{wrong} in the text").at()
         pairs = zip(args, kinds, strict=True)
         given = [each if kind is None else each.item() if kind else each[()] for each, kind in pairs]
         return parts_of_result(self.function(*filled(self.args, given), **filled(self.options, given)))
@@ -86,7 +90,7 @@ def text_of(function: Any, numbers: Sequence[bool | None], orders: Orders) -> st
     if isinstance(called, Contraction):
         args = (called.left, called.right, called.result, *args)
         called = _contracted
-    name = next((name for name, each in functions().items() if each is called), "")
+    name = next((name for name, each in functions().items() if each.function is called), "")
     parts = [_shown(each, numbers) for each in args]
     parts += [f"{key}={_shown(each, numbers)}" for key, each in options.items()]
     text = f"{name}({', '.join(parts)})"
@@ -146,23 +150,46 @@ def _shown(given: Any, numbers: Sequence[bool | None]) -> str:
 
 
 def read_call(text: str) -> NumpyCall | None:
-    """The call that a text says, None if it says none."""
+    """The call that a text says, None if it says none. Raises GraphSyntax for one that would write to an operand."""
     try:
         tree: ast.expr = ast.parse(text, mode="eval").body
         orders = None
         if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.In):
             orders = ast.literal_eval(tree.comparators[0])
             tree = tree.left
-        function = functions().get(ast.unparse(tree.func)) if isinstance(tree, ast.Call) else None
-        if function is None or not isinstance(tree, ast.Call):
+        known = functions().get(ast.unparse(tree.func)) if isinstance(tree, ast.Call) else None
+        if known is None or not isinstance(tree, ast.Call):
             return None
         numbers: dict[int, bool | None] = {}
         args = tuple(_argument(each, numbers) for each in tree.args)
         options = {str(each.arg): _argument(each.value, numbers) for each in tree.keywords}
     except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError):
         return None
-    is_right = numbers.keys() == set(range(len(numbers))) and (orders is None or _are_orders(orders))
-    return NumpyCall(text, function, args, options, numbers, orders) if is_right else None
+    if numbers.keys() != set(range(len(numbers))) or not (orders is None or _are_orders(orders)):
+        return None
+    _check_read_only(text, known, args, options, numbers)
+    return NumpyCall(text, known.function, args, options, numbers, orders)
+
+
+def _check_read_only(
+    text: str, known: LibraryFunction, args: Sequence[Any], options: Mapping[str, Any], numbers: Mapping[int, Any]
+) -> None:
+    """Refuse arrays where a function does not read operands, as in out=: it would write to them. Raises GraphSyntax."""
+    others = {f"argument {at}": each for at, each in enumerate(args) if at not in known.operands}
+    others |= {f"{name}=": each for name, each in options.items() if name not in known.keywords}
+    for place, given in others.items():
+        wrong = next((each for each in _places_in(given) if not numbers[each.number]), None)
+        if wrong is not None:
+            name = f"{LETTERS[numbers[wrong.number]]}{wrong.number}"
+            what = f"'{text}' has an array, {name}, as {place}, which is no operand to read"
+            raise GraphSyntax(what, f"calls in graphs write to no array: write the call without {place}").at()
+
+
+def _places_in(given: Any) -> list[Place]:
+    """The operands in an argument."""
+    if type(given) is Place:
+        return [given]
+    return [place for each in given for place in _places_in(each)] if type(given) in (tuple, list) else []
 
 
 def _are_orders(given: Any) -> bool:
@@ -185,16 +212,17 @@ def _argument(node: ast.expr, numbers: dict[int, bool | None]) -> Any:
 
 
 @cache
-def functions() -> dict[str, Callable[..., Any]]:
+def functions() -> dict[str, LibraryFunction]:
     """The functions that texts may call, by name."""
     import fusec.fusion.functions.operations  # noqa: F401 - it fills the table
 
-    found: dict[str, Callable[..., Any]] = {f"np.{name}": getattr(np, name) for name in sorted(GUFUNCS)}
+    plain = {f"np.{name}": getattr(np, name) for name in sorted(GUFUNCS)}
+    found = {name: LibraryFunction(each, name, tuple(range(each.nin))) for name, each in plain.items()}
     for name, each in FUNCTIONS.items():
         inner = getattr(each, "__wrapped__", each)
         if isinstance(inner, LibraryFunction) and f"np.{name}" not in found:
-            found[f"np.{name}"] = inner.function
-    return {**found, "contracted": _contracted}
+            found[f"np.{name}"] = inner
+    return {**found, "contracted": LibraryFunction(_contracted, "contracted", (3, 4))}
 
 
 def _contracted(left: str, right: str, result: str, one: Any, other: Any) -> Any:
