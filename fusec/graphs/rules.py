@@ -98,8 +98,11 @@ def sliced(value: Expr, index: Index) -> Expr:
     """Part of a value; see `index_of`."""
     starts, steps, shape = index
     own = shape_of(value)
-    if len({len(own), len(starts), len(steps), len(shape)}) != 1 or 0 in steps:
-        raise GraphShapes(f"a slice of {shown(own)}", "it needs a start, a step other than 0, and a count by axis").at()
+    if len({len(own), len(starts), len(steps), len(shape)}) != 1 or not all(isinstance(each, int) for each in steps):
+        cure = "it needs a start, a step that is an integer, and a count by axis"
+        raise GraphShapes(f"a slice of {shown(own)} by {shown(steps)}", cure).at()
+    if 0 in steps:
+        raise GraphShapes(f"a slice of {shown(own)} by {shown(steps)}", "steps are integers other than 0").at()
     for extent, start, step, count in zip(own, starts, steps, shape, strict=True):
         last = start + (count - 1) * step
         known = [each for each in (start, last) if isinstance(each, int)]
@@ -368,11 +371,16 @@ def strided(value: Expr, starts: Sequence[int], steps: Sequence[int], shape: Sha
     """
     own, axes = shape_of(value), len(shape)
     rows = tuple(tuple(steps[at * axes : (at + 1) * axes]) for at in range(len(own)))
-    if len(starts) != len(own) or len(steps) != len(own) * axes or not all(isinstance(each, int) for each in own):
+    what = f"elements of {shown(own)} from {shown(tuple(starts))} by {shown(tuple(steps))}, {shown(shape)} of them"
+    if len(starts) != len(own) or len(steps) != len(own) * axes:
         cure = "give a start for each axis of the value, and a step by each axis of the result"
-        raise GraphShapes(f"elements of {shown(own)} at regular distances", cure).at()
+        raise GraphShapes(what, cure).at()
+    if any(isinstance(each, int) and each < 0 for each in shape):
+        raise GraphShapes(what, "no axis has fewer than 0 elements").at()
     for extent, start, row in zip(own, starts, rows, strict=True):
         ends = [step * (count - 1) for step, count in zip(row, shape, strict=True)]
+        if not all(isinstance(each, int) for each in (extent, start, *row, *ends)):
+            raise GraphShapes(what, "elements at regular distances are chosen by integers, not by named extents").at()
         low = start + sum(min(each, 0) for each in ends)  # type: ignore[type-var,misc]
         high = start + sum(max(each, 0) for each in ends)  # type: ignore[type-var,misc]
         if not (low >= 0 and high < extent) and 0 not in shape:  # type: ignore[operator]

@@ -83,6 +83,27 @@ def test_bytes_that_are_no_array_are_refused(line, code, found):
     assert found in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "strided(x) from [0, 0] by [1, 1] of [n]", "strided(x) from [n, 0] by [1, 1] of [3]",
+        "strided(x) from [0, 0] by [n, 1] of [3]", "strided(y) from [0] by [1] of [1]",
+        "strided(x) from [0, 0] by [0, 0] of [-1]", "slice(x) from [0, 0] by [n, 1] of [1, 3]",
+        "slice(y) from [0] by [n] of [1]", "update(x, x) from [0, 0] by [n, 1] of [1, 3]",
+    ],
+)  # fmt: skip
+def test_named_extents_where_integers_belong_are_refused(line):
+    with pytest.raises(fusec.FusecError, match=r"\[F761\]"):
+        graph.parse(f"graph g(x: float64[3, 3], y: float64[n]) {{ %1 = {line} return z = %1 }}")
+
+
+def test_a_view_that_repeats_elements_has_named_extents():
+    text = "graph g(x: float64[3], y: float64[n]) {{ %1 = strided(x) from [1] by [0, 1] of [n, {}] return z = %1 }}"
+    with pytest.raises(fusec.FusecError, match=r"elements 1 to 3 of an axis of 3 \[F761\]"):
+        graph.parse(text.format(3))
+    graph.parse(text.format(2))
+
+
 A, B = np.random.default_rng(0).random((2, 4, 4)) + np.eye(4)
 
 
