@@ -84,12 +84,13 @@ class NoReturn(Named, code="F178"):
 
 
 class NumberTooLarge(UserError, code="F179", exception=FusecOverflowError):
-    """A Python integer that the dtype of its other operand (int64 if there is none) cannot hold."""
+    """A Python integer that the dtype of its other operand (int64 if there is none) cannot hold, or a constant."""
 
-    message = "Python integer {value} out of bounds for {dtype}"
+    message = "{what} {value} out of bounds for {dtype}"
     value: str
     dtype: str
     cure: str
+    what: str = "Python integer"
 
 
 class NotACapture(Named, code="F180", exception=FusecTypeError):

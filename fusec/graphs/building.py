@@ -302,16 +302,16 @@ class Graph:
         return GraphValue(self, made)
 
     def constant(self, value: object, dtype: DTypeLike) -> GraphValue:
-        """A number of a dtype.
+        """A number of a dtype. Raises GraphTypes and NumberTooLarge.
 
         >>> from fusec import graph
         >>> graph.Graph("example").constant(0.1, "float32")
         <value of graph 'example': float32[]>
         """
-        return GraphValue(self, const(value, _dtype(dtype)))
+        return GraphValue(self, rules.constant(value, _dtype(dtype)))
 
     def array(self, values: ArrayLike, dtype: DTypeLike) -> GraphValue:
-        """An array of constants of a dtype. Raises GraphTypes.
+        """An array of constants of a dtype. Raises GraphTypes and NumberTooLarge.
 
         >>> from fusec import graph
         >>> graph.Graph("example").array([1, 2], "float32")
@@ -320,6 +320,7 @@ class Graph:
         given, kind = np.asarray(values), _dtype(dtype)
         if not given.size:
             return self.constant(0, dtype).broadcast_to(given.shape)
+        rules.check_held(given, kind)
         if given.dtype == object:  # integers of more than 64 bits
             return GraphValue(self, rules.literal([const(each, kind) for each in given.flat], given.shape))
         with np.errstate(all="ignore"):
@@ -408,7 +409,10 @@ class Graph:
         self._outputs.append((name, self.operand(value, _type(value.node))))
 
     def operand(self, given: object, like: DType) -> Expr:
-        """The node of a value, or a Python number as a constant of a dtype. Raises GraphTypes and GraphBroken."""
+        """The node of a value, or a Python number as a constant of a dtype.
+
+        Raises GraphTypes, GraphBroken and NumberTooLarge.
+        """
         if isinstance(given, GraphValue):
             if given.graph is not self:
                 cure = "make it an output there, and an input here"
@@ -423,9 +427,7 @@ class Graph:
             return const(given, like)
         if type(given) not in kinds or kinds[type(given)] > rank:
             raise no_operand(given, like)
-        if like.is_integer and not np.iinfo(like.numpy).min <= given <= np.iinfo(like.numpy).max:  # type: ignore[operator]
-            raise GraphTypes(f"{given} as {like}", "it is out of range").at()
-        return const(given, like)
+        return rules.constant(given, like)
 
     def compile(self) -> GraphFunction:
         """The graph as a function of arrays, compiled into few kernels. Raises GraphBroken.

@@ -15,6 +15,7 @@ from fusec.base.ops import TABLE
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.graphs import GraphShapes, GraphSyntax, GraphTypes
+from fusec.errors.python import NumberTooLarge
 from fusec.frontends.build import Children, SyntaxBuilder
 from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 from fusec.graphs import rules
@@ -232,7 +233,7 @@ class GraphTextBuilder(SyntaxBuilder):
         try:
             return make()
         except FusecError as problem:
-            if isinstance(problem.error, (GraphShapes, GraphTypes, GraphSyntax)) and at is not None:
+            if isinstance(problem.error, (GraphShapes, GraphTypes, GraphSyntax, NumberTooLarge)) and at is not None:
                 raise problem.error.at(self._at(at)) from None
             raise
 
@@ -272,13 +273,18 @@ class GraphTextBuilder(SyntaxBuilder):
     def constant(self, children: Children) -> Const:
         kind, minus, number = children
         dtype, text = self.dtype(kind), number.text
-        if text[:2] == "0x":
-            return Const(int(text, 16), dtype)
+        are_bits = text[:2] == "0x"
         try:
-            value = int(text) if dtype.is_integer else float(text)
+            value = int(text, 16) if are_bits else int(text) if dtype.is_integer else float(text)
         except ValueError:
             raise GraphSyntax(f"{text} is no {dtype}", CURE).at(self._at(number)) from None
-        return const(-value if minus else value, dtype)
+        width = 1 if dtype == BOOL else dtype.bits
+        if are_bits and (minus or value >= 1 << width):
+            what = f"{'-' if minus else ''}{text} as the bits of {dtype}"
+            raise GraphSyntax(what, f"{dtype} has {counted(width, 'bit')}").at(self._at(number))
+        if are_bits:
+            return Const(int(value), dtype)
+        return self.checked(number, lambda: rules.constant(-value if minus else value, dtype))
 
     def size(self, children: Children) -> Expr:
         return rules.number_of(children[0])

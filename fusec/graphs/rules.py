@@ -5,19 +5,25 @@ Whatever makes graphs, a person, a parser or a trace, makes the nodes by these f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec.base.diagnostics import counted, did_you_mean
-from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType, real_type
+from fusec.base.diagnostics import counted, did_you_mean, shown_number
+from fusec.base.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType, real_type
 from fusec.base.ops import TABLE, result_type
 from fusec.errors.graphs import GraphShapes, GraphTypes
+from fusec.errors.python import NumberTooLarge
 from fusec.graphs import nodes
 from fusec.graphs.extents import Extent, Shape, Size, divided, product
 from fusec.graphs.nodes import Broadcast, External, Fold, Map, Reshape, SizeNumber, Slice, Transpose, Update, shape_of
 from fusec.ir.expr import Const, Expr, const, scalar_type
 from fusec.ir.graph import SPREAD
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor", SPREAD)
 """The associative ops by which elements may be combined, and the sum of their squared distances from their mean."""
@@ -25,6 +31,7 @@ FOLDS = ("add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and",
 SCANS = ("add", "multiply", "maximum", "minimum")
 """The ops by which elements may be combined with those before them."""
 
+LARGEST = int(sys.float_info.max)
 SPREADS = (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128)
 Index = tuple[tuple[Size, ...], tuple[int, ...], Shape]
 """A slice: where it starts along each axis, the steps, and how many elements it takes."""
@@ -263,6 +270,33 @@ def updated(value: Expr, part: Expr, index: Index) -> Update:
 def positions(axis: int, shape: Shape) -> nodes.Positions:
     """Where each element of a shape is along an axis. Raises GraphShapes."""
     return nodes.Positions(_axis(axis, len(shape)), INT64, tuple(shape))
+
+
+def check_held(given: ArrayLike, dtype: DType) -> None:
+    """Refuse constants that a dtype does not hold: those that an integer cannot be, and integers beyond all floats.
+
+    Raises NumberTooLarge.
+    """
+    found = np.asarray(given)
+    if not found.size or found.dtype.kind not in "biufOV" or dtype == BOOL:
+        return
+    if not dtype.is_integer and found.dtype != object:
+        return
+    low, high = dtype.limits if dtype.is_integer else (-LARGEST, LARGEST)
+    for each in (found.min(), found.max()):
+        number = each.item() if isinstance(each, np.generic) else each
+        if (dtype.is_integer or isinstance(number, int)) and not low - 1 < number < high + 1:
+            cure = f"{dtype} holds {low} to {high}: give another" if dtype.is_integer else "no float is that large"
+            what = "Python integer" if isinstance(number, int) else "number"
+            raise NumberTooLarge(shown_number(number), dtype.name, cure, what).at()
+
+
+def constant(value: Any, dtype: DType) -> Const:
+    """A number as a constant, converted by the rules of NumPy's astype. Raises GraphTypes and NumberTooLarge."""
+    if np.ndim(value):
+        raise GraphTypes(f"an array of shape {np.shape(value)} as a number", "pass it to g.array").at()
+    check_held(value, dtype)
+    return const(value, dtype)
 
 
 def literal(elements: Sequence[Expr], shape: Shape) -> nodes.Literal:

@@ -84,6 +84,21 @@ def test_bytes_that_are_no_array_are_refused(line, code, found):
 
 
 @pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        ("int8(300)", "F179"), ("uint8(-1)", "F179"), ("int8(128)", "F179"), ("int8(0x1ff)", "F762"),
+        ("int8(-0x1)", "F762"), ("bool(0x2)", "F762"), ("int8(0.5)", "F762"), ("uint64(18446744073709551616)", "F179"),
+    ],
+)  # fmt: skip
+def test_numbers_that_a_dtype_does_not_hold_are_refused_at_their_place(number, code):
+    with pytest.raises(fusec.FusecError, match=rf"\[{code}\]\n --> graph, line 2") as raised:
+        graph.parse(
+            f"graph g(x: int8[n]) {{ %1 = array(int8(-128), int8(127), int8(0xff)) to [3]\nreturn y = {number} }}"
+        )
+    assert f"{number[number.index('(') + 1 : -1]}".lstrip("-") in str(raised.value).split("\n")[0]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "strided(x) from [0, 0] by [1, 1] of [n]", "strided(x) from [n, 0] by [1, 1] of [3]",

@@ -120,7 +120,19 @@ def mistakes():
         ("F760", lambda g, x, i: g.apply("where", x, x, x)),
         ("F760", lambda g, x, i: x.fold("subtract")),
         ("F760", lambda g, x, i: g.input("y", "float33", ())),
-        ("F760", lambda g, x, i: g.input("y", "int8", ()) + 1000),
+        ("F179", lambda g, x, i: g.input("y", "int8", ()) + 1000),
+        ("F179", lambda g, x, i: x + 10**400),
+        ("F179", lambda g, x, i: g.constant(300, "int8")),
+        ("F179", lambda g, x, i: g.constant(np.int64(-1), "uint8")),
+        ("F179", lambda g, x, i: g.constant(1e300, "int8")),
+        ("F179", lambda g, x, i: g.constant(np.float32("nan"), "int64")),
+        ("F179", lambda g, x, i: g.constant(2.0**63, "int64")),
+        ("F179", lambda g, x, i: g.constant(10**400, "float64")),
+        ("F179", lambda g, x, i: g.array([300, 2], "int8")),
+        ("F179", lambda g, x, i: g.array([[2], [-1]], "uint64")),
+        ("F179", lambda g, x, i: g.array([1.0, np.inf], "int32")),
+        ("F179", lambda g, x, i: g.array([1, 2**70], "uint64")),
+        ("F760", lambda g, x, i: g.constant([1, 2], "int8")),
         ("F761", lambda g, x, i: x + i.astype("float32")),
         ("F761", lambda g, x, i: x.reshape(-1, 7)),
         ("F761", lambda g, x, i: x.transpose(0, 0)),
@@ -150,6 +162,25 @@ def test_mistakes_have_a_code_and_a_hint(code, make):
         make(*mistakes())
     assert caught.value.code == code
     assert caught.value.hint
+
+
+def test_constants_that_a_dtype_holds_are_what_they_were():
+    g = graph.Graph()
+    for dtype in ("int8", "uint8", "int64", "uint64"):
+        info = np.iinfo(dtype)
+        for each in (info.min, info.max, np.array([info.min, info.max], object), np.array([info.max], dtype)):
+            g.output(g.array(each, dtype) if np.ndim(each) else g.constant(each, dtype))
+    g.output(g.constant(-128.9, "int8"))
+    g.output(g.array([2.0**63, 127.0], "uint64"))
+    g.output(g.array([1e300, np.inf], "float32"))
+    g.output(g.constant(300, "bool"))
+    found = graph.parse(str(g)).compile()()
+    for at, dtype in enumerate(("int8", "uint8", "int64", "uint64")):
+        info = np.iinfo(dtype)
+        for ours, wanted in zip(found[4 * at :], (info.min, info.max, [info.min, info.max], [info.max]), strict=False):
+            np.testing.assert_array_equal(ours, np.array(wanted, dtype), strict=True)
+    assert (found[16] == -128, found[17].tolist() == [2**63, 127], found[19] == 1) == (True, True, True)
+    np.testing.assert_array_equal(found[18], [np.inf, np.inf])
 
 
 def test_functions_run_between_the_kernels_and_are_told_apart_by_their_results():
