@@ -314,6 +314,9 @@ def literal_of(data: bytes, dtype: DType, shape: Shape) -> nodes.Literal:
     count, rest = divmod(len(data), dtype.nbytes)
     if rest or not data:
         raise GraphTypes(f"{counted(len(data), 'byte')} as elements of {dtype}", "give all of some elements").at()
+    wrong = data.translate(None, b"\0\1") if dtype == BOOL else b""
+    if wrong:
+        raise GraphTypes(f"the byte {wrong[0]} as an element of bool", "the bytes of bools are 0 and 1").at()
     if product(shape) != count or not all(isinstance(each, int) for each in shape):
         raise GraphShapes(f"{counted(count, 'constant')} as {shown(shape)}", "give one for each element").at()
     return nodes.Literal(data, dtype, tuple(shape))

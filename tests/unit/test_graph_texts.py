@@ -69,6 +69,8 @@ def test_arrays_of_constants_of_every_dtype_read_back(dtype):
     [
         ('array float64 "AAAA" to [1]', "F760", "3 bytes as elements of float64"),
         ('array float64 "" to [0]', "F760", "0 bytes as elements of float64"),
+        ('array bool "AgMF" to [3]', "F760", "the byte 2 as an element of bool"),
+        ('array bool "AQAf" to [3]', "F760", "the byte 31 as an element of bool"),
         ('array float33 "AAAA" to [1]', "F762", "there is no dtype 'float33'"),
         ('array int8 "A*AA" to [3]', "F762", "the bytes of an array are no base64"),
         ('array int8 "AA\u00e9A" to [3]', "F762", "the bytes of an array are no base64"),
