@@ -82,6 +82,28 @@ def test_what_labels_change_is_refused_by_name(function, what):
     assert (caught.value.code, bool(caught.value.hint)) == ("F281", True)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: t.mean(axis="columns"), lambda t: t.mean("t"), lambda t: t.std(axis="index", ddof=0),
+        lambda t: (t * 2).sum(axis=("t", "u")), lambda t: t.cumsum("t"), lambda t: np.max(t, "t"),
+        lambda t: np.median(t, axis="columns"),
+    ],
+)  # fmt: skip
+def test_axes_by_names_are_refused_as_labels(function):
+    with pytest.raises(FusecTypeError, match=r"with axis=.* of a Frame cannot be fused") as refused:
+        fusec.fuse(function)(Frame(np.ones((2, 4)), "xy", "abcd"))
+    assert (refused.value.code, "axis=0" in refused.value.hint) == ("F281", True)
+
+
+def test_bounds_by_names_of_pandas_are_refused_with_those_of_numpy():
+    for x in (X, Frame(X, "abcd")):
+        with pytest.raises(FusecTypeError, match=r"'clip' with lower=, axis= cannot be fused \[F281\]") as refused:
+            fusec.fuse(lambda s: s.clip(lower=2, axis=0))(x)
+        assert "min, max" in refused.value.hint
+        np.testing.assert_array_equal(fusec.fuse(lambda s: s.clip(min=2))(x), [2, 2, 2, 3])
+
+
 def test_what_labels_do_not_change_is_fused():
     fused = fusec.fuse(lambda s, t, x: (s.std(ddof=1), s.sum(), t.sum(axis=0), np.std(s), x.std(), x[1:], np.exp(s)))
     table = np.ones((2, 4))
@@ -98,6 +120,15 @@ def test_pandas_itself_is_seen():
     assert code_of(lambda: add(one, other)) == "F282"
     assert code_of(lambda: fusec.fuse(lambda s: s.std())(one)) == "F281"
     assert fusec.fuse(lambda s: s.std(ddof=1))(one) == pytest.approx(one.std())
+    assert code_of(lambda: fusec.fuse(lambda s: s.clip(lower=2))(one)) == "F281"
+    assert code_of(lambda: fusec.fuse(lambda t: t.mean(axis="columns"))(one.to_frame())) == "F281"
+
+
+def test_dimensions_of_xarray_are_refused_as_axes():
+    xarray = pytest.importorskip("xarray")
+    table = xarray.DataArray(np.ones((2, 3)), dims=("t", "u"))
+    assert code_of(lambda: fusec.fuse(lambda t: t.mean("t"))(table)) == "F281"
+    np.testing.assert_array_equal(fusec.fuse(lambda t: t.mean(0))(table), [1, 1, 1])
 
 
 class Lending:

@@ -259,17 +259,31 @@ def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> An
     return tracer.made(trace, elementwise.choose(trace, *(tracer._operand(trace, each) for each in (condition, x, y))))
 
 
-def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
-    """np.clip."""
-    low: Any = options.get("min") if a_min is None or a_min is np._NoValue else a_min
-    high: Any = options.get("max") if a_max is None or a_max is np._NoValue else a_max
-    options = {name: each for name, each in options.items() if name not in ("min", "max")} | {"out": out}
-    options = {name: each for name, each in options.items() if each is not None}
+def clip(
+    x: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,  # noqa: A002 - NumPy's name, as is that of max
+    max: Any = None,  # noqa: A002
+    where: Any = None,
+    casting: Any = None,
+    order: Any = None,
+    dtype: Any = None,
+    subok: Any = None,
+    signature: Any = None,
+) -> Any:
+    """np.clip, with the options of a ufunc."""
+    low: Any = min if a_min is None or a_min is np._NoValue else a_min
+    high: Any = max if a_max is None or a_max is np._NoValue else a_max
+    options = {"out": out, "where": where, "casting": casting, "order": order, "dtype": dtype, "subok": subok}
+    options = {name: each for name, each in {**options, "signature": signature}.items() if each is not None}
     if isinstance(x, (int, float, complex)):  # NumPy makes an array of it
         x = tracer.made(x._trace, x._read()) if isinstance(x, tracer.Tracer) else np.asarray(x)
     kind = getattr(x, "dtype", None)
     if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
-        low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))
+        low, high = _bounds(low, high, np.iinfo(kind))
     if low is None and high is None:
         return np.positive(x, **options)
     if low is None:
@@ -280,6 +294,11 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
         return np.minimum(np.maximum(x, low), high, **options)
     trace = trace_of(x, low, high)
     return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
+
+
+def _bounds(low: Any, high: Any, ends: Any) -> tuple[Any, Any]:
+    """Two bounds of integers that lie between their ends."""
+    return _bound(max, low, int(ends.min)), _bound(min, high, int(ends.max))
 
 
 def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:

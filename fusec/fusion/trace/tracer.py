@@ -340,10 +340,11 @@ class Tracer:
 @restricting
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function that stands for one of NumPy's. Raises NotFusable for arguments that only NumPy's has."""
+    _check_axis(what, function, args, options)
     params = _parameters(function)
     unknown = [name for name in options if name not in params and "**" not in params]
     if unknown:
-        cure = did_you_mean(unknown[0], params) or "leave it out"
+        cure = did_you_mean(unknown[0], params) or f"leave it out; it takes {', '.join(params[1:]) or 'none'}"
         raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", cure).at(here())
     try:
         return function(*args, **options)
@@ -361,6 +362,19 @@ def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], optio
         ) from problem
 
 
+def _check_axis(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Refuse axes of arrays with labels that are chosen by names. Raises NotFusable."""
+    labelled = next((each for each in args if isinstance(each, Tracer) and each._labelled()), None)
+    if labelled is None:
+        return
+    params = _parameters(function)
+    place = params.index("axis") if "axis" in params else len(args)
+    axis = options.get("axis", args[place] if place < len(args) else None)
+    if any(isinstance(each, str) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))):
+        cure = "labels are not read: pass the number of the axis, such as axis=0 for the first"
+        labelled._refuse_labelled(f"{what} with axis={axis!r}", cure)
+
+
 def _takes(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether a function has parameters for all arguments."""
     try:
@@ -371,10 +385,10 @@ def _takes(function: Callable[..., Any], args: tuple[Any, ...], options: dict[st
 
 
 @lru_cache(maxsize=512)
-def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of a function's parameters, "**" for any."""
     found = inspect.signature(function).parameters.values()
-    return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
+    return tuple("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
 
 
 def _operand(trace: Trace, given: Any) -> ArrayValue:
