@@ -203,9 +203,12 @@ class Lowering:
         kind = given._read().kind
         fits = holds(declared.type, kind) if isinstance(kind, PythonType) else kind == declared.type
         if not fits:
-            dtype = kind if isinstance(kind, DType) else f"a Python {kind}"
-            what = f"input '{declared.name}' of graph '{self.graph.name}' is {declared.type}, given {dtype}"
-            raise GraphArguments(what, "convert the argument: x.astype(dtype)").at()
+            name, dtype = declared.name, str(declared.type)
+            shown, cure = f"a {kind}", f"np.asarray({name}, dtype={dtype!r})"
+            if isinstance(kind, DType):
+                shown, cure = str(kind), f"{name}.astype({dtype!r})"
+            what = f"input '{name}' of graph '{self.graph.name}' is {dtype}, given {shown}"
+            raise GraphArguments(what, f"convert the argument: {cure}").at()
         return given._seen.shape
 
     def shape(self, value: Expr) -> Shape:

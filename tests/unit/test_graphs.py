@@ -183,6 +183,19 @@ def test_constants_that_a_dtype_holds_are_what_they_were():
     np.testing.assert_array_equal(found[18], [np.inf, np.inf])
 
 
+def test_arguments_of_another_dtype_have_a_cure_that_applies():
+    compiled = fusec.fuse(lambda x, k: x * k).graph(X := np.ones(3), 3).compile()
+    with pytest.raises(
+        fusec.FusecTypeError, match=r"'k' of graph .* is int64, given a Python float \[F763\]"
+    ) as raised:
+        compiled(X, 3.0)
+    assert raised.value.hint == "convert the argument: np.asarray(k, dtype='int64')"
+    with pytest.raises(fusec.FusecTypeError, match=r"'x' of graph .* is float64, given float32 \[F763\]") as raised:
+        compiled(X.astype("f4"), 3)
+    assert raised.value.hint == "convert the argument: x.astype('float64')"
+    np.testing.assert_array_equal(compiled(X.astype("f4").astype("float64"), np.asarray(3.0, dtype="int64")), X * 3)
+
+
 def test_functions_run_between_the_kernels_and_are_told_apart_by_their_results():
     made = graph.Graph("solved")
     a, b = made.input("a", "float64", ("n", "n")), made.input("b", "float64", ("n", "k"))
