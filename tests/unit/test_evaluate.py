@@ -424,3 +424,23 @@ def test_unknown_functions_name_the_page_that_lists_them():
 def test_a_mean_is_refused_with_the_sum_to_write():
     with pytest.raises(fusec.FusecError, match=r"write sum\(x\) / n, where n is the number of elements"):
         fusec.evaluate("mean(x)", {"x": np.ones(3)})
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "cure"),
+    [
+        ("a<b<1", "a chain of comparisons", "(a < b) & (b < 1)"),
+        ("a+1 <\n (b|c) <= a != 3  # all", "a chain of comparisons", "(a + 1 < b | c) & (b | c <= a) & (a != 3)"),
+        ("(a | b) and c", "'and'", "(a | b) & (c)"),
+        ("a and b < c < 1 or c", "'or'", "((a) & ((b < c) & (c < 1))) | (c)"),
+        ("a < \u00b2 < c", "a chain of comparisons", "(a < b) & (b < c)"),  # Python has no such name
+        ("+".join(["a"] * 100) + " < b < c", "a chain of comparisons", "(a < x) & (x < b)"),
+        ("+".join(["a"] * 1500) + " < b < c", "a chain of comparisons", "(a < b) & (b < c)"),
+    ],
+    ids=range(7),
+)
+def test_conditions_are_combined_by_element_in_the_words_of_the_text(text, what, cure):
+    with pytest.raises(fusec.FusecTypeError, match="would need one truth value") as raised:
+        fusec.evaluate(text, {"a": 1, "b": 2, "c": 3})
+    assert str(raised.value).startswith(what)
+    assert raised.value.hint == f"write {cure}"

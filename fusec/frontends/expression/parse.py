@@ -5,11 +5,12 @@ Nothing of a text is ever run: what the grammar has and this module does not kno
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from functools import lru_cache
 
-from fusec.base.diagnostics import did_you_mean
+from fusec.base.diagnostics import by_element, did_you_mean
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
@@ -234,7 +235,7 @@ class _Splitter:
 
     def _comparison(self, node: s.Compare) -> s.Compare:
         if len(node.rest) > 1:
-            raise NoTruth("a chain of comparisons", "write (a < b) & (b < c)").at(node.span)
+            raise _no_truth(node).at(node.span)
         ((op, other),) = node.rest
         return replace(node, first=self.walk(node.first), rest=((op, self.walk(other)),))
 
@@ -309,11 +310,27 @@ def _axis(node: s.Expression) -> int:
     raise BadAxis("an axis must be a number in the expression", "write axis=0, axis=(0, 1) or axis=None").at(node.span)
 
 
+def _no_truth(node: s.Compare | s.Junction) -> NoTruth:
+    """The error for conditions that Python would combine for all elements together."""
+    try:
+        shown, code = _by_element(node.span.file.text[node.span.start : node.span.end])
+    except (SyntaxError, RecursionError, MemoryError):  # of what is too deep or too odd for Python
+        shown, code = _by_element("a < b < c" if isinstance(node, s.Compare) else f"x {node.op} y")
+    return NoTruth(shown, f"write {code}")
+
+
+def _by_element(text: str) -> tuple[str, str]:
+    """What combines the conditions of a text, and code that combines those of each element."""
+    tree = ast.parse(f"({text}\n)", mode="eval").body
+    assert isinstance(tree, (ast.Compare, ast.BoolOp)), "the text is several conditions"
+    return by_element(tree)
+
+
 def _not_known(node: s.Expression) -> UserError:
     """What Python has and expressions have not."""
     match node:
-        case s.Junction(op=op):
-            return NoTruth(f"'{op}'", f"write (x) {'&' if op == 'and' else '|'} (y)")
+        case s.Junction():
+            return _no_truth(node)
         case s.Choose():
             return NoTruth("'if ... else'", "write where(condition, x, y)")
         case s.String():
