@@ -18,6 +18,7 @@ import scipy.special
 from scipy.ndimage import gaussian_filter
 
 import fusec
+from fusec import xp
 from fusec.fusion.trace.tables import FUNCTIONS, INSTEAD, METHODS
 
 X = np.ones((3, 4))
@@ -411,3 +412,18 @@ def test_an_error_is_written_by_its_text() -> None:
     assert repr(found).startswith("FusecKeyError(")
     assert "'a' is defined neither" in repr(found)
     assert "[F503]; hint: assign it" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "count_nonzero", "nansum", "ptp"])
+def test_axes_that_are_no_integers_have_the_message_of_numpy(name):
+    call = getattr(np, name)
+    for x in (np.ones((2, 3)), np.ones(())):
+        for axis in (1.0, 0.0, "t", (0, 1.0), (0,)):
+            if axis == (0,) and x.ndim:
+                continue
+            with pytest.raises((TypeError, ValueError)) as wanted:
+                call(x, axis=axis)
+            for function in (fusec.fuse(lambda x: call(x, axis=axis)), lambda x: call(xp.asarray(x), axis=axis)):  # noqa: B023
+                with pytest.raises(type(wanted.value)) as found:
+                    function(x)
+                assert str(found.value).startswith(str(wanted.value))

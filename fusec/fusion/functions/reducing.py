@@ -34,6 +34,10 @@ def normalised(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, from the first on. Raises NumPy's AxisError."""
     if axis is None:
         return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        axis = operator.index(axis)
+    elif ndim:
+        axis = tuple(map(operator.index, axis))
     if ndim == 0 and axis in (0, -1):
         return ()
     return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
@@ -285,7 +289,7 @@ def _bitwise(op: str, *, is_truth: bool = False) -> Callable[..., Any]:
 def _refuse_number(value: ArrayValue, axis: Any) -> None:
     """Raise NumPy's AxisError for an axis of a number, which its sums have, but neither its means nor variances."""
     if axis is not None and not value.shape:
-        np.lib.array_utils.normalize_axis_tuple(axis, 0)
+        np.lib.array_utils.normalize_axis_tuple(axis if isinstance(axis, (tuple, list)) else operator.index(axis), 0)
 
 
 def _floating(value: ArrayValue, dtype: Any) -> DType:
