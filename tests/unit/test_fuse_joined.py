@@ -8,6 +8,7 @@ import pytest
 
 import fusec
 import fusec.fusion.fuse
+from fusec import xp
 
 
 def turned(x: Any, y: Any) -> Any:
@@ -119,3 +120,13 @@ def test_totals_along_other_axes_of_a_stack_are_those_of_the_stack():
     a, b = np.arange(12.0), np.ones(12)
     for found, wanted in zip(fusec.fuse(totals)(a, b), totals(a, b), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_stacks_of_arrays_with_other_shapes_have_the_message_of_numpy():
+    x = np.ones((2, 3))
+    fused = fusec.fuse(lambda x, y: np.stack([x, y], axis=0))
+    np.testing.assert_array_equal(fused(x, x), np.stack([x, x]))
+    for y in (x[0], x[:, :1], x[:1]):
+        for function in (fused, lambda x, y: xp.stack([xp.asarray(x), y])):
+            with pytest.raises(ValueError, match=r"^all input arrays must have the same shape"):
+                function(x, y)

@@ -433,6 +433,8 @@ def _is_slow(shape: tuple[int, ...], most: int) -> bool:
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """np.stack."""
     given = _to_join(arrays, out, casting, "np.stack")
+    if len({each._seen.shape for each in given}) > 1:
+        raise ValueError("all input arrays must have the same shape")
     return _concatenated([np.expand_dims(each, axis) for each in given], axis, dtype, given)
 
 
