@@ -67,7 +67,7 @@ RENAMED = {
     "long": "int64", "longlong": "int64", "ubyte": "uint8", "ushort": "uint16", "uintc": "uint32", "uint": "uint64",
     "ulong": "uint64", "ulonglong": "uint64", "trapz": "trapezoid", "product": "prod", "cumproduct": "cumprod",
     "in1d": "isin", "row_stack": "vstack", "alltrue": "all", "sometrue": "any", "round_": "round", "NaN": "nan",
-    "Inf": "inf", "infty": "inf", "PINF": "inf", "Infinity": "inf",
+    "Inf": "inf", "infty": "inf", "PINF": "inf", "Infinity": "inf", "ndarray": "Array",
 }  # fmt: skip
 """Names of C's types, Python's types and older releases of NumPy, and what is meant."""
 
@@ -108,7 +108,8 @@ def _cure(name: str, module: str, origin: Any, known: set[str]) -> str:
     if RENAMED.get(name) in known:
         return f"write {module}.{RENAMED[name]}"
     if callable(given := getattr(origin, name, None)) and not isinstance(given, type):
-        return f"NumPy's function takes no lazy arrays: call {origin.__name__}.{name} with np.asarray(x)"
+        converting = "where it takes arrays, pass np.asarray(x); xp.asarray(y) makes a lazy array of what it returns"
+        return f"call {origin.__name__}.{name}: {converting}"
     return did_you_mean(name, known) or f"dir({module}) lists what there is"
 
 

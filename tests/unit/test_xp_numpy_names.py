@@ -194,6 +194,13 @@ def test_other_names_of_what_there_is_name_it(name, meant):
     assert missing.value.hint == f"write fusec.xp.{meant}"
 
 
+@pytest.mark.parametrize("name", ["issubdtype", "load", "fromfile", "shares_memory"])
+def test_functions_that_only_numpy_has_are_named_with_what_converts_arrays(name):
+    with pytest.raises(AttributeError, match="F772") as missing:
+        getattr(xp, name)
+    assert missing.value.hint.startswith(f"call numpy.{name}: where it takes arrays, pass np.asarray(x)")
+
+
 def test_strides_name_the_functions_that_make_views():
     with pytest.raises(AttributeError, match="F772") as missing:
         _ = xp.lib.stride_tricks.as_strided
