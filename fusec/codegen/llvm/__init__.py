@@ -22,6 +22,7 @@ from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.file import join_modules, renamed
+from fusec.codegen.llvm.flooring import floored
 from fusec.codegen.llvm.interior import RowParts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
@@ -33,7 +34,7 @@ from fusec.codegen.llvm.strip import StripNest, in_rows, in_strips
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder, LlvmOptions
 from fusec.codegen.llvm.walking import WalkNest, is_walk
-from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
+from fusec.ir.loops import GROUP, Function, Program, Shuffle, is_shared
 from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import statements
 from fusec.passes.blocks import serialise_blocks
@@ -54,7 +55,7 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     assert not program.block, "block programs have a function of their own"
     options = options or LlvmOptions()
     bits, lanes = options.vector_bits, options.lanes
-    program = replace(program, functions=scaled(program.functions, options.permutes))
+    program = replace(program, functions=with_own_ops(program.functions, options))
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     lanes = GROUP if grouped else lanes
     parts = parts_of(program, layout.ndim, bits)
@@ -95,6 +96,11 @@ def generate(program: Program, layout: Layout, options: LlvmOptions | None = Non
     return replace(kernel, group=GROUP if grouped else 1, rows=parts.rows if parts else 1)
 
 
+def with_own_ops(functions: tuple[Function, ...], options: LlvmOptions) -> tuple[Function, ...]:
+    """The functions, with the ops that this target alone has."""
+    return floored(scaled(functions, options.permutes))
+
+
 def _strides(program: Program, layout: Layout) -> dict[tuple[SlotKind, str, int], int]:
     """The strides along the last axis that a layout tells, in bytes."""
     raw, sizes = dict(layout.raw), {param.name: param.dtype.nbytes for param in program.arrays}
@@ -118,7 +124,7 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     """
     options = options or LlvmOptions()
     bits = options.vector_bits
-    reduction = replace(reduction, functions=scaled(reduction.functions, options.permutes))
+    reduction = replace(reduction, functions=with_own_ops(reduction.functions, options))
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
     reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
     is_last = axis == layout.ndim - 1
@@ -150,7 +156,7 @@ def generate_walk(program: Program, layout: Layout, options: LlvmOptions | None 
     options = options or LlvmOptions()
     if not is_walk(program, layout) or not options.vector_bits:
         return generate(program, layout, options)
-    program = replace(program, functions=scaled(program.functions, options.permutes))
+    program = replace(program, functions=with_own_ops(program.functions, options))
     width = max(1, options.vector_bits // hot_bits(program))
     made = LlvmModule(program.name, options)
     nest = WalkNest(program, in_rows(layout), made.builder(width), made.arguments)
@@ -199,7 +205,8 @@ class LlvmModule:
         bits = self.options.vector_bits
         attributes = f'nounwind "prefer-vector-width"="{bits}"' if bits else "nounwind"
         head = f'define {linkage}void @"{self.name}{suffix}"(i64 %lo, i64 %hi, ptr noalias readonly %args)'
-        lines = [f"{head} {attributes} {{", "entry:", *nest.b.allocas, *nest.arguments.prologue, *nest.b.lines, "}"]
+        entry = ("entry:", *nest.b.allocas, *nest.arguments.prologue, *nest.b.top)
+        lines = [f"{head} {attributes} {{", *entry, *nest.b.lines, "}"]
         self.functions.append("\n".join(lines))
 
     def kernel(self, along: str, layout: Layout, lanes: int, cost: int, notes: list[str]) -> Kernel:

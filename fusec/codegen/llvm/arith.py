@@ -13,6 +13,8 @@ from fusec.base.dtypes import DType, real_type
 from fusec.base.ops import MIRRORED, TABLE
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
+from fusec.codegen.llvm.flooring import FLOORED, REST, floor_divide, remainder
+from fusec.codegen.llvm.high_products import multiply_high
 from fusec.codegen.llvm.scaling import SCALE, scale
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer
 
@@ -150,45 +152,6 @@ def _absolute(b: Builder, args: list[Value], dtype: DType) -> Value:
     return args[0] if dtype.kind == "unsigned" else b.intrinsic("abs", args[0], extra="i1 false")
 
 
-def _multiply_high(b: Builder, args: list[Value], dtype: DType) -> Value:
-    if dtype.bits == 64 and any(value.varying for value in args):
-        return _multiply_high_halves(b, args, dtype)
-    # LLVM 22 for x86 takes the upper half of a product of vectors of sign-extended int16 for a logical shift of the
-    # 32-bit product, which has no copies of the sign; zero-extended int32 do not come to that.
-    corrected = dtype.kind == "signed" and dtype.bits == 32 and any(value.varying for value in args)
-    extend = "zext" if corrected or dtype.kind == "unsigned" else "sext"
-    narrow, wide = f"i{dtype.bits}", f"i{2 * dtype.bits}"
-    product = b.binary("mul", b.cast(extend, args[0], wide), b.cast(extend, args[1], wide))
-    result = b.cast("trunc", b.binary("lshr", product, integer(dtype.bits, wide)), narrow)
-    return _without_signs(b, result, args, dtype) if corrected else result
-
-
-def _without_signs(b: Builder, result: Value, args: list[Value], dtype: DType) -> Value:
-    """The signed upper half from the unsigned one.
-
-    A negative operand reads as itself plus 2**bits, which adds the other operand to the upper half.
-    """
-    x, y = (b.spread(value) for value in args)
-    for sign, size in ((x, y), (y, x)):
-        copies = b.binary("ashr", sign, integer(dtype.bits - 1, f"i{dtype.bits}"))
-        result = b.binary("sub", result, b.binary("and", copies, size))
-    return result
-
-
-def _multiply_high_halves(b: Builder, args: list[Value], dtype: DType) -> Value:
-    """Schoolbook on 32-bit halves, since 128-bit vectors come apart into scalars; no partial sum exceeds 64 bits."""
-    x, y = (b.spread(value) for value in args)
-    half, low = integer(32), integer((1 << 32) - 1)
-    x_low, x_high = b.binary("and", x, low), b.binary("lshr", x, half)
-    y_low, y_high = b.binary("and", y, low), b.binary("lshr", y, half)
-    carry = b.binary("lshr", b.binary("mul", x_low, y_low), half)
-    middle = b.binary("add", b.binary("mul", x_high, y_low), carry)
-    other = b.binary("add", b.binary("mul", x_low, y_high), b.binary("and", middle, low))
-    upper = b.binary("add", b.binary("mul", x_high, y_high), b.binary("lshr", middle, half))
-    result = b.binary("add", upper, b.binary("lshr", other, half))
-    return _without_signs(b, result, [x, y], dtype) if dtype.kind == "signed" else result
-
-
 def _plain(name: str) -> Rule:
     return lambda b, args, _: b.binary(name, args[0], args[1])
 
@@ -265,8 +228,9 @@ def _not(b: Builder, args: list[Value], _: DType) -> Value:
 _RULES: dict[str, Rule] = {
     "add": _sum, "subtract": _difference, "multiply": _product, "rsqrt": _reciprocal_root,
     "divide": lambda b, args, _: b.arithmetic("fdiv", args[0], args[1]),
-    "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
-    **{row.name: _intrinsic(row.llvm) for row in TABLE.values() if row.llvm}, "multiply_high": _multiply_high,
+    "quotient": divide, "modulo": modulo, FLOORED: floor_divide, REST: remainder,
+    "negative": _negative, "absolute": _absolute,
+    **{row.name: _intrinsic(row.llvm) for row in TABLE.values() if row.llvm}, "multiply_high": multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
     "left_shift": partial(_shift_or_zero, "shl"), "right_shift": _right_shift, SCALE: scale,
     "count_ones": _counted("ctpop"), "count_leading_zeros": _counted("ctlz", "i1 false"),

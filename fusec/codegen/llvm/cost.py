@@ -9,7 +9,15 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Lookup, Pointer
 from fusec.ir.walk import blocks, expressions, inner_first, is_elementary, operands, statements
 
-_EXPENSIVE = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
+_EXPENSIVE = {
+    "divide": 4,
+    "sqrt": 4,
+    "quotient": 10,
+    "modulo": 12,
+    "floor_divide": 22,
+    "remainder": 14,
+    "multiply_high": 4,
+}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
 
 

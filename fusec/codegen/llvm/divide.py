@@ -1,13 +1,14 @@
 """Integer division made total, and fast on vectors: through floats wherever their quotient is exact.
 
-A vector unit has no integer division. The float quotient of integers below 2**p, truncated, is exact when the float
-has more than p significant bits: a quotient that is no integer lies at least 1/divisor from the next one, and
-rounding moves it by less.
+A vector unit has no integer division. By a literal or an argument `invariant` multiplies. By others the float quotient
+of integers below 2**p, truncated, is exact when the float has more than p significant bits: a quotient that is no
+integer lies at least 1/divisor from the next one, and rounding moves it by less.
 """
 
 from __future__ import annotations
 
 from fusec.base.dtypes import DType
+from fusec.codegen.llvm.invariant import Reciprocal, quotient_by, reciprocal_of
 from fusec.codegen.llvm.values import Builder, Value, integer
 
 _EXACT_IN_DOUBLE = 1 << 52
@@ -26,14 +27,21 @@ def modulo(b: Builder, args: list[Value], dtype: DType) -> Value:
         safe, by_zero = _guarded(b, value, divisor, dtype)
         rest = b.binary("srem" if dtype.kind == "signed" else "urem", value, safe)
         return b.select(by_zero, integer(0, value.type), rest)
-    _, rest_of_positions = _positions(b, args, dtype) or (None, None)
-    if rest_of_positions is not None:
-        return rest_of_positions
+    return quotient_and_rest(b, args, dtype)[1]
+
+
+def quotient_and_rest(b: Builder, args: list[Value], dtype: DType) -> tuple[Value, Value]:
+    """C's quotient and remainder, of one division."""
+    found = _positions(b, args, dtype)
+    if found is not None:
+        return found
+    value, divisor = args
     quotient = _total(b, args, dtype)
     rest = b.binary("sub", value, b.binary("mul", quotient, divisor))
-    if divisor.literal:
-        return rest
-    return b.select(b.compare("icmp eq", divisor, integer(0, value.type)), integer(0, value.type), rest)
+    if not divisor.literal:
+        zero = integer(0, value.type)
+        rest = b.select(b.compare("icmp eq", divisor, zero), zero, rest)
+    return quotient, rest
 
 
 def _guarded(b: Builder, value: Value, divisor: Value, dtype: DType) -> tuple[Value, Value]:
@@ -53,6 +61,10 @@ def _guarded(b: Builder, value: Value, divisor: Value, dtype: DType) -> tuple[Va
 def _total(b: Builder, args: list[Value], dtype: DType) -> Value:
     value, divisor = args
     signed = dtype.kind == "signed"
+    if not _is_cheap(divisor, dtype):
+        by = reciprocal_of(b, value, divisor, dtype)
+        if by is not None:
+            return _by_reciprocal(b, value, by, signed)
     safe, by_zero = _guarded(b, value, divisor, dtype)
     if not (value.varying or divisor.varying) or _is_cheap(divisor, dtype):
         quotient = b.binary("sdiv" if signed else "udiv", value, safe)
@@ -61,6 +73,17 @@ def _total(b: Builder, args: list[Value], dtype: DType) -> Value:
     else:
         quotient = _through_float(b, value, safe, signed, "float" if dtype.bits <= 16 else "double")
     return b.select(by_zero, integer(0, value.type), quotient)
+
+
+def _by_reciprocal(b: Builder, value: Value, by: Reciprocal, signed: bool) -> Value:
+    """Of magnitudes, with the sign of the quotient where it is -1 as all bits: (x ^ sign) - sign is x or -x."""
+    if not signed:
+        return b.select(by.is_zero, integer(0, value.type), quotient_by(b, value, by))
+    sign = b.binary("ashr", value, integer(int(value.type[1:]) - 1, value.type))
+    found = quotient_by(b, b.binary("sub", b.binary("xor", value, sign), sign), by)
+    sign = b.binary("xor", sign, by.sign)
+    found = b.binary("sub", b.binary("xor", found, sign), sign)
+    return b.select(by.is_zero, integer(0, value.type), found)
 
 
 def _is_cheap(divisor: Value, dtype: DType) -> bool:

@@ -123,5 +123,5 @@ def define(b: Builder, name: str, params: Iterable[Value], prologue: Iterable[st
     b.line(f"ret {kind} {whole}" if parts else "ret void")
     symbol = f'@"fusec.call.{len(b.declarations)}.{name}"'
     opening = f"define internal {kind} {symbol}({given + ', ' if given else ''}ptr noalias readonly %args)"
-    b.declare("\n".join([f"{opening} noinline nounwind {{", "entry:", *b.allocas, *prologue, *b.lines, "}"]))
+    b.declare("\n".join([f"{opening} noinline nounwind {{", "entry:", *b.allocas, *prologue, *b.top, *b.lines, "}"]))
     return Routine(symbol, parts)

@@ -204,6 +204,8 @@ class Builder:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
+        self.top: list[str] = []  # instructions of the entry block, behind the loads of arguments: see `invariant`
+        self.invariants: dict[tuple[object, ...], Any] = {}
         self.routines: dict[tuple[object, ...], Any] = {}  # also of those beside it: see `routines`, `packing`
         self.current = "entry"
         self._count = 0
