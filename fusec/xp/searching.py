@@ -256,6 +256,5 @@ def sort(
     >>> xp.sort(xp.asarray([3, 1, 2]), descending=True)
     Array([3, 2, 1])
     """
-    x = array_of(x)
-    found = call(np.sort, x, axis=axis, **(options or {"kind": ORDER[stable and x.dtype.kind in "fc"]}))
+    found = call(np.sort, x, axis=axis, **(options or {"kind": ORDER[stable]}))
     return record(np.flip, found, axis=-1 if axis is None else axis) if descending else found

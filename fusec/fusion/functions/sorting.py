@@ -22,6 +22,29 @@ from fusec.fusion.trace.tracer import Tracer
 _argpartition = shared(np.argpartition)
 
 
+@wraps(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, **options: Any) -> Any:
+    """np.sort, whose default kind is ten times faster than the stable one, but for bytes, which that one counts.
+
+    Sorted numbers tell no order but that of zeros and of nans, whose bits differ; these are put back as they came.
+    """
+    is_byte = isinstance(a, np.ndarray) and a.dtype.itemsize == 1
+    any_kind = kind in ("stable", "mergesort") or (is_byte and kind is None)
+    is_number = type(a) is np.ndarray and a.dtype.isbuiltin == 1 and a.dtype.kind in "biuf"
+    is_plain = is_number and type(axis) is int and not any(options.values())
+    if not any_kind or not is_plain:
+        return np.sort(a, axis, kind, **options)
+    found = np.sort(a, axis, "stable" if is_byte else None)
+    if a.dtype.kind == "f" and a.size:
+        rows, given = np.moveaxis(found, axis, -1), np.moveaxis(a, axis, -1)
+        if np.isnan(rows[..., -1]).any():
+            rows[np.isnan(rows)] = given[np.isnan(given)]
+        are_zero = rows == 0
+        if are_zero.any():
+            rows[are_zero] = given[given == 0]
+    return found
+
+
 def _sorting(function: Callable[..., Any], at: int, **options: Any) -> Callable[..., Any]:
     """A function that sorts along an axis, which is argument number `at`; None: all elements in a row."""
     of_axis = LibraryFunction(function, f"np.{function.__name__}", (0,), ("a",), **options)
@@ -130,7 +153,7 @@ def _ranked(function: Callable[..., Any]) -> LibraryFunction:
 
 FUNCTIONS.update(
     {
-        "sort": _sorting(shared(np.sort), 1), "argsort": _sorting(shared(np.argsort), 1),
+        "sort": _sorting(shared(sort), 1), "argsort": _sorting(shared(np.argsort), 1),
         "partition": _sorting(shared(np.partition), 2, may_raise=True, outcome=_as_sorted),
         "argpartition": _sorting(_argpartition, 2, may_raise=True, outcome=_as_sorted),
         "lexsort": LibraryFunction(np.lexsort, "np.lexsort", (0,), ("keys",)),
