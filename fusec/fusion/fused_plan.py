@@ -154,8 +154,9 @@ class FusedPlan:
                 return self.native or self.steps
             if not self.stores and self.problem is None and self.pattern is None:
                 self.entry = whole_entry(self, given, self.compute if self.numbers else None, self._slowly)
-            if self.entry is None and self.native is not None and len(self.native) == 1:
-                self.native[0].hasten(given)
+            first = None if self.native is None or len(self.native) > 1 else self.native[0]
+            if self.entry is None and isinstance(first, NativeStretch):
+                first.hasten(given)
             if self.entry is None and self.native is not None and not self.stores and self.problem is None:
                 self.entry = prepared_call(self) if self.pattern is None else None
         self.calls += 1

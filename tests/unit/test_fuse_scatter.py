@@ -120,3 +120,55 @@ def test_an_array_that_holds_no_index_is_refused_as_numpy_does():
         with pytest.raises(IndexError, match="out of bounds"):
             fusec.fuse(store)(x, i)
         np.testing.assert_array_equal(x, X)
+
+
+def count_up(x, i):
+    x[i] += 1
+
+
+def set_to_own(x, i):
+    x[i] = x[::-1][: i.size]
+
+
+def add_twice(x, i):
+    np.add.at(x, i, 2)
+    np.subtract.at(x, i[1:], x[1])
+
+
+def set_between(x, i):
+    x *= 2
+    x[i] = 1
+    x += x[0]
+
+
+def set_and_sum(x, i):
+    x[i] = 3
+    return x.sum()
+
+
+def permute(x, i):
+    x[x % x.size] = i.max()
+
+
+@pytest.mark.parametrize("function", [count_up, set_to_own, add_twice, set_between, set_and_sum, permute])
+def test_an_array_that_a_call_changes_in_place_is_changed_as_numpy_does(function):
+    fused = fusec.fuse(function)
+    rng = np.random.default_rng(0)
+    for call in range(8):  # the first calls, and those of native code
+        memory = rng.integers(0, 100, 300)
+        x, i = memory[:200], rng.integers(-150, 150, 60)
+        x, i = (x[::-2], i % 100) if call == 6 else (x, i)
+        i = memory[20:60] if call == 7 else i  # it shares the memory that is written
+        theirs_memory = memory.copy()
+        start = theirs_memory[:200]
+        theirs = start[::-2] if call == 6 else start
+        expected = function(theirs, theirs_memory[20:60] if call == 7 else i)
+        found = fused(x, i)
+        np.testing.assert_array_equal(memory, theirs_memory)
+        assert expected is found is None or found == expected
+        before = memory.copy()
+        if call < 6 and function is not permute:
+            with pytest.raises(IndexError, match="out of bounds"):
+                fused(x, np.append(i, 200))
+            if function in (count_up, set_to_own, set_and_sum):
+                np.testing.assert_array_equal(memory, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -21,7 +22,7 @@ from fusec.fusion.trace.array_forms import ArrayForm
 from fusec.fusion.trace.numbers import is_extent, plain
 from fusec.fusion.trace.tables import METHODS
 from fusec.fusion.trace.trace import Trace, check_fits, here
-from fusec.fusion.trace.trace_values import Leaf, LibraryCall, leaves_of, outermost_first, phantom
+from fusec.fusion.trace.trace_values import Array, Leaf, LibraryCall, leaves_of, outermost_first, phantom
 
 ARRAYS: Any = (np.ndarray, ArrayForm)
 MAX_EXTENT = 2  # of stand-ins, but for extents that must differ
@@ -140,6 +141,19 @@ class LibraryFunction:
         return found if out is None else _stored(self.name, found, out)
 
 
+@dataclass(frozen=True)
+class Changing:
+    """A function that changes its first argument, as one that returns a changed copy."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, array: Array, *rest: Any, **options: Any) -> Array:
+        """The changed copy."""
+        made = array.copy(order="K")
+        self.function(made, *rest, **options)
+        return made
+
+
 def _again(outcome: Outcome, asked: Asked, seen: Sequence[Any]) -> tuple[Any, ...]:
     """What a call makes of operands of other extents; numbers are as they were, unless they are made of extents."""
     pairs = zip(asked.examples, seen, strict=True)
@@ -228,6 +242,18 @@ def called_plainly(function: Any) -> Callable[..., Any] | None:
     """What a call runs on its operands and nothing else; None if it does more."""
     is_plain = isinstance(function, partial) and function.func is _called_plainly
     return function.args[0] if is_plain else None
+
+
+def in_place(function: Any) -> Callable[..., Any] | None:
+    """A call that returns a changed copy as one that changes its first operand, or nothing if it raises; else None."""
+    changing = called_by(function)
+    if not isinstance(changing, Changing) or not (changing.function is operator.setitem or _is_at(changing.function)):
+        return None
+    return partial(function.func, changing.function, *function.args[1:])
+
+
+def _is_at(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc)
 
 
 def called_by(function: Any) -> Any:

@@ -8,28 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fusec.base.records import dataclass
 from fusec.errors.fusing import NotFusable
-from fusec.fusion.functions.libraries import Asked, LibraryFunction
+from fusec.fusion.functions.libraries import Asked, Changing, LibraryFunction
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.converted import unwritable
 from fusec.fusion.trace.indices import is_chosen
 from fusec.fusion.trace.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace.trace import Trace, here
-from fusec.fusion.trace.trace_values import Array, laid_out
-
-
-@dataclass(frozen=True)
-class Changing:
-    """A function that changes its first argument, as one that returns a changed copy."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, array: Array, *rest: Any, **options: Any) -> Array:
-        """The changed copy."""
-        made = array.copy(order="K")
-        self.function(made, *rest, **options)
-        return made
+from fusec.fusion.trace.trace_values import laid_out
 
 
 def _as_given(asked: Asked) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from fusec.base.records import dataclass
 from fusec.base.source import Span
 from fusec.dispatch.interception import present
 from fusec.errors import FusecError
-from fusec.fusion.functions.libraries import called_plainly
+from fusec.fusion.functions.libraries import called_plainly, in_place
 from fusec.fusion.memory.host_products import HostProduct, host_product
 from fusec.fusion.memory.slots import Fresh, SlotView, fresh
 from fusec.fusion.trace.numbers import picking
@@ -41,12 +41,16 @@ class CallStep:
     views: tuple[tuple[int, SlotView], ...] = ()  # that it is the first to need
     stored: tuple[Computation, ...] = ()  # libraries make their results themselves
     releases: tuple[int, ...] = ()  # slots that nobody needs any more
+    is_put_back: bool = False  # the next step only copies the result to the operand that the function changes
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Call the function on the slots of a call. Raises what the function raises."""
         for slot, view in self.views:
             frame[slot] = memory.view(frame, view)
         interceptor = present()
+        if interceptor is None and self.is_put_back and memory.is_host:
+            frame[self.outputs[0]] = self._changed([frame[slot] for slot in self.inputs])
+            return
         if interceptor is None and self.plain is not None and memory.is_host:
             function, pick, slot, laid, buffer = self.plain
             try:
@@ -130,6 +134,24 @@ class CallStep:
         except Exception as problem:
             self.note(problem)
             raise
+
+    def _changed(self, operands: list[Any]) -> Array:
+        """The first operand itself, changed; by way of a copy if others share its memory."""
+        array, *rest = operands
+        if any(isinstance(each, np.ndarray) and np.may_share_memory(array, each) for each in rest):
+            array[...] = self._results(operands)[0]
+            return array  # type: ignore[no-any-return]
+        try:
+            self.changing(*operands)  # type: ignore[misc]
+        except Exception as problem:
+            self.note(problem)
+            raise
+        return array  # type: ignore[no-any-return]
+
+    @cached_property
+    def changing(self) -> Callable[..., Any] | None:
+        """What changes the first operand, if the result is a changed copy, and nothing is changed if it raises."""
+        return in_place(self.call.function)
 
     def note(self, problem: Exception) -> None:
         """Say in an error which call has raised it."""

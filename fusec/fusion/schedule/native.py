@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, replace
 from fusec.dispatch.interception import present
 from fusec.environment import debug
 from fusec.errors import FusecError
@@ -97,8 +97,9 @@ def native_steps(
     frame: that of a call, whose arrays have the extents, strides and alignment that all calls have. parameters: what
     errors call its arrays and numbers.
     """
-    parts, sequences = _sequences(steps, memory, frame)
-    if not any(sequences):
+    needed = _needed(steps)
+    parts, sequences = _sequences(needed, memory, frame)
+    if not any(sequences) and len(needed) == len(steps):
         return None
     alone = [step for part, sequence in zip(parts, sequences, strict=True) if sequence is None for step in part]
     used_alone, left_out = _used(alone), dict[int, SlotView]()
@@ -117,6 +118,17 @@ def native_steps(
         )  # fmt: skip
         left_out |= own
     return tuple(found)
+
+
+def _needed(steps: Sequence[Any]) -> list[Any]:
+    """The steps without those that copy what calls have changed in place."""
+    found: list[Any] = []
+    for step in steps:
+        if isinstance(step, KernelStep) and step.puts_back:
+            found[-1] = replace(found[-1], releases=(*found[-1].releases, *step.releases))
+        else:
+            found.append(step)
+    return found
 
 
 def whole_entry(

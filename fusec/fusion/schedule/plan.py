@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -104,6 +105,7 @@ class KernelStep:
     beside: int = 0  # how many other steps the launch has
     reverse: bool = False  # its arrays are transposed, for it asks for positions, and walks in C order
     follows: bool = False  # at the end of the launch before, if both have one phase
+    puts_back: bool = False  # it only copies the result of the call before to the operand that this changes
 
     @property
     def name(self) -> str:
@@ -112,6 +114,8 @@ class KernelStep:
 
     def run(self, frame: list[Any], memory: Any) -> None:
         """Run on the slots of a call; kernels that make their outputs themselves have a faster native entry."""
+        if self.puts_back and frame[self.inputs[0]] is frame[self.outputs[0]]:
+            return
         if not (self.makes and memory.takes_results):
             for each in self.fresh:
                 frame[each.slot] = memory.new(each)
@@ -246,6 +250,14 @@ class KernelStep:
         return axes[0] if len(axes) == 1 else axes
 
 
+def _puts_back(call: CallStep, after: KernelStep) -> bool:
+    """Whether a step only copies the result of a call to the operand that the function of the call changes."""
+    if call.changing is None or (after.inputs, after.outputs) != (call.outputs, call.inputs[:1]):
+        return False
+    is_copy = len(after.leaves) == 1 and after.group.exprs[after.stored[0]] is after.leaves[0].input
+    return is_copy and not after.beside and call.outputs[0] in after.releases
+
+
 class PlanBuilder:
     """Makes the plan of a trace. needed: buffers that are returned."""
 
@@ -312,6 +324,9 @@ class PlanBuilder:
                     step.place, step.beside, step.follows = place, len(one) - 1, follows(before, step)
                     same = [] if step.follows else same
             before = same
+        for call, after in pairwise(placed):
+            if isinstance(call, CallStep) and isinstance(after, KernelStep) and _puts_back(call, after):
+                call.is_put_back = after.puts_back = True
         return placed
 
     def _shared(self, groups: Sequence[Group]) -> set[Buffer]:
