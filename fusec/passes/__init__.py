@@ -134,6 +134,7 @@ PIPELINES: dict[Kind, tuple[PassRow, ...]] = {
         PassRow("mask", "before phases: elements are left out once", by="compiler"),
         PassRow("phases.in_role", "before the parts: each kernel has its own", "role"),
         PassRow("reductions.run_on_reduction", parts=(RESOLVE, *TYPED, *PRIMITIVE)),
+        PassRow("narrow_sums", "after phases: chunks bound the totals", target="cpu", by="codegen"),
         PassRow("total_order_keys.use_total_order_keys", "after expand: it knows calls", target="cpu", by="codegen"),
         PassRow(
             "buffer_rows", "after phases: walks of one kernel",

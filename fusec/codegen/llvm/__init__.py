@@ -38,6 +38,7 @@ from fusec.ir.loops import GROUP, Function, Program, Shuffle, is_shared
 from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import statements
 from fusec.passes.blocks import serialise_blocks
+from fusec.passes.narrow_sums import narrow_sums
 from fusec.passes.total_order_keys import use_total_order_keys
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -125,6 +126,8 @@ def generate_reduction(reduction: ReductionIR, layout: Layout, axis: int, option
     options = options or LlvmOptions()
     bits = options.vector_bits
     reduction = replace(reduction, functions=with_own_ops(reduction.functions, options))
+    narrow = narrow_sums(reduction)
+    reduction = narrow if widest_bits(narrow) < widest_bits(reduction) else reduction
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
     reduction = use_total_order_keys(reduction, frozenset({FLOAT32, FLOAT64} if bits >= 512 else {FLOAT32}))
     is_last = axis == layout.ndim - 1
