@@ -9,7 +9,7 @@ from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, unravelled
-from fusec.codegen.c_family.rows import Row, Rows
+from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
 from fusec.ir.loops import ArrayParam
@@ -160,7 +160,7 @@ def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
     at, size, long, length = frame.places.index, grid.size, grid.long, rows.length
     begin, count, k, element = (frame.names.fresh(name) for name in ("begin", "count", "k", "element"))
 
-    def over(row: Row, is_load: bool) -> list[str]:
+    def over(row: CopiedRow, is_load: bool) -> list[str]:
         inside = f"{row.block}[{element} / {length} * {row.pitch} + {element} % {length}]"
         outside = f"{frame.places.use('pointer', row.array.name).text}[{begin} * {length} + {element}]"
         target, source = (inside, outside) if is_load else (outside, inside)

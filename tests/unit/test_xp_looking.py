@@ -133,7 +133,7 @@ def test_pending_writes_are_pending():
 def test_names_and_devices_that_there_are_not():
     for name, hint in (
         ("summ", "'sum'"),
-        ("busday_count", "call numpy.busday_count with np.asarray(x)"),
+        ("busday_count", "call numpy.busday_count: where it takes arrays, pass np.asarray(x)"),
         ("qqqq", "dir(fusec.xp)"),
     ):
         with pytest.raises(AttributeError) as caught:

@@ -19,7 +19,7 @@ WORD = 4  # bytes of a bank
 
 
 @dataclass(frozen=True)
-class Row:
+class CopiedRow:
     """An array whose rows are copied.
 
     block: the array in shared memory. own: what points to a thread's row there. pitch: elements from row to row there.
@@ -37,7 +37,7 @@ class Row:
 class Rows:
     """The arrays whose rows are copied. length: elements of a row. axis: along which a row runs."""
 
-    arrays: list[Row]
+    arrays: list[CopiedRow]
     length: int
     axis: int
 
@@ -54,7 +54,7 @@ def copied_rows(program: Program, layout: Layout, names: ScopeNames) -> Rows | N
         if array.name in is_loaded and array.name in placed and pitch * array.dtype.nbytes <= left:
             left -= pitch * array.dtype.nbytes
             block, own = names.fresh(f"{array.name}_rows"), names.fresh(f"{array.name}_row")
-            found.append(Row(array, block, own, pitch, is_loaded[array.name]))
+            found.append(CopiedRow(array, block, own, pitch, is_loaded[array.name]))
     return Rows(found, layout.row, axis) if found else None
 
 

@@ -29,7 +29,7 @@ PLAIN = (int, float, bool, str, type(None), np.dtype, type)  # other arguments, 
 LARGE = 1 << 16  # elements from which on kernels compute a matrix from positions: reading it would take longer
 
 
-class Known(np.ndarray):
+class KnownArray(np.ndarray):
     """An array that is known while a function is traced. Elements that a traced array chooses belong to the trace."""
 
     @property  # type: ignore[misc]
@@ -43,13 +43,13 @@ class Known(np.ndarray):
         return tracer.made(_trace(), tracer._operand(_trace(), self))[index]
 
 
-Known.__name__ = Known.__qualname__ = "ndarray"  # in messages
-setattr(Known, STANDS_IN, True)
+KnownArray.__name__ = KnownArray.__qualname__ = "ndarray"  # in messages
+setattr(KnownArray, STANDS_IN, True)
 
 
 def _known_array(given: Any) -> Any:
     """An array of NumPy's as one that traced arrays may index."""
-    return given.view(Known) if type(given) is np.ndarray else given
+    return given.view(KnownArray) if type(given) is np.ndarray else given
 
 
 def _trace() -> Trace:
