@@ -133,6 +133,13 @@ class MemoryUses:
         offset += view.pointer - place.view.pointer
         return f"{place.name} + {counted(offset, 'byte')}" if offset else place.name
 
+    def called(self, given: Any) -> str:
+        """The name of the argument that holds an array, or is a number; "" for what is none."""
+        if isinstance(given, np.ndarray):
+            return self._last(_view(given)).name
+        is_number = isinstance(given, (int, float, complex, np.number))
+        return next((name for name, each in self.numbers.items() if is_number and each == given), "")
+
     def number(self, value: Any, at: int, slot: Slot | None = None) -> str:
         """A number that is passed by value; a complex one of which the slot takes a part."""
         made = self.origin(value)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fusec.arguments.operands import outputs_of
 from fusec.base.kernel_abi import Fp, Kernel
 from fusec.base.records import dataclass, replace
 from fusec.codegen import Target, target_of
+from fusec.dispatch.notes import NotedCall
+from fusec.errors.base import FusecError
+from fusec.errors.targets import NoSuchTypeOnTarget
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
@@ -66,7 +70,10 @@ class Listing:
             if isinstance(call, NotedLibraryCall):
                 found.append(call)
                 continue
-            made = launches_of(call, target, self.fp)
+            try:
+                made = launches_of(call, target, self.fp)
+            except FusecError as problem:
+                raise self._named(problem, call) from problem.__cause__
             found += made
             if id(call) in sharing and len(made) == 1:
                 shared.setdefault(sharing[id(call)], []).extend(made)
@@ -88,6 +95,24 @@ class Listing:
         for each in launches:
             each.kernel = renamed[id(each.kernel)]
         return _with_ends(_together(found, [*shared.values()], target_of(target)), ends, target_of(target))
+
+    def _named(self, problem: FusecError, call: NotedCall | NotedLibraryCall) -> FusecError:
+        """The error for a parameter of a kernel that a function is made of, with what the user calls the argument."""
+        error = problem.error
+        if not isinstance(error, NoSuchTypeOnTarget) or isinstance(call, NotedLibraryCall):
+            return problem
+        pairs = zip(call.kernel.params, (*call.args, *outputs_of(call.out)), strict=False)
+        own = {f"parameter '{each.name}'": (each.name, given) for each, given in pairs}
+        param, given = own.get(error.where, ("", None))
+        name = MemoryUses(self.notes, (self.arguments, None), ()).called(given)
+        is_own = not name and all(each.name in self.arguments for each in call.kernel.in_params)
+        if not param or name == param or is_own:
+            return problem
+        narrow = "complex64" if error.dtype.startswith("complex") else "float32"
+        where, cure = f"argument '{name}'", f"pass it as {narrow}"
+        if not name:
+            where, cure = f"an array or number in '{self.name}'", f"make it {narrow}, e.g. x.astype('{narrow}')"
+        return NoSuchTypeOnTarget(where, error.dtype, error.target, cure).at(problem.span)
 
 
 def _together(listed: list[Listed], shared: Sequence[Sequence[ListedLaunch]], row: Target) -> list[Listed]:

@@ -211,3 +211,35 @@ def test_checks_of_indices_are_listed_with_the_extents_that_they_are_given(targe
     assert "A. a check of indices: reads ids, is given 50\n" in text
     taken = fusec.fuse(lambda x, i: np.take_along_axis(x, i, axis=1) + np.take(x, i[0], axis=0).sum())
     assert "check of indices" in taken.source(target, np.ones((4, 6), np.float32), np.zeros((4, 2), np.int64))
+
+
+def as_float64(x: Any) -> Any:
+    return x.astype("float64") * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "named", "cure"),
+    [
+        (lambda x: x * 2, (np.ones(3),), "argument 'x'", "pass it as float32"),
+        (lambda a1, a0: a1 * a0, (np.ones(3), X[0, :3]), "argument 'a1'", "pass it as float32"),
+        (lambda x, y: x.sum() + y[1:], (X, np.ones(3)), "argument 'y'", "pass it as float32"),
+        (lambda d: d["k"] * 2, ({"k": np.ones(3, "c16")},), "argument 'd['k']'", "pass it as complex64"),
+        (lambda x, k: x * k, (X, np.float64(3.25)), "argument 'k'", "pass it as float32"),
+        (as_float64, (X,), "an array or number in 'as_float64'", "make it float32, e.g. x.astype('float32')"),
+    ],
+)
+def test_a_dtype_that_a_target_lacks_is_that_of_what_the_user_named(
+    function: Any, args: tuple[Any, ...], named: str, cure: str
+) -> None:
+    with pytest.raises(FusecError, match=rf"^{re.escape(named)} has dtype .* which metal does not have") as raised:
+        fusec.fuse(function).source("metal", *args)
+    assert raised.value.hint == cure
+
+
+def test_kernels_of_users_keep_the_names_of_their_parameters() -> None:
+    with pytest.raises(FusecError, match=r"^parameter 'x' has dtype float64"):
+        fusec.ElementwiseKernel("T x", "T y", "y = x").source("metal", {"T": "float64"})
+    with pytest.raises(FusecError, match=r"^parameter 'x' has dtype float64"):
+        fusec.sum.source("metal", np.ones(3))
+    with pytest.raises(FusecError, match=r"^parameter 'y' has dtype float64"):
+        fusec.ElementwiseKernel("float32 x", "float64 y", "y = x").source("metal")
