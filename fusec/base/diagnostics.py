@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # characters of a line that are shown
 LONGEST_NAME = 64  # of those that are compared with others, which takes a time beyond the square of the length
-LONGEST_CODE = 60  # characters of the user's code that a hint repeats
 LONGEST_TEXT = 1000  # characters of a value in a message
 UNSEEN = "\N{REPLACEMENT CHARACTER}"
 
@@ -127,21 +124,3 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     close = sorted(swapped.intersection(candidates)) or get_close_matches(name, candidates, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else ""
-
-
-def by_element(node: ast.Compare | ast.BoolOp) -> tuple[str, str]:
-    """What combines conditions in Python, and code that combines those of each element."""
-    if isinstance(node, ast.BoolOp):
-        sign, parts = ("&" if isinstance(node.op, ast.And) else "|"), node.values
-        shown = "'and'" if sign == "&" else "'or'"
-    else:
-        values, sign, shown = [node.left, *node.comparators], "&", "a chain of comparisons"
-        parts = [ast.Compare(a, [op], [b]) for (a, b), op in zip(pairwise(values), node.ops, strict=True)]
-    text = f" {sign} ".join(f"({_by_element(each)})" for each in parts)
-    return shown, text if len(text) <= LONGEST_CODE else f"(a < x) {sign} (x < b)"
-
-
-def _by_element(node: ast.expr) -> str:
-    """The code of a condition."""
-    is_several = isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1)
-    return by_element(node)[1] if is_several else ast.unparse(node)  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ Nothing of a text is ever run: what the grammar has and this module does not kno
 
 from __future__ import annotations
 
-import ast
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 
-from fusec.base.diagnostics import by_element, did_you_mean
+from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
@@ -32,6 +32,8 @@ MAX_CALLS = 200  # of functions, each some 20 ms of compilation
 MAX_REDUCTIONS = 64  # kernels that run one after the other
 STATEMENTS = frozenset("KEYWORD DEF LAMBDA IF FOR WHILE RETURN PASS ASSERT BREAK CONTINUE".split())
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
+LONGEST = 60  # characters of the text that a hint repeats
+SIGNS = {"and": "&", "or": "|"}
 PARTS = ("real", "imag")
 FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
 ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
@@ -312,18 +314,31 @@ def _axis(node: s.Expression) -> int:
 
 def _no_truth(node: s.Compare | s.Junction) -> NoTruth:
     """The error for conditions that Python would combine for all elements together."""
-    try:
-        shown, code = _by_element(node.span.file.text[node.span.start : node.span.end])
-    except (SyntaxError, RecursionError, MemoryError):  # of what is too deep or too odd for Python
-        shown, code = _by_element("a < b < c" if isinstance(node, s.Compare) else f"x {node.op} y")
-    return NoTruth(shown, f"write {code}")
+    what, sign = ("a chain of comparisons", "&") if isinstance(node, s.Compare) else (f"'{node.op}'", SIGNS[node.op])
+    text = _by_element(node)
+    return NoTruth(what, f"write {text if len(text) <= LONGEST else f'(a < x) {sign} (x < b)'}")
 
 
-def _by_element(text: str) -> tuple[str, str]:
-    """What combines the conditions of a text, and code that combines those of each element."""
-    tree = ast.parse(f"({text}\n)", mode="eval").body
-    assert isinstance(tree, (ast.Compare, ast.BoolOp)), "the text is several conditions"
-    return by_element(tree)
+def _by_element(node: s.Expression) -> str:
+    """The text of a condition whose parts are combined element by element."""
+    match node:
+        case s.Compare(first=first, rest=[_, _, *_] as rest):
+            pairs = pairwise([("", first), *rest])
+            return " & ".join(f"({_text(left)} {op} {_text(right)})" for (_, left), (op, right) in pairs)
+        case s.Junction(op=op):
+            parts: list[s.Expression] = []
+            left: s.Expression = node
+            while isinstance(left, s.Junction) and left.op == op:
+                parts.append(left.right)
+                left = left.left
+            return f" {SIGNS[op]} ".join(f"({_by_element(each)})" for each in (left, *parts[::-1]))
+    return _text(node)
+
+
+def _text(node: s.Expression) -> str:
+    """The user's text of an operand, in one line."""
+    text = node.span.file.text[node.span.start : node.span.end]
+    return " ".join(re.sub(r"#[^\n]*|\\(?=\r?\n)", " ", text).split())
 
 
 def _not_known(node: s.Expression) -> UserError:

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from fusec.base.diagnostics import LONGEST_CODE, by_element
 from fusec.errors import FusecError
 from fusec.errors.fusing import NeedsValues, NotFusable
 from fusec.fusion.trace import lines
@@ -32,6 +31,7 @@ VIEWS = "make views without strides: slices, reshape, np.broadcast_to, np.lib.st
 OF_PYTHON = {"max": "np.max", "min": "np.min", "sorted": "np.sort", "any": "np.any", "all": "np.all"}
 OF_FUSEC = ("softmax", "log_softmax", "logsumexp")  # functions that fusec and SciPy have
 CONVERSIONS = re.compile(r"(\w+\.)?(bool|u?int(?:8|16|32|64)|float(?:16|32|64)|complex(?:64|128))")
+LONGEST = 60  # characters of the user's text that a hint repeats
 BRANCH = "choose element by element: np.where(condition, a, b); or branch before or after the fused function"
 LOOP = "keep the loop outside: fuse one step, and return the number that ends the loop"
 CHECK = "check it before the call; or return the condition, and check the result"
@@ -128,14 +128,25 @@ def _of_truth(nodes: list[ast.AST]) -> tuple[str, str]:
             case ast.stmt() | ast.Lambda():
                 break
             case ast.Compare(ops=[_, _, *_]) | ast.BoolOp() if told[1] is TRUTH:
-                shown, text = by_element(outer)
-                told = shown, f"write {text}"
+                told = _combined(outer)
             case ast.UnaryOp(op=ast.Not(), operand=operand) if told[1] is TRUTH:
                 told = "'not'", f"write {_text('np.logical_not({})', operand, 'np.logical_not(condition)')}"
     return told
 
 
+def _combined(node: ast.Compare | ast.BoolOp) -> tuple[str, str]:
+    """What combines conditions, and the same element by element."""
+    if isinstance(node, ast.BoolOp):
+        sign, parts = ("&" if isinstance(node.op, ast.And) else "|"), node.values
+        shown = "'and'" if sign == "&" else "'or'"
+    else:
+        values, sign, shown = [node.left, *node.comparators], "&", "a chain of comparisons"
+        parts = [ast.Compare(a, [op], [b]) for (a, b), op in zip(pairwise(values), node.ops, strict=True)]
+    text = f" {sign} ".join(f"({ast.unparse(each)})" for each in parts)
+    return shown, f"write {text if len(text) <= LONGEST else f'(a < x) {sign} (x < b)'}"
+
+
 def _text(form: str, node: ast.AST | None, otherwise: str) -> str:
     """A text with part of the user's; another one if that is long."""
     found = form.format(ast.unparse(node)) if node is not None else otherwise
-    return found if len(found) <= LONGEST_CODE else otherwise
+    return found if len(found) <= LONGEST else otherwise
