@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -149,10 +148,10 @@ class Recording:
         return self.known[found.path]
 
     def _seen(self, found: Location, value: Any) -> Any:
-        alike = np, constants.NUMPY, sys.modules.get("cupy") or np  # which has NumPy's functions
-        if any(value is each for each in alike):
+        namespace = constants.namespace_of(value)
+        if namespace is not None:
             self.note(found, reads.SAME, value)
-            return constants.NUMPY
+            return namespace
         if is_number(value):
             return self._number(found, value)
         if isinstance(value, np.ndarray) or is_array(value):
@@ -163,7 +162,8 @@ class Recording:
             return self.called(value)
         if isinstance(value, constants.KEPT) and not is_of_library(value):
             return self.stands_for(Kept(self, value), value, self.note(found, reads.SAME, value))
-        if constants.is_user_made(value) or (exact(value) is not None and not self._is_changing(found, value)):
+        is_constant = exact(value) is not None and not constants.has_namespace(value)
+        if constants.is_user_made(value) or (is_constant and not self._is_changing(found, value)):
             return self._constant(found, value)
         if isinstance(value, (FunctionType, MethodType, functools.partial)):
             return self._callable(found, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import CellType, FunctionType
@@ -227,7 +228,7 @@ class TracedRun:
 
     def constant(self, value: Any) -> Any:
         """A constant, but for NumPy itself, whose arrays belong to the trace."""
-        return constants.NUMPY if value is np else value
+        return constants.namespace_of(value) or value
 
     def container(self, kind: Any, items: list[Any], owner: int | str) -> Any:
         """A tuple, list or dictionary among the arguments. owner: the argument that has it."""
@@ -308,8 +309,8 @@ class TracedRun:
             return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             return ReturnedConstant(np.array(result, order="K"), True)
-        if result is constants.NUMPY:
-            return ReturnedConstant(np)
+        if result is constants.NUMPY or result is constants.LAZY:
+            return ReturnedConstant(np if result is constants.NUMPY else sys.modules["fusec.xp"])
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))
         if at >= 0 and not isinstance(origin, type):
             return Returned(self._picked(at, origin))

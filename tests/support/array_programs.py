@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64")
-SHAPES = ((), (1,), (0,), (3,), (4,), (3, 4), (1, 4), (3, 1), (2, 3, 4), (2, 0, 3), (4, 3))
+SHAPES = ((), (1,), (0,), (3,), (4,), (3, 4), (1, 4), (3, 1), (2, 3, 4), (2, 0, 3), (4, 3), (3, 3), (2, 3, 3))
 BINARY = (
     np.add, np.subtract, np.multiply, np.minimum, np.maximum, np.less, np.equal, np.bitwise_xor, np.logical_and,
     np.floor_divide, np.divide, np.greater_equal,

@@ -148,3 +148,21 @@ def test_numbers_above_all_floats_name_the_largest_one():
         with pytest.raises(OverflowError) as caught:
             (xp.ones(3, dtype=dtype) + 10**400).compute()
         assert caught.value.hint == "pass a number up to 1.8e308, or math.inf"
+
+
+def spectrum(x, module=xp):
+    """Functions of the namespace, also of its chapters, constants, and arrays that the function makes."""
+    y = module.exp(-x) * module.ones(x.shape) + module.asarray([1.0, 2.0, 3.0])
+    return module.sum(y * y), module.linalg.vector_norm(y), module.fft.fft(y).real + module.pi, module.concat([y, x])
+
+
+def test_functions_of_the_namespace_are_numpys_in_fused_functions():
+    x, fused = np.arange(3.0), fusec.fuse(spectrum)
+    expected = spectrum(x, np)
+    for args in ((x,), (x, xp), (xp.asarray(x),), (x, np)):
+        for found, wanted in zip(fused(*args), expected, strict=True):
+            np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-15)
+    assert "exp" in str(fused.source("cuda", xp.asarray(x)))
+    assert fusec.fuse(lambda x: (xp, x))(x)[0] is xp
+    with pytest.raises(AttributeError, match="qqqq"):
+        fusec.fuse(lambda x: xp.qqqq(x))(x)

@@ -214,7 +214,37 @@ class Transforms(types.ModuleType):
         return hash(np.fft)
 
 
-NUMPY, FFT = NumPy("numpy"), Transforms("numpy.fft")
+class LazyNames(NumPy):
+    """fusec.xp as a traced function sees it: NumPy wherever it has the name, since arrays are traced here."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != "random" and hasattr(np, name):
+            return super().__getattribute__(name)
+        return getattr(sys.modules["fusec.xp"], name)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other is sys.modules["fusec.xp"]
+
+    def __hash__(self) -> int:
+        return hash(sys.modules["fusec.xp"])
+
+
+NUMPY, FFT, LAZY = NumPy("numpy"), Transforms("numpy.fft"), LazyNames("fusec.xp")
+
+
+def namespace_of(value: object) -> NumPy | None:
+    """What a traced function sees of a module that has NumPy's functions; None for anything else."""
+    if not isinstance(value, types.ModuleType):
+        return None
+    if value is np or value is NUMPY or value is sys.modules.get("cupy"):
+        return NUMPY
+    return LAZY if value is LAZY or value is sys.modules.get("fusec.xp") else None
+
+
+def has_namespace(value: object) -> bool:
+    """Whether a container, such as a function's defaults, has a module of which a traced function sees another one."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return any(namespace_of(each) is not None for each in items)
 
 
 def is_array(value: object) -> bool:
