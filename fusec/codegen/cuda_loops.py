@@ -15,6 +15,7 @@ from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
 from fusec.ir.loops import ArrayParam
 
 BARRIER = "__syncthreads();"
+ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
 
 
 class GridShape(NamedTuple):
@@ -165,7 +166,7 @@ def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
         outside = f"{frame.places.use('pointer', row.array.name).text}[{begin} * {length} + {element}]"
         target, source = (inside, outside) if is_load else (outside, inside)
         return [
-            "#pragma unroll",
+            f"#pragma unroll {ROWS_AT_ONCE}",
             f"for (unsigned {k} = 0; {k} < {length}; ++{k}) {{",
             f"    const unsigned {element} = {k} * blockDim.x + threadIdx.x;",
             f"    if ({element} < {count}) {target} = {source};",

@@ -337,7 +337,7 @@ def test_every_type_gives_the_bits_of_the_cpu_in_ptx():
 
 def check_nvrtc(names, arch):
     test_nvrtc = pytest.importorskip("test_nvrtc", reason="the extra fusec[cuda] brings NVRTC")
-    texts = Texts(cases(names), cuda.generate)
+    texts = Texts([*cases(names), *short_rows()], cuda.generate)
     test_nvrtc.assert_compiles(list(texts.distinct.values()), arch)
     assert any(kernel.group == GROUP for kernel in texts.distinct.values())
 
