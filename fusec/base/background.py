@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from fusec.base import locks
 
@@ -111,14 +111,9 @@ def awaited() -> Iterator[None]:
             _awaited -= 1
 
 
-@contextmanager
-def in_parallel() -> Iterator[None]:
+def in_parallel() -> AbstractContextManager[None]:
     """Without the lock of all stages, so that others pass, if there is a background, or this is it."""
-    if _thread is not None:
-        with locks.set_aside():
-            yield
-    else:
-        yield
+    return nullcontext() if _thread is None else locks.set_aside()
 
 
 def is_here() -> bool:

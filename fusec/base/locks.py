@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,17 +27,21 @@ lock: Any = threading.RLock()
 llvm: Any = threading.RLock()
 
 
-@contextmanager
-def set_aside() -> Iterator[None]:
-    """Give up the lock for a while, if this thread has it, however often."""
-    if not lock._is_owned():
-        yield
-        return
-    held = lock._release_save()  # as threading.Condition does
-    try:
-        yield
-    finally:
-        lock._acquire_restore(held)
+class set_aside:  # noqa: N801 - it is used like a function
+    """Give up the lock for a while, if this thread has it, however often.
+
+    It is no generator: one that an interrupt has left on its way into the block would take the lock when it is
+    collected, and nobody would give it up again.
+    """
+
+    __slots__ = ("_held",)
+
+    def __enter__(self) -> None:
+        self._held = lock._release_save() if lock._is_owned() else None  # as threading.Condition does
+
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            lock._acquire_restore(self._held)
 
 
 def _acquire() -> None:
