@@ -13,6 +13,7 @@ from fusec.base.records import dataclass
 Fp = Literal["strict", "contract", "fast"]
 """What floating-point arithmetic may become: nothing else; a product and a sum may be one fma; also approximations."""
 MAX_BLOCK = 1024  # threads of a block: the limit of CUDA's and Metal's devices so far
+SHARED_BYTES = 48 << 10  # of shared memory that a block has on every CUDA device
 USUAL_BLOCK = 256  # threads of a block unless a call says; texts promise compilers no more
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, ROUNDS, SHORT, Role, chunk_of
@@ -148,6 +148,7 @@ class Phase(Launch):
             name
             for name, strides, _ in self.operands
             if self.layout.step(name)[along] is Step.UNIT and strides[across] == self.extent * strides[along]
+            if strides[across] < SHARED_BYTES // USUAL_BLOCK  # or a block has no room for its rows
         )
 
     def code(self, threads: bool) -> str:

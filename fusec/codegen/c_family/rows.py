@@ -7,14 +7,13 @@ find them in shared memory, where rows begin in different banks.
 
 from __future__ import annotations
 
-from fusec.base.kernel_abi import USUAL_BLOCK, Layout, Step
+from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.ir.expr import Expr
 from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Store
 from fusec.ir.walk import inner_first, operands, statements
 
-SHARED_BYTES = 48 << 10  # that a block has on every device
 WORD = 4  # bytes of a bank
 
 

@@ -8,7 +8,7 @@ to be, so that its columns, too, lie in different banks. All that a thread loads
 from __future__ import annotations
 
 from fusec.arguments.layouts import TILE
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import SHARED_BYTES, Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.names import ScopeNames
@@ -18,7 +18,6 @@ from fusec.ir.loops import ArrayParam, Element, Program
 
 SQUARE_THREADS = 256  # that share a square; a block of more lets the others wait
 LANES = TILE * TILE // SQUARE_THREADS
-SHARED_BYTES = 48 << 10  # what a block has on every device
 AHEAD_BYTES = 64  # that a thread loads beside the square before it waits
 
 
