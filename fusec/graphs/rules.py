@@ -283,7 +283,9 @@ def check_held(given: ArrayLike, dtype: DType) -> None:
     if not dtype.is_integer and found.dtype != object:
         return
     low, high = dtype.limits if dtype.is_integer else (-LARGEST, LARGEST)
-    for each in (found.min(), found.max()):
+    if found.dtype == object:  # integers beyond 64 bits, and what stands beside them
+        found = np.array([each for each in found.flat if isinstance(each, (int, float))], object)
+    for each in (found.min(), found.max()) if found.size else ():
         number = each.item() if isinstance(each, np.generic) else each
         if (dtype.is_integer or isinstance(number, int)) and not low - 1 < number < high + 1:
             cure = f"{dtype} holds {low} to {high}: give another" if dtype.is_integer else "no float is that large"
