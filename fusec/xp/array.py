@@ -274,7 +274,8 @@ class Array(Recorded):
     def _viewed(self, function: Call, *args: Any, **options: Any) -> Array:
         """What a function makes of the array without a copy."""
         if self._tape is None and self.device == CPU and not (WRITTEN and writers(self._value)):
-            return wrapped(function(valued(self), *args, **options))  # type: ignore[no-any-return]
+            key: Any = () if self._form.is_number else ...
+            return wrapped(function(valued(self)[key], *args, **options))  # type: ignore[no-any-return]
         return record(function, self, *args, **options)  # type: ignore[no-any-return]
 
     @property
@@ -483,8 +484,7 @@ for _run in IN_PLACE:
 
 def looked(array: Array) -> Any:
     """The value of an array in host memory, to which it is copied if it is on a device."""
-    found = valued(array)
-    return found if array.device == CPU else found.numpy()
+    return valued(array) if array.device == CPU else valued(array).numpy()
 
 
 def _number(convert: Callable[[Any], N], array: Array) -> N:

@@ -67,7 +67,7 @@ def asarray(obj: Any, /, dtype: DType = None, *, device: Any = None, copy: bool 
             if copy is False:
                 raise NeedsCopy("a conversion").at()
             return obj.astype(dtype)  # type: ignore[no-any-return]
-        return call(np.copy, obj) if copy else obj
+        return call(np.copy, obj) if copy or (obj._form.is_number and copy is None) else obj
     if where not in (None, CPU) and copy is False:
         raise NeedsCopy(f"an array in host memory for {where!r}").at()
     if type(obj) in (list, tuple) and _device_in(obj):

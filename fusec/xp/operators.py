@@ -263,14 +263,16 @@ def answer_of(other: Any, function: Any, operands: tuple[Any, Any], **options: A
     if ask is None:
         return NotImplemented
     is_foreign = ask is not ALONE and isinstance(function, np.ufunc) and not isinstance(other, (np.ndarray, np.generic))
-    return ask(other, function, "__call__", *operands, **options) if is_foreign else ALONE
+    found = ask(other, function, "__call__", *operands, **options) if is_foreign else ALONE
+    return ALONE if found is NotImplemented else found  # it does not know lazy arrays
 
 
 def _operated(function: Callable[..., Any], self: Any, other: Any, swapped: bool) -> Any:
     kind = type(other)
     is_number = kind in NUMBERS
     if not (is_number or other is ALONE or isinstance(other, Recorded)):
-        found = answer_of(other, function, (other, self) if swapped else (self, other))
+        ufunc = np.power if function is operator.pow else function
+        found = answer_of(other, ufunc, (other, self) if swapped else (self, other))
         if found is not ALONE:
             return found
         if function in COMPARED:  # NumPy answers for each element

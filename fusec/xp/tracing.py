@@ -77,6 +77,7 @@ class TapeRun(TracedRun):
         self.at, self.device = root, CPU
         self.extents = self.trace.extents = TapeExtents(self.trace)
         self.results: Sequence[Any] = ()  # of the step that was taken last
+        self.numbers: set[int] = set()  # the places of arrays instead of which NumPy has numbers
         self.are_numbers: Sequence[bool] = ()  # whether NumPy has a number instead of each
         self.told = 0, 0  # how many conditions and agreements the rules of this run have
 
@@ -85,6 +86,7 @@ class TapeRun(TracedRun):
         for each in node.path(self.at.depth):
             if type(each.step) is Form:
                 self.device = each.device
+                self.numbers |= {len(self.tracers)} if each.step.is_number else set()
                 self.tracers.append(self._leaf(slots[each.start]))
             else:
                 self.take(each.step, [slots[at] for at in each.numbers()])
@@ -107,7 +109,9 @@ class TapeRun(TracedRun):
             if not alone and not found:  # such as the shape of an array without axes
                 raise UntracedError
             given = [found] if alone else found
-            self.are_numbers = [isinstance(each, np.generic) or getattr(each, "_is_scalar", False) for each in given]
+            of_numbers = self._of_numbers(step)
+            self.are_numbers = [isinstance(each, np.generic) or self._is_number(each, of_numbers) for each in given]
+            self.numbers |= {at for at, is_number in enumerate(self.are_numbers, len(self.tracers)) if is_number}
             self.results = results = [self._whole(each) for each in given]
         if len(self.trace.numbers) > computed and values:  # other values may be refused, such as exponents of integers
             raise NeedsNumberError(0)
@@ -120,6 +124,17 @@ class TapeRun(TracedRun):
         together = None if alone else getattr(found, "_make", type(found))
         pairs = zip(results, self.are_numbers, strict=True)
         return (*[_form(*pair, self.device) for pair in pairs], *(None for _ in numbers)), together
+
+    def _of_numbers(self, step: Any) -> list[int]:
+        """The operands of a step, if each is a number in NumPy, whose methods and parts are numbers, too."""
+        places = [*read_by(step)] if type(step) is Operation and step.function not in OF_ARRAYS else []
+        return places if self.numbers.issuperset(places) else []
+
+    def _is_number(self, found: Any, of_numbers: Sequence[int]) -> bool:
+        """Whether a result is a number in NumPy."""
+        if not isinstance(found, Tracer) or found._is_scalar or found.ndim:
+            return isinstance(found, Tracer) and found._is_scalar
+        return any(found._memory is self.tracers[at]._memory for at in of_numbers)
 
     def _place_calls(self, new: Sequence[Statement], at: int) -> None:
         """Have calls of libraries that may fail know the place of their step."""
@@ -217,6 +232,10 @@ class TapeRun(TracedRun):
         """The arrays in use."""
         found = tuple(self.tracers[at] for at in self.live)
         return (found[0] if len(found) == 1 else found), None
+
+
+OF_ARRAYS = (np.broadcast_to, np.expand_dims)
+"""Functions of NumPy whose views of numbers are arrays."""
 
 
 def _form(found: Any, is_number: bool, device: Device) -> Form | None:
