@@ -42,7 +42,7 @@ from fusec.fusion.memory.slots import replayed
 from fusec.fusion.outside import constants
 from fusec.fusion.outside.constants import exact, maker_of
 from fusec.fusion.outside.reads import ARGUMENT, GIVEN, Location, title_of
-from fusec.fusion.outside.standins import let_go
+from fusec.fusion.outside.standins import STANDS_IN, let_go
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.schedule.forwarding import forward
 from fusec.fusion.schedule.overwriting import leave_out_overwritten
@@ -308,7 +308,7 @@ class TracedRun:
         if is_extent(result):
             return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
-            return ReturnedConstant(np.array(result, order="K"), True)
+            return ReturnedConstant(np.array(result, order="K", subok=not hasattr(result, STANDS_IN)), True)
         if result is constants.NUMPY or result is constants.LAZY:
             return ReturnedConstant(np if result is constants.NUMPY else sys.modules["fusec.xp"])
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))

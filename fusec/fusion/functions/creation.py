@@ -36,6 +36,16 @@ class KnownArray(np.ndarray):
     def __class__(self) -> type:
         return np.ndarray
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results without axes are numbers."""
+        return array[()] if return_scalar else array.view(KnownArray)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return np.asarray(self).__reduce_ex__(protocol)
+
     def __getitem__(self, index: Any) -> Any:
         items = index if isinstance(index, tuple) else (index,)
         if not any(isinstance(each, Tracer) for each in items):
@@ -49,7 +59,11 @@ setattr(KnownArray, STANDS_IN, True)
 
 def _known_array(given: Any) -> Any:
     """An array of NumPy's as one that traced arrays may index."""
-    return given.view(KnownArray) if type(given) is np.ndarray else given
+    if type(given) is not np.ndarray:
+        return given
+    made = np.ndarray.__new__(KnownArray, given.shape, given.dtype, order="F" if given.flags.fnc else "C")
+    made[...] = given
+    return made
 
 
 def _trace() -> Trace:
@@ -109,7 +123,8 @@ def array(
     del subok, like
     items = list(_items(given))
     if not any(isinstance(each, Tracer) for each in items):
-        return _known_array(np.array(given, dtype, copy=copy, order=order, ndmin=ndmin))
+        is_known = type(given) is KnownArray
+        return _known_array(np.array(given, dtype, copy=copy, order=order, ndmin=ndmin, subok=is_known))
     if not isinstance(given, Tracer):
         if len(set(map(np.ndim, items))) > 1:  # lists of numbers beside arrays
             given = _of_arrays(given)
@@ -212,9 +227,9 @@ def _of_known(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     @wraps(function, updated=())
-    def take(x: Any, indices: Any, *args: Any, **options: Any) -> Any:
-        is_traced = isinstance(x, Tracer) or isinstance(indices, Tracer)
-        return (FUNCTIONS[name] if is_traced else function)(x, indices, *args, **options)
+    def take(*args: Any, **options: Any) -> Any:
+        is_traced = any(isinstance(each, Tracer) for each in (*args, *options.values()))
+        return (FUNCTIONS[name] if is_traced else function)(*args, **options)
 
     return take
 

@@ -245,7 +245,11 @@ def called_plainly(function: Any) -> Callable[..., Any] | None:
 
 
 def in_place(function: Any) -> Callable[..., Any] | None:
-    """A call that returns a changed copy as one that changes its first operand, or nothing if it raises; else None."""
+    """A call that returns a changed copy as one that changes its first operand; None for any other call.
+
+    It changes nothing if an index is wrong. What a floating-point error or a warning stops has been written, as NumPy
+    has it.
+    """
     changing = called_by(function)
     if not isinstance(changing, Changing) or not (changing.function is operator.setitem or _is_at(changing.function)):
         return None

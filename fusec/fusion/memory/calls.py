@@ -150,7 +150,7 @@ class CallStep:
 
     @cached_property
     def changing(self) -> Callable[..., Any] | None:
-        """What changes the first operand, if the result is a changed copy, and nothing is changed if it raises."""
+        """What changes the first operand, if the result is a changed copy."""
         return in_place(self.call.function)
 
     def note(self, problem: Exception) -> None:

@@ -244,7 +244,7 @@ def namespace_of(value: object) -> NumPy | None:
 def has_namespace(value: object) -> bool:
     """Whether a container, such as a function's defaults, has a module of which a traced function sees another one."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return any(namespace_of(each) is not None for each in items)
+    return any(namespace_of(each) is not None or has_namespace(each) for each in items)
 
 
 def is_array(value: object) -> bool:
