@@ -173,7 +173,10 @@ def serve(name: str, device: str) -> None:
         try:
             print(json.dumps(answered(json.loads(line))), file=channel, flush=True)
         except Exception as problem:  # whatever a peer raises is its result
-            print(json.dumps({"failed": f"{type(problem).__name__}: {problem}"[:200]}), file=channel, flush=True)
+            said = f"{type(problem).__name__}: {problem}"
+            for folder in (ROOT, Path(np.__path__[0]).parent):  # names of this machine's folders stay here
+                said = said.replace(f"{folder}/", "")
+            print(json.dumps({"failed": said[:200]}), file=channel, flush=True)
 
 
 class Peers:
