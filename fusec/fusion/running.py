@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from types import CellType, FunctionType
@@ -309,8 +308,8 @@ class TracedRun:
             return ReturnedConstant(plain(result))
         if isinstance(result, np.ndarray) and not result.dtype.hasobject:
             return ReturnedConstant(np.array(result, order="K", subok=not hasattr(result, STANDS_IN)), True)
-        if result is constants.NUMPY or result is constants.LAZY:
-            return ReturnedConstant(np if result is constants.NUMPY else sys.modules["fusec.xp"])
+        if isinstance(result, constants.NumPy):
+            return ReturnedConstant(constants.origin_of(result))
         _, origin, at = self.recording.origins.get(id(result), (result, result, -1))
         if at >= 0 and not isinstance(origin, type):
             return Returned(self._picked(at, origin))

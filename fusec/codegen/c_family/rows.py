@@ -34,11 +34,10 @@ class CopiedRow:
 
 @dataclass(frozen=True)
 class Rows:
-    """The arrays whose rows are copied. length: elements of a row. axis: along which a row runs."""
+    """The arrays whose rows are copied. length: elements of a row."""
 
     arrays: list[CopiedRow]
     length: int
-    axis: int
 
 
 def copied_rows(program: Program, layout: Layout, names: ScopeNames) -> Rows | None:
@@ -54,7 +53,7 @@ def copied_rows(program: Program, layout: Layout, names: ScopeNames) -> Rows | N
             left -= pitch * array.dtype.nbytes
             block, own = names.fresh(f"{array.name}_rows"), names.fresh(f"{array.name}_row")
             found.append(CopiedRow(array, block, own, pitch, is_loaded[array.name]))
-    return Rows(found, layout.row, axis) if found else None
+    return Rows(found, layout.row) if found else None
 
 
 def _placed(program: Program, axis: int) -> set[str]:

@@ -178,8 +178,8 @@ def _check_read_only(
     others = {f"argument {at}": each for at, each in enumerate(args) if at not in known.operands}
     others |= {f"{name}=": each for name, each in options.items() if name not in known.keywords}
     for place, given in others.items():
-        may_be_numbers = place != "out="  # which would be written to
-        wrong = next((each for each in _places_in(given) if numbers[each.number] is None or not may_be_numbers), None)
+        is_out = place == "out="  # also a number would be written to
+        wrong = next((each for each in _places_in(given) if is_out or numbers[each.number] is None), None)
         if wrong is not None:
             name = f"{LETTERS[numbers[wrong.number]]}{wrong.number}"
             what = f"'{text}' has an array, {name}, as {place}, which is no operand to read"

@@ -183,53 +183,34 @@ def refuse_random(value: object) -> None:
 
 
 class NumPy(types.ModuleType):
-    """NumPy as a traced function sees it. Raises DrawsNumbers for random numbers."""
+    """numpy, numpy.fft or fusec.xp as a traced function sees it. Raises DrawsNumbers for random numbers of NumPy.
+
+    Arrays are traced there, so that what NumPy and fusec.xp have in common is NumPy's.
+    """
 
     def __getattribute__(self, name: str) -> Any:
-        if name == "random":
+        origin = origin_of(self)
+        if name == "random" and origin is np:
             raise DrawsNumbers("numpy.random").at(here())
-        found = getattr(np, name)
+        is_shared = origin is not np.fft and name != "random" and hasattr(np, name)
+        found = getattr(np if is_shared else origin, name)
         if found is np.fft:
             return FFT
         return CREATION.get(found, found) if isinstance(found, (*FUNCTIONS, JOINING)) else found
 
     def __eq__(self, other: object) -> bool:
-        return self is other or other is np
+        return self is other or other is origin_of(self)
 
     def __hash__(self) -> int:
-        return hash(np)
+        return hash(origin_of(self))
 
 
-class Transforms(types.ModuleType):
-    """numpy.fft as a traced function sees it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        found = getattr(np.fft, name)
-        return CREATION.get(found, found) if isinstance(found, FUNCTIONS) else found
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or other is np.fft
-
-    def __hash__(self) -> int:
-        return hash(np.fft)
+def origin_of(namespace: NumPy) -> types.ModuleType:
+    """The module that a traced function sees as a namespace."""
+    return sys.modules[object.__getattribute__(namespace, "__name__")]
 
 
-class LazyNames(NumPy):
-    """fusec.xp as a traced function sees it: NumPy wherever it has the name, since arrays are traced here."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name != "random" and hasattr(np, name):
-            return super().__getattribute__(name)
-        return getattr(sys.modules["fusec.xp"], name)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or other is sys.modules["fusec.xp"]
-
-    def __hash__(self) -> int:
-        return hash(sys.modules["fusec.xp"])
-
-
-NUMPY, FFT, LAZY = NumPy("numpy"), Transforms("numpy.fft"), LazyNames("fusec.xp")
+NUMPY, FFT, LAZY = map(NumPy, ("numpy", "numpy.fft", "fusec.xp"))
 
 
 def namespace_of(value: object) -> NumPy | None:
