@@ -30,6 +30,7 @@ STEPS = {
 }
 ALWAYS = ("in place", "element", "view", "operator", "function", "beside others")
 SIGNALS = ("call", "c_return")  # where signals are handled
+LEAVING = ("__exit__", "release", "_acquire_restore")  # of locks: no signal is handled between a block and these
 
 
 def some(names, chosen):
@@ -49,9 +50,11 @@ def at_event(count, events, handle, run):
     """Call a function, and another one at one of the events that Python tells meanwhile. Whether there were so many."""
     left = count
 
-    def profile(frame, event, _):
+    def profile(frame, event, called):
         nonlocal left
         code = frame.f_code  # an error in a generator that is closed is not raised
+        if event == "c_call" and called.__name__ in LEAVING:
+            return
         if event in events and "/fusec/" in code.co_filename and code.co_name != "<genexpr>":
             left -= 1
             if left == 0:
