@@ -5,6 +5,9 @@ and compiled by then: that made these tests ten times as slow as they are alone.
 
 First calls wait for the compiler, so that tests see compiled code; tests of the tiers interpret them.
 
+Writes to parts of lazy arrays are recorded for the first few parts of arrays of a shape, and done at once for others:
+the tests of a module begin as a new process does, whatever parts other modules have written.
+
 Where Python is to write no bytecode beside sources, it goes into the folder of pytest's cache: else each process that
 tests start would compile all of fusec, and each run of the tests all of them.
 """
@@ -60,6 +63,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _collections_skip_what_was_there() -> None:
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_parts_are_remembered() -> None:
+    forms = sys.modules.get("fusec.xp.forms")
+    for each in [*forms._FORMS.values()] if forms is not None else ():
+        each.places = each.reads = ()
 
 
 @pytest.fixture
