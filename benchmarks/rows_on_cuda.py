@@ -1,6 +1,6 @@
-"""Reductions on an NVIDIA device: share of the bandwidth of a copy, and PyTorch in the same rounds.
+"""Work on an NVIDIA device: share of the bandwidth of a copy, and PyTorch in the same rounds.
 
-    python benchmarks/rows_on_cuda.py [--out results/cuda_rows.json] [--seconds 140] [--only softmax]
+    python benchmarks/rows_on_cuda.py [--out results/cuda_rows.json] [--seconds 140] [--only softmax,scan]
 
 A copy of as many bytes as a row must move is timed in the same rounds, by events around a batch of calls; results are
 allocated by each library. `share` is the copy's time over fusec's, `host` the time that a call of fusec takes until it
@@ -16,71 +16,14 @@ import time
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-
-import fusec
+from device_rows import ROWS, Row
 
 ROUNDS, LEAST = 7, 2e-3  # rounds of a row, and seconds of a batch in each
 COMPARED = 1 << 24  # elements up to which results are compared with the CPU's
-DTYPES = {"f4": torch.float32, "f8": torch.float64, "bf16": torch.bfloat16}
-
-
-class Row(NamedTuple):
-    """One function of one array. passes: how often as many bytes as the array's are moved at least."""
-
-    name: str
-    shape: tuple[int, ...]
-    ours: Callable[[Any], Any]
-    theirs: Callable[[Any], Any]
-    passes: int = 1
-    dtype: str = "f4"
-
-
-def _fused(x: Any) -> Any:
-    return np.exp(x - x.max(1, keepdims=True)).sum(1) + x.mean(1)
-
-
-FUSED = fusec.fuse(_fused)
-
-
-def softmax(shape: tuple[int, ...], dtype: str = "f4") -> Row:
-    """Along the last axis."""
-    return Row("softmax", shape, fusec.softmax, lambda x: torch.softmax(x, -1), 2, dtype)
-
-
-def norm(shape: tuple[int, ...], dtype: str = "f4") -> Row:
-    """Along the last axis."""
-    theirs = lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:])  # noqa: E731
-    return Row("layer_norm", shape, fusec.layer_norm, theirs, 2, dtype)
-
-
-def along(name: str, shape: tuple[int, ...], axis: int | None, dtype: str = "f4") -> Row:
-    """A function of the library along an axis."""
-    ours, theirs = getattr(fusec, name), getattr(torch, name)
-    further = {"unbiased": False} if name == "var" else {}
-    title = f"{name} axis {axis}" if axis is not None else name
-    call = (lambda x: theirs(x, **further)) if axis is None else (lambda x: theirs(x, axis, **further))
-    return Row(title, shape, lambda x: ours(x, axis=axis), call, 1, dtype)
-
-
-ROWS = (
-    softmax((32768, 1024)), norm((32768, 1024)),
-    softmax((16384, 2048)), softmax((8192, 4096)), softmax((4096, 8192)),
-    softmax((32768, 1024), "bf16"), softmax((16384, 1000)), norm((9001, 3333)),
-    softmax((4096, 2048), "f8"), softmax((2048, 16384)), softmax((512, 65536)), norm((512, 65536)),
-    softmax((256, 4096)), norm((64, 8192)),
-    along("var", (8192, 8192), 0), along("var", (8192, 8192), 1), along("var", (4096, 4096), 0, "f8"),
-    along("argmax", (8192, 8192), 1), along("argmax", (8192, 8192), 0), along("argmax", (1_000_000, 5), 1),
-    Row("logsumexp", (8192, 8192), lambda x: fusec.logsumexp(x, axis=1), lambda x: torch.logsumexp(x, 1)),
-    Row("fused", (8192, 4096), FUSED, lambda x: torch.exp(x - x.amax(1, keepdim=True)).sum(1) + x.mean(1)),
-    along("sum", (10_000,), None), along("sum", (1_000_000,), None), along("sum", (10_000_000,), None),
-    along("sum", (1 << 26,), None), along("sum", (4_000_000, 16), 0), along("sum", (8192, 8192), 0),
-    along("sum", (8192, 8192), 1), along("var", (10_000_000,), None), along("argmax", (10_000_000,), None),
-    along("var", (1_000_000, 16), 0),
-)  # fmt: skip
 
 
 class Timed:
@@ -113,32 +56,32 @@ class Timed:
         self.seconds = min(self.seconds, begin.elapsed_time(end) / self.count * 1e-3)
 
 
-def has_same_bits(row: Row, x: Any, found: Any) -> bool | None:
-    """Whether the CPU gives the same bits; None if that would take too long."""
-    if x.numel() > COMPARED or row.dtype == "bf16":
+def has_same_bits(row: Row, inputs: list[Any], found: Any) -> bool | None:
+    """Whether the CPU gives the same bits; None if that would take too long, or NumPy lacks the dtype."""
+    if inputs[0].numel() > COMPARED or row.dtype == "bf16" or row.name == "histogram":
         return None
-    wanted = row.ours(x.cpu().numpy())
-    return np.asarray(wanted).tobytes() == np.asarray(found.cpu().numpy()).tobytes()
+    wanted = row.ours(*[each.cpu().numpy() for each in inputs])
+    return np.asarray(wanted).tobytes() == np.ascontiguousarray(found.cpu().numpy()).tobytes()
 
 
 def measured(row: Row, may_compile: bool) -> dict[str, Any]:
     """One row for all."""
-    x = torch.randn(row.shape, device="cuda", dtype=torch.float32).to(DTYPES[row.dtype])
-    nbytes = x.numel() * x.element_size() * row.passes
+    inputs = row.inputs()
+    nbytes = int(inputs[0].numel() * inputs[0].element_size() * row.moved)
     source = torch.empty(max(nbytes // 2, 16), device="cuda", dtype=torch.uint8)
     target = torch.empty_like(source)
     calls: dict[str, Callable[[], object]] = {
         "copy": lambda: target.copy_(source),
-        "fusec": lambda: row.ours(x),
-        "eager": lambda: row.theirs(x),
+        "fusec": lambda: row.ours(*inputs),
+        "eager": lambda: row.theirs(*inputs),
     }
     found: dict[str, Any] = {"name": row.name, "shape": row.shape, "dtype": row.dtype, "bytes": nbytes}
     start = time.perf_counter()
-    found["same_bits"] = has_same_bits(row, x, row.ours(x))
+    found["same_bits"] = has_same_bits(row, inputs, row.ours(*inputs))
     found["first"] = time.perf_counter() - start
     if may_compile:
         torch.compiler.reset()
-        calls["compiled"] = _compiled(row, x)
+        calls["compiled"] = _compiled(row, inputs)
     timed = {name: Timed(call) for name, call in calls.items()}
     for _ in range(ROUNDS):
         for each in timed.values():
@@ -151,10 +94,10 @@ def measured(row: Row, may_compile: bool) -> dict[str, Any]:
     return found
 
 
-def _compiled(row: Row, x: Any) -> Callable[[], object]:
+def _compiled(row: Row, inputs: list[Any]) -> Callable[[], object]:
     call = torch.compile(row.theirs, dynamic=False)
-    call(x)
-    return lambda: call(x)
+    call(*inputs)
+    return lambda: call(*inputs)
 
 
 def versions() -> dict[str, str]:
@@ -174,12 +117,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cuda_rows.json")
     parser.add_argument("--seconds", type=float, default=140, help="after which no further row begins")
     parser.add_argument("--compile", type=float, default=60, help="seconds for PyTorch's compiler")
-    parser.add_argument("--only", default="", help="rows with this in their name")
+    parser.add_argument("--only", default="", help="rows with one of these in their names")
     options = parser.parse_args()
     start, cells, compiling = time.perf_counter(), [], 0.0
     for row in ROWS:
         began = time.perf_counter()
-        if began - start > options.seconds or options.only not in row.name:
+        if began - start > options.seconds or not any(each in row.name for each in options.only.split(",")):
             continue
         try:
             cell = measured(row, compiling < options.compile)
