@@ -294,6 +294,7 @@ SPELLING = Spelling(
     native=NATIVE,
     long_suffix="l",
     function=FUNCTION,
+    rare=FUNCTION,
     pointers={"global": "device ", "local": "thread ", "shared": "threadgroup "},
     ops=_ops(),
     casts=_casts(),

@@ -1,5 +1,7 @@
 """Laws of the printed text: constants keep their bits, parentheses keep the meaning, names stay the user's."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -311,3 +313,28 @@ def test_the_deepest_expressions_are_printed(generate, grow):
     params = (ScalarParam("a", INT32), ArrayParam("z", INT32, written=True, read=False))
     text = generate(Program("deep", params, (Store(pointer, value),)), Layout(1, (("z", (Step.UNIT,)),))).source
     assert len(text) < 20_000
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_what_few_arguments_need_is_not_inlined_and_does_not_keep_threads_from_groups(name):
+    text = ElementwiseKernel("float32 x", "float32 z", f"z = {name}(x)", "work").source("cuda")
+    assert f"__noinline__ float fusec_{name}_huge_float32(" in text
+    assert f"__noinline__ float fusec_{name}_float32(" not in text
+    assert "fusec_load<4>" in text
+
+
+def test_alternatives_of_a_few_operations_are_both_computed():
+    text = ElementwiseKernel("float32 x", "float32 z", "z = sin(x)", "work").source("cuda")
+    usual = text.partition(" fusec_sin_float32(")[2].partition("\n}")[0]
+    chosen = re.findall(r"\? ([^:()]+) : ([^:()]+)\)", usual)
+    assert chosen
+    assert all(name.isidentifier() for pair in chosen for name in pair)
+
+
+def test_bfloat16_is_rounded_by_one_instruction_where_devices_have_it():
+    text = ElementwiseKernel("bfloat16 x", "bfloat16 z", "z = x * x", "work").source("cuda")
+    rounding = text.partition(" fusec_float32_to_bfloat16(")[2].partition("\n}")[0]
+    first, _, second = rounding.partition("#else")
+    assert "#if __CUDA_ARCH__ >= 800" in first
+    assert "cvt.rn.bf16x2.f32" in first
+    assert "code > 0x7f7fu" in second

@@ -53,8 +53,10 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
     called = {function.name: names.fresh(function.name) for function in functions}
     spelling = replace(spelling, structs=own_names, called=called)
     loose = replace(spelling, ops={**spelling.ops, **spelling.approximate}) if fp == "fast" else spelling
+    rare = facts.rare(functions)
     printed = [
-        _function(function, program, names, spelling if is_elementary(function) else loose) for function in functions
+        _function(function, program, names, spelling if is_elementary(function) else loose, rare=function.name in rare)
+        for function in functions
     ]
     frame = replace(_kernel(program, layout, loose, kernel_name, names), fp=fp)
     helpers = {**spelling.helpers, **frame.places.helpers}
@@ -115,11 +117,12 @@ def _struct_names(struct: Struct, names: ScopeNames, reserved: frozenset[str]) -
     return StructNames(name, {field: inside.fresh(field) for field, _ in struct.fields})
 
 
-def _function(function: Function, program: Program, outer: ScopeNames, spelling: Spelling) -> str:
-    """The text of a device function."""
+def _function(function: Function, program: Program, outer: ScopeNames, spelling: Spelling, rare: bool) -> str:
+    """The text of a device function. rare: whether it is called for few arguments only."""
     scope = ScopeNames(outer=outer)
     names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])
-    printer = StmtPrinter(ExprPrinter(spelling, names), scope, program.source, types=dict(function.params))
+    types, selects = dict(function.params), is_elementary(function) and not rare
+    printer = StmtPrinter(ExprPrinter(spelling, names), scope, program.source, types=types, selects=selects)
     printer.whole(function.body, 1)
     result = "void" if function.result is None else spelling.type(function.result)
     if function.result is not None and not facts.always_returns(function.body):
@@ -129,7 +132,8 @@ def _function(function: Function, program: Program, outer: ScopeNames, spelling:
     lines = "\n".join(printer.lines)
     shown = harmless(function.text)
     comment = f"// {shown}\n" if shown else ""
-    return f"{comment}{spelling.function}{result} {spelling.called[function.name]}({params}) {{\n{lines}\n}}"
+    before = spelling.rare if rare else spelling.function
+    return f"{comment}{before}{result} {spelling.called[function.name]}({params}) {{\n{lines}\n}}"
 
 
 def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: ScopeNames) -> Frame:

@@ -8,7 +8,19 @@ from typing import NamedTuple
 from fusec.base.dtypes import DType
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
-from fusec.ir.walk import blocks, certain, changed_names, expressions, inner_first, operands, statements, uses_of
+from fusec.ir.walk import (
+    blocks,
+    certain,
+    changed_names,
+    expressions,
+    inner_first,
+    is_elementary,
+    operands,
+    statements,
+    uses_of,
+)
+
+LEAST_ALTERNATIVE, MOST_ALTERNATIVE = 3, 24  # operations of what is computed though it may not be chosen
 
 
 def nodes(body: Iterable[ir.Stmt]) -> Iterator[Expr]:
@@ -105,11 +117,29 @@ def has_element_pointers(body: Iterable[ir.Stmt]) -> bool:
 
 
 def cost(program: ir.Program) -> int:
-    """The estimated scalar operations for one element; a loop counts as eight iterations."""
+    """The estimated scalar operations for one element; a loop counts as eight iterations.
+
+    What elementary functions do for rare arguments only does not count.
+    """
     functions: dict[str, int] = {}
     for function in program.functions:
-        functions[function.name] = _cost(function.body, functions)
+        is_guarded = is_elementary(function)
+        body = [stmt for stmt in function.body if not (is_guarded and isinstance(stmt, ir.If))]
+        functions[function.name] = _cost(body, functions)
     return max(1, _cost(program.body, functions))
+
+
+def rare(functions: Iterable[ir.Function]) -> set[str]:
+    """The functions that elementary functions call for rare arguments only."""
+    found, usual = set[str](), set[str]()
+    for function in functions:
+        for stmt in function.body:
+            called = {node.function for node in nodes([stmt]) if isinstance(node, ir.Call)}
+            if is_elementary(function) and isinstance(stmt, ir.If):
+                found |= called
+            else:
+                usual |= called
+    return found - usual
 
 
 def _cost(body: Iterable[ir.Stmt], functions: dict[str, int]) -> int:
@@ -287,23 +317,41 @@ def called_functions(program: ir.Program) -> list[ir.Function]:
     return [function for function in program.functions if function.name in wanted]
 
 
-def shared(found: Sequence[Expr]) -> list[Expr]:
+def shared(found: Sequence[Expr], selects: bool = False) -> list[Expr]:
     """Values that are used more than once in one statement and may be computed before it, operands first.
 
-    A value that loads or calls is left where it stands if it is only reached on demand: it may be guarded.
+    A value that loads or calls is left where it stands if it is only reached on demand: it may be guarded. selects:
+    also the operands of choices that are a few operations each. Once they have names, both are computed and one is
+    selected; else compilers branch, and threads of a warp that choose differently take both ways, one after the other.
     """
     uses = uses_of(found)
-    if all(count < 2 for count in uses.values()):
+    every = list(inner_first(found))
+    chosen = {*_alternatives(every)} if selects else set[Expr]()
+    if not chosen and all(count < 2 for count in uses.values()):
         return []
     always = set(expressions(found, below=certain))
-    every = list(inner_first(found))
     guarded: set[Expr] = set()
     for node in every:
         if isinstance(node, ir.Load | ir.Call) or any(child in guarded for child in node.children):
             guarded.add(node)
     return [
-        node for node in every if uses[node] > 1 and _is_worth_naming(node) and (node in always or node not in guarded)
+        node
+        for node in every
+        if (uses[node] > 1 or node in chosen) and _is_worth_naming(node) and (node in always or node not in guarded)
     ]
+
+
+def _alternatives(every: Iterable[Expr]) -> Iterator[Expr]:
+    """Operands of choices that are a few operations each."""
+    weights: dict[Expr, int] = {}
+    for node in every:
+        own = 0 if isinstance(node, Const | ir.Local) else 1
+        own = MOST_ALTERNATIVE if isinstance(node, ir.Load | ir.Call | Lookup) else own
+        weights[node] = min(own + sum(weights[child] for child in node.children), MOST_ALTERNATIVE)
+        if isinstance(node, Apply) and node.op == "where":
+            pair = node.children[1:]
+            if LEAST_ALTERNATIVE <= max(weights[each] for each in pair) < MOST_ALTERNATIVE:
+                yield from (each for each in pair if weights[each] > 1)
 
 
 def _is_worth_naming(node: Expr) -> bool:

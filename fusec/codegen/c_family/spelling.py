@@ -39,7 +39,8 @@ class Spelling:
 
     types: how each dtype is stored; storage floats without a type of their own are carried as unsigned integers.
     native: storage floats that do have a type of their own. long_suffix: of a 64-bit integer literal.
-    function: what stands before a device function. pointers: what stands before a pointed-to type, by address space.
+    function: what stands before a device function; rare: before one that few arguments need. pointers: what stands
+    before a pointed-to type, by address space.
     ops: templates for ops that are not operators, by name and operand dtype. casts, bitcasts: templates for changes of
     type that a plain cast does not do. float_bits: template of a float from the hexadecimal digits of its bits.
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
@@ -57,6 +58,7 @@ class Spelling:
     native: frozenset[DType]
     long_suffix: str
     function: str
+    rare: str
     pointers: Mapping[Space, str]
     ops: Mapping[OpKey, str]
     casts: Mapping[Cast, str]

@@ -29,7 +29,8 @@ class StmtPrinter:
     """Prints the body of one function into `lines`.
 
     leave: the statement that ends the work of an element, None in a function, which returns. in_loop: the same inside
-    a loop of the user's, where `leave` would only reach that loop. types: of the parameters.
+    a loop of the user's, where `leave` would only reach that loop. types: of the parameters. selects: whether choices
+    between a few operations compute both.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class StmtPrinter:
         source: SourceFile | None,
         leave: tuple[str, str] | None = None,
         types: Mapping[str, Type] | None = None,
+        selects: bool = False,
     ) -> None:
         self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
+        self.selects = selects
         self.lines: list[str] = []
         self._constant = set[str]()  # locals that never change
         self._types: dict[str, Type] = dict(types or {})
@@ -160,7 +163,7 @@ class StmtPrinter:
 
     def _name_shared(self, stmt: ir.Stmt, depth: int) -> None:
         """Give a name to every value the statement would otherwise spell twice."""
-        for value in facts.shared(operands(stmt)):
+        for value in facts.shared(operands(stmt), self.selects):
             self.expressions.prepare([value])
             c_type = self._type(type_of(value))
             text = self.expressions.text(value)
