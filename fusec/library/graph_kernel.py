@@ -79,14 +79,15 @@ class GraphKernel:
         return self._run(args, out, axis, keepdims)
 
     def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
-        self._numbers(args)  # as many as there are
         axis = plain_axis(axis)
         keepdims, outputs = flag(keepdims, "keepdims", self.name), outputs_of(out)
-        key = _kind(self.name, (*args, *outputs), (axis, keepdims))
-        if key not in self._long:
-            results = self._in_one_kernel(args, out, axis, keepdims)
+        numbers = self._numbers(args)
+        key = _kind(self.name, (*args, *outputs), (axis, keepdims)) if self._long else None
+        if key is None or key not in self._long:
+            results = self._in_one_kernel(args, out, axis, keepdims, numbers)
             if results is not None:
                 return results[0]
+            key = key or _kind(self.name, (*args, *outputs), (axis, keepdims))
         together = None
         if present() is None:
             together = self._long[key] if key in self._long else self._together(args, outputs, axis, keepdims)
@@ -103,13 +104,15 @@ class GraphKernel:
     @hide_internal_frames
     def separately(self, *args: object, axis: Axis, keepdims: bool) -> object:
         """The same as a call, with levels one by one: what a fused function of them calls if it cannot trace them."""
-        results = self._in_one_kernel(args, None, axis, keepdims)
+        results = self._in_one_kernel(args, None, axis, keepdims, self._numbers(args))
         return self._in_levels(args, (), axis, keepdims) if results is None else results[0]
 
-    def _in_one_kernel(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> tuple[object] | None:
-        """The results as a call gives them; None if rows do not fit a chunk."""
+    def _in_one_kernel(
+        self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, numbers: frozenset[str]
+    ) -> tuple[object] | None:
+        """The results as a call gives them; None if rows do not fit a chunk. numbers: inputs that are numbers."""
         try:
-            return (run(self.whole(self._numbers(args)), args, out, axis, keepdims),)
+            return (run(self.whole(numbers), args, out, axis, keepdims),)
         except FusecError as error:
             if not isinstance(error.error, RowsTooLong):
                 raise
