@@ -19,6 +19,8 @@ Shape = tuple[int, ...]
 
 LISTED = 4096  # elements that are listed to see whether they overlap
 SHORT, LONG = 32, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
+VECTOR_BYTES = 16  # the widest load every GPU has
+LEAST_RAGGED = 256  # bytes of a row that vectors walk though it is not aligned to them
 TILE = 32  # elements along both sides of a square that is turned
 SMALL_STEPS = (2, 3, 4)  # elements from one to the next; beyond, vectors throw away most of what they hold
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
@@ -234,8 +236,17 @@ def make_layout(
     aligned = _common_alignment(space, [view for _, view in arrays], [view for _, view in raw], vectors)
     units = [view.dtype.nbytes for _, view in arrays]
     tiled = vectors and _is_tiled(space, units)
+    ragged = vectors and aligned < VECTOR_BYTES and _is_ragged(space, [view for _, view in arrays])
     return Layout(
-        len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, tiled=tiled, strips=space.strips
+        len(space.extents),
+        tuple(steps),
+        described,
+        c_order,
+        widest >= WIDE,
+        aligned,
+        tiled=tiled,
+        strips=space.strips,
+        ragged=ragged,
     )
 
 
@@ -276,7 +287,7 @@ def _common_alignment(space: MergedSpace, arrays: Sequence[View], raw: Sequence[
     Only these three values occur, so that alignment does not multiply the number of compiled kernels.
     """
     natural = min((_natural(view) for view in (*arrays, *raw)), default=1)
-    best = 16 if vectors else natural
+    best = VECTOR_BYTES if vectors else natural
     for view, row, offset in zip(arrays, space.strides, space.offsets, strict=True):
         unit = view.dtype.nbytes
         if _alignment(view.pointer + offset, row) < _natural(view):
@@ -286,6 +297,14 @@ def _common_alignment(space: MergedSpace, arrays: Sequence[View], raw: Sequence[
     if any(_alignment(view.pointer, view.strides) < _natural(view) for view in raw):
         return 1
     return best
+
+
+def _is_ragged(space: MergedSpace, arrays: Sequence[View]) -> bool:
+    """Whether vectors pay in rows of elements that are aligned as a machine wants them."""
+    if space.extents[-1] * min((view.dtype.nbytes for view in arrays), default=0) < LEAST_RAGGED:
+        return False
+    rows = zip(arrays, space.strides, space.offsets, strict=True)
+    return all(_alignment(view.pointer + offset, row) >= _natural(view) for view, row, offset in rows)
 
 
 def _natural(view: View) -> int:

@@ -52,6 +52,7 @@ class Layout:
     # before the kernel has stored all of it; the elements of a row.
     rows: tuple[tuple[str, bool], ...] = ()
     row: int = 0
+    ragged: bool = False  # rows are long enough for vectors, but pointers and rows are not aligned to 16 bytes
 
     @property
     def has_long_rows(self) -> bool:
@@ -69,7 +70,9 @@ class Layout:
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
         flags += ("t" if self.tiled else "") + ("s" if self.strips else "") + ("k" if self.by_chunks else "")
-        flags += f"a{self.aligned}" + "".join(f"g{name}{count}" for name, count in self.gaps)
+        flags += f"a{self.aligned}{'u' if self.ragged else ''}" + "".join(
+            f"g{name}{count}" for name, count in self.gaps
+        )
         flags += f"r{self.row}{','.join(name for name, _ in self.rows)}" if self.rows else ""
         return f"{self.ndim}:{steps};{raw};{flags}"
 

@@ -201,6 +201,11 @@ template <class T> {FUNCTION}T* fusec_moved(T* base, long long nbytes) {{
 }}"""
 
 GROUP_HELPERS = {
+    "fusec_ahead": f"""\
+// how many elements a row begins behind an address that groups of K are aligned to
+template <int K, class T> {FUNCTION}int fusec_ahead(const T* row) {{
+    return (int)((size_t)row / sizeof(T) % K);
+}}""",
     "fusec_group": """\
 // K neighbours, loaded and stored by instructions of up to 16 bytes
 template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) fusec_group {
@@ -222,6 +227,35 @@ template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, 
     }}
     return group;
 }}""",
+    "fusec_load_from": f"""\
+// K neighbours of a row at any address, from the element `base`; the nearest in the row stand for those beyond its ends
+template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load_from(const T* row, long long base, long long end) {{
+    constexpr int N = sizeof(T) * K, W = N / 4;
+    fusec_group<T, K> group;
+    const unsigned off = (unsigned)(size_t)(row + base) % alignof(fusec_group<T, K>);
+    if (off == 0 && base >= 0 && base + K <= end) {{
+        *(fusec_words<N>*)&group = *(const fusec_words<N>*)(row + base);
+    }} else if (N <= 16 && base >= K && base + 2 * K <= end) {{  // from two aligned groups
+        const fusec_words<N>* const from = (const fusec_words<N>*)((const char*)(row + base) - off);
+        const fusec_words<N> low = from[0], high = from[1];
+        unsigned w[2 * W];
+        for (int i = 0; i < W; ++i) {{
+            w[i] = low.w[i];
+            w[W + i] = high.w[i];
+        }}
+        for (int i = 0; i + 2 < 2 * W && W > 2; ++i) w[i] = off & 8 ? w[i + 2] : w[i];
+        for (int i = 0; i + 1 < 2 * W && W > 1; ++i) w[i] = off & 4 ? w[i + 1] : w[i];
+        for (int i = 0; i < W; ++i) {{
+            ((fusec_words<N>*)&group)->w[i] = sizeof(T) < 4 ? __funnelshift_r(w[i], w[i + 1], 8 * (off % 4)) : w[i];
+        }}
+    }} else {{
+        for (int k = 0; k < K; ++k) {{
+            const long long at = base + k;
+            group.v[k] = row[at < 0 ? 0 : at < end ? at : end - 1];
+        }}
+    }}
+    return group;
+}}""",
     "fusec_store": f"""\
 template <int K, class T> {FUNCTION}void fusec_store(T* to, const fusec_group<T, K>& group, int count) {{
     if (count == K) {{
@@ -229,6 +263,17 @@ template <int K, class T> {FUNCTION}void fusec_store(T* to, const fusec_group<T,
     }} else {{
         for (int k = 0; k < K; ++k) {{
             if (k < count) to[k] = group.v[k];
+        }}
+    }}
+}}""",
+    "fusec_store_to": f"""\
+// those of K neighbours that are in their row
+template <int K, class T> {FUNCTION}void fusec_store_to(T* to, const fusec_group<T, K>& group, int start, int count) {{
+    if (start == 0 && count == K && (size_t)to % alignof(fusec_group<T, K>) == 0) {{
+        *(fusec_group<T, K>*)to = group;
+    }} else {{
+        for (int k = 0; k < K; ++k) {{
+            if (start <= k && k < count) to[k] = group.v[k];
         }}
     }}
 }}""",
@@ -271,7 +316,7 @@ def _frame(frame: Frame) -> list[Part]:
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame.program)}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
-    groups = list(GROUP_HELPERS.items()) if frame.groups else []
+    groups = _group_helpers(frame) if frame.groups else []
     if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):
         groups.append(("fusec_moved", _MOVED))
     return [
@@ -281,6 +326,14 @@ def _frame(frame: Frame) -> list[Part]:
         *frame.above,
         (frame.name, kernel),
     ]
+
+
+def _group_helpers(frame: Frame) -> list[Part]:
+    """The helpers of groups that a kernel needs, callees first."""
+    parts = (
+        ("fusec_ahead", "fusec_load_from", "fusec_store_to") if frame.layout.ragged else ("fusec_load", "fusec_store")
+    )
+    return [(name, text) for name, text in GROUP_HELPERS.items() if name in ("fusec_group", "fusec_words", *parts)]
 
 
 def _bounds(program: Program) -> str:

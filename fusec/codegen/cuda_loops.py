@@ -67,49 +67,81 @@ def _block_loop(frame: Frame, grid: GridShape) -> list[str]:
 
 
 def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
-    """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
+    """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored.
+
+    In ragged rows the groups begin at aligned addresses of what is stored first, so that some are before the row.
+    """
     inside, threads, first, long, size = grid._replace(first=f"({grid.first})")
-    lanes, at, k = frame.lanes, frame.places.index, frame.places.lane
-    base, count = frame.names.fresh("base"), frame.names.fresh("count")
+    lanes, at, k, ragged = frame.lanes, frame.places.index, frame.places.lane, frame.layout.ragged
+    base, count, start = frame.names.fresh("base"), frame.names.fresh("count"), ""
+    ahead = _ahead(frame) if ragged else ""
+    signed = "long long " if ragged else long
     lines: list[str] = []
     if frame.layout.ndim == 1:
-        head = [f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
+        behind = frame.names.fresh("ahead") if ragged else ""
+        head = [f"const int {behind} = {ahead};"] if ragged else []
+        begin = f"({signed.strip()}){lanes} * {first} - {behind}" if ragged else f"{lanes} * {first}"
+        head.append(f"for ({signed}{base} = {begin}; {base} < {size}; {base} += {lanes} * {threads}) {{")
         end = size
     else:
-        head, lines, end = _rows(frame, threads, first, long, base)
+        head, lines, end = _rows(frame, threads, first, long, base, ahead)
+    if ragged:
+        start = frame.names.fresh("start")
+        lines.append(f"const int {start} = {base} < 0 ? (int)-{base} : 0;")
     lines.append(f"const int {count} = {end} - {base} < {lanes} ? (int)({end} - {base}) : {lanes};")
     for group in frame.groups:
         c_type = f"fusec_group<{frame.spelling.type(group.array.dtype)}, {lanes}>"
-        load = f" = fusec_load<{lanes}>({frame.places.row(group.array.name)} + {base}, {count})" if group.loaded else ""
+        row = frame.places.row(group.array.name)
+        loaded = (
+            f"fusec_load_from<{lanes}>({row}, {base}, {end})"
+            if ragged
+            else f"fusec_load<{lanes}>({row} + {base}, {count})"
+        )
         const = "" if group.stored else "const "
-        lines.append(f"{const}{c_type} {group.name}{load};")
+        lines.append(f"{const}{c_type} {group.name}{f' = {loaded}' if group.loaded else ''};")
     body = [*inside, *frame.body]
     if frame.places.uses_index:
-        body.insert(0, f"const long long {at} = {base} + ({k} < {count} ? {k} : {count} - 1);")
+        within = f"{k} < {count} ? {k} : {count} - 1"
+        within = f"{k} < {start} ? {start} : {within}" if ragged else within
+        body.insert(0, f"const long long {at} = {base} + ({within});")
     lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
     for group in frame.groups:
-        if group.stored:
-            lines.append(f"fusec_store<{lanes}>({frame.places.row(group.array.name)} + {base}, {group.name}, {count});")
+        row = frame.places.row(group.array.name)
+        if group.stored and ragged:
+            lines.append(f"fusec_store_to<{lanes}>({row} + {base}, {group.name}, {start}, {count});")
+        elif group.stored:
+            lines.append(f"fusec_store<{lanes}>({row} + {base}, {group.name}, {count});")
     return [*head, *indented(lines, 1), "}"]
 
 
-def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple[list[str], list[str], str]:
+def _ahead(frame: Frame) -> str:
+    """How many elements of a row come before the first aligned group of what is stored first, or of what is loaded."""
+    leader = next((group for group in frame.groups if group.stored), frame.groups[0])
+    return f"fusec_ahead<{frame.lanes}>({frame.places.row(leader.array.name)})"
+
+
+def _rows(frame: Frame, threads: str, first: str, long: str, base: str, ahead: str) -> tuple[list[str], list[str], str]:
     """Groups lie within rows, the innermost axis, so that one division finds the row of several elements.
 
     Returns the loop's head, the declarations of the coordinates and of the position in the row, and the row's end.
+    ahead: in ragged rows, the elements that the first group begins before the row.
     """
     fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
     group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
     extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
     head = [
         f"const {c_type} {row} = {extents[-1]};",
-        f"const {c_type} {pieces} = ({row} + {lanes - 1}) / {lanes};",
+        f"const {c_type} {pieces} = ({row} + {2 * lanes - 2 if ahead else lanes - 1}) / {lanes};",
         f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
         f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
     ]
     cast = [f"({c_type}){extent}" for extent in extents[:-1]]
     lines = unravelled(f"{group} / {pieces}", frame.places.coordinates[:-1], cast, c_type)
-    lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
+    if ahead:
+        lines.append(f"const long long {base} = (long long){lanes} * ({group} % {pieces}) - {ahead};")
+        lines.append(f"if ({base} >= {row}) continue;")
+    else:
+        lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
     return head, lines, row
 
 

@@ -260,6 +260,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
             "c_order": layout.c_order,
             "wide": layout.wide,
             "aligned": layout.aligned,
+            "ragged": layout.ragged,
             "streaming": layout.streaming,
             "tiled": layout.tiled,
             "strips": layout.strips,

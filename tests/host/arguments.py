@@ -18,7 +18,12 @@ def broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, .
 
 
 def layout_of(
-    program: Program, arrays: Mapping[str, np.ndarray], shape: tuple[int, ...], wide: bool = False, aligned: int = 16
+    program: Program,
+    arrays: Mapping[str, np.ndarray],
+    shape: tuple[int, ...],
+    wide: bool = False,
+    aligned: int = 16,
+    ragged: bool = False,
 ) -> Layout:
     """The layout of a call whose axes are not merged; arrays are taken to be aligned as said."""
     steps, raw = [], []
@@ -37,7 +42,7 @@ def layout_of(
         steps.append((param.name, tuple(row)))
         turned |= {axis for axis, step in enumerate(row) if step is Step.UNIT and row[-1] is Step.ANY}
     tiled = bool(turned) and min(shape[axis] for axis in (*turned, -1)) >= TILE
-    return Layout(max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned, tiled=tiled)
+    return Layout(max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned, tiled=tiled, ragged=ragged)
 
 
 def value_of(

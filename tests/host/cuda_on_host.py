@@ -236,7 +236,8 @@ class CudaOnHost:
             args = block_args(kernel, program, arrays, scalars, shape)
             launch = Launch(kernel.name, blocks, max(threads, kernel.group), args, shared, self._units[number])
             return self._blocks.run(launch, arrays, [order])
-        guarded = {name: Guarded(array) for name, array in arrays.items()}
+        aligned = kernel.layout.aligned if kernel.layout.ragged else 16
+        guarded = {name: Guarded(array, aligned=aligned) for name, array in arrays.items()}
         values = [
             ctypes.create_string_buffer(each, len(each)) for each in encode(kernel, program, guarded, scalars, shape)
         ]

@@ -20,17 +20,17 @@ class KernelFault(AssertionError):
 
 
 class Guarded:
-    """A copy of an array in shared memory, 16-byte aligned, that ends just before inaccessible pages.
+    """A copy of an array in shared memory, aligned to 16 bytes or fewer, that ends just before inaccessible pages.
 
     array: the view to read results from; it has the strides of the original as far as one block of memory can.
     start, nbytes: the array's memory. low, high: addresses around it that hold nothing else.
     poison: fill with this byte instead of copying.
     """
 
-    def __init__(self, original: np.ndarray, poison: int | None = None) -> None:
+    def __init__(self, original: np.ndarray, poison: int | None = None, aligned: int = 16) -> None:
         low, high = np.lib.array_utils.byte_bounds(original) if original.size else (0, 0)
         self.nbytes = high - low
-        room = (max(self.nbytes, 1) + 15) // 16 * 16
+        room = -(-max(self.nbytes, 1) // aligned) * aligned
         inside = (room + PAGE - 1) // PAGE * PAGE
         self._memory = mmap.mmap(-1, inside + 2 * EDGE)
         self.low = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))

@@ -9,7 +9,7 @@ from programs import (
     output,
 )
 
-from fusec.base.dtypes import COMPLEX64, FLOAT16, FLOAT32, FLOAT64, UINT8, DType
+from fusec.base.dtypes import COMPLEX64, FLOAT16, FLOAT32, FLOAT64, UINT8, DType, real_type
 from fusec.base.source import SourceFile
 from fusec.ir.expr import apply, convert
 from fusec.ir.loops import (
@@ -96,4 +96,44 @@ def layout_cases() -> list[Case]:
         cases.append(Case(f"widen {size}", widened, arrays, (size,)))
         arrays = {"x": np.arange(size) + 0.5, "y": small, "z": np.zeros(size)}
         cases.append(Case(f"mixed widths {size}", mixed, arrays, (size,)))
+    return [*cases, *_ragged_cases(widened, mixed)]
+
+
+def _ragged_cases(widened: Program, mixed: Program) -> list[Case]:
+    """Rows whose elements begin at other addresses than groups of 16 bytes, and differently in each array."""
+    cases = []
+    for dtype in (FLOAT64, FLOAT32, FLOAT16, UINT8, COMPLEX64):
+        params, reads = inputs(x=dtype)
+        copy = Program("copy", (*params, output("z", dtype)), (*reads, Store(element("z", dtype), Local("x", dtype))))
+        aligned = min(real_type(dtype).nbytes, 8)
+        for rows, columns, behind in ((1, 77, 0), (5, 67, 0), (5, 67, 1), (4, 31, 3), (3, 5, 2), (7, 1, 1)):
+            source = hard_values(dtype, 400, 2)[: rows * columns].reshape(rows, columns)
+            target = np.zeros((rows, columns + behind), source.dtype)[:, :columns]
+            for wide in (False, True):
+                name = f"copy of {rows} ragged rows of {columns} {dtype} into rows {behind} longer{' wide' * wide}"
+                arrays = {"x": source, "z": target}
+                cases.append(Case(name, copy, arrays, source.shape, wide=wide, aligned=aligned, ragged=True))
+        for count in (1, 3, 16, 50):
+            values = hard_values(dtype, 400, 4)[:count]
+            arrays = {"x": values, "z": np.zeros_like(values)}
+            cases.append(Case(f"copy of {count} ragged {dtype}", copy, arrays, (count,), aligned=aligned, ragged=True))
+    x, y = np.arange(7 * 41.0, dtype=np.float32).reshape(7, 41), np.arange(41, dtype=np.float32)
+    arrays = {"x": x, "y": y, "z": np.zeros_like(x)}
+    cases.append(Case("saxpy of ragged rows", saxpy(), arrays, x.shape, {"a": 3}, aligned=4, ragged=True))
+    cases.append(
+        Case(
+            "saxpy of a ragged column",
+            saxpy(),
+            {**arrays, "y": x[:, :1].copy()},
+            x.shape,
+            {"a": 3},
+            aligned=4,
+            ragged=True,
+        )
+    )
+    small = np.arange(3 * 43, dtype=np.uint8).reshape(3, 43)
+    arrays = {"x": small, "z": np.zeros(small.shape), "w": np.zeros_like(small)}
+    cases.append(Case("widen ragged rows", widened, arrays, small.shape, aligned=8, ragged=True))
+    arrays = {"x": small + 0.5, "y": small, "z": np.zeros(small.shape)}
+    cases.append(Case("mixed widths of ragged rows", mixed, arrays, small.shape, aligned=8, ragged=True))
     return cases

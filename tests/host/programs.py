@@ -32,6 +32,7 @@ class Case:
     scalars: Mapping[str, object] = field(default_factory=dict)
     wide: bool = False
     aligned: int = 16
+    ragged: bool = False
 
     def copies(self) -> dict[str, np.ndarray]:
         """The arrays, safe to write to; strides are kept."""

@@ -29,7 +29,8 @@ EVERYTHING = [*all_cases(), *ATOMICS]
 
 
 def kernel_of(case: Case) -> Kernel:
-    return cuda.generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned))
+    layout = layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned, case.ragged)
+    return cuda.generate(case.program, layout)
 
 
 def expected_of(case: Case) -> dict[str, np.ndarray]:

@@ -20,7 +20,8 @@ OPTIONS = ("--fmad=false", "--std=c++17", "-Xptxas", "-v")
 
 
 def kernel_of(case: Case) -> Kernel:
-    return cuda.generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned))
+    layout = layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned, case.ragged)
+    return cuda.generate(case.program, layout)
 
 
 def translation_unit(kernels: list[Kernel]) -> str:

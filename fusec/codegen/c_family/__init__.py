@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.arguments.layouts import TILE
+from fusec.arguments.layouts import TILE, VECTOR_BYTES
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
 from fusec.base.records import replace
@@ -29,7 +29,6 @@ from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program,
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import changed_names, is_elementary, operands, statements
 
-VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
@@ -214,13 +213,13 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
 def _grouping(program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> tuple[int, list[LoadGroup]]:
     """How many neighbours a thread takes at once, and the arrays it takes them from.
 
-    More than one only where 16-byte loads are possible and nothing but current elements is written: a group reads all
-    its elements before it writes any.
+    More than one only where 16-byte loads are possible, or rows are long enough to begin at such addresses, and nothing
+    but current elements is written: a group reads all its elements before it writes any.
     """
     used = {node.param for node in facts.nodes(program.body) if isinstance(node, Element)}
     arrays = [array for array in program.arrays if array.name in used]
     sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name)[-1] is Step.UNIT]
-    possible = spelling.groups and layout.aligned >= VECTOR_BYTES and bool(sizes)
+    possible = spelling.groups and (layout.aligned >= VECTOR_BYTES or layout.ragged) and bool(sizes)
     if not possible or any(layout.step(array.name)[-1] is Step.ANY for array in arrays):
         return 1, []
     if layout.ndim > 1 and facts.asks_where_it_is(program.body):
@@ -237,6 +236,8 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Scope
         if layout.step(array.name)[-1] is Step.UNIT:
             loaded = array.read or not facts.always_stores(program.body, array.name)
             groups.append(LoadGroup(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
+    if layout.ragged and not groups:
+        return 1, []
     return lanes, groups
 
 

@@ -119,7 +119,7 @@ class Frame:
     def _demands(self) -> list[str]:
         """What the arguments must be for the text to be right, as a comment line; nothing if anything will do."""
         demands = []
-        if self.groups:
+        if self.groups and not self.layout.ragged:
             demands.append(f"arrays aligned to {self.layout.aligned} bytes")
         if self.strip:
             demands.append("results apart from the arrays with neighbours")

@@ -6,7 +6,7 @@
 //   t1: float32 (98,), 392 bytes, written by launch 1, read by launch 2
 
 // heat_step_1(float32 a0, float32 s0, float32 a1, float32 a2) -> (float32 z0)
-// layout 1:a0=1,a1=1,a2=1,z0=1;;pa4
+// layout 1:a0=1,a1=1,a2=1,z0=1;;pa4u
 // needs fewer than 2^31 elements, and bytes from end to end of an array
 // exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
@@ -38,7 +38,7 @@ kernel void heat_step_1(
 }
 
 // heat_step_2(float32 a0) -> (float32 z0)
-// layout 1:a0=1,z0=1;;pa4
+// layout 1:a0=1,z0=1;;pa4u
 // needs fewer than 2^31 elements, and bytes from end to end of an array
 
 struct heat_step_arguments_heat_step_2 {
