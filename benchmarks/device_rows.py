@@ -167,6 +167,11 @@ def scan(name: str, shape: tuple[int, ...], axis: int, dtype: str = "f4") -> Row
     return Row(f"{name} axis {axis}", shape, lambda x: ours(x, axis=axis), lambda x: theirs(x, axis), 2, dtype)
 
 
+def neighbours(shape: tuple[int, ...], dtype: str = "f4") -> Row:
+    """Sums of neighbours: two operands at different distances from addresses that 16 bytes divide."""
+    return Row("x[1:] + x[:-1]", shape, lambda x: ADD(x[1:], x[:-1]), lambda x: x[1:] + x[:-1], 2, dtype)
+
+
 def function(text: str, theirs: Callable[..., Any], count: int = 1) -> Row:
     """An element-wise function of so many arrays, written by x and y."""
     names = "T x, T y" if count == 2 else "T x"
@@ -209,6 +214,9 @@ ROWS = (
         lambda x: torch.nn.functional.batch_norm(x, None, None, training=True), 3),
     Row("bias_gelu", (30_011, 1536), BIAS_GELU,
         lambda x, b: torch.nn.functional.gelu(x + b, approximate="tanh"), 2, "f4", ((1536,),)),
+    Row("bias_gelu", (30_011, 1537), BIAS_GELU,
+        lambda x, b: torch.nn.functional.gelu(x + b, approximate="tanh"), 2, "f4", ((1537,),)),
+    neighbours((100_000_003,)), neighbours((200_000_003,), "bf16"), neighbours((400_000_003,), "u1"),
     Row("haversine", (20_000_003,), HAVERSINE, _by_torch, 5, "f4", ((20_000_003,),) * 3),
     function("sin(x) * cos(x)", lambda x: torch.sin(x) * torch.cos(x)),
     function("tan(x)", torch.tan), function("erf(x)", torch.erf), function("lgamma(x)", torch.lgamma),
