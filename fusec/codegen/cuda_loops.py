@@ -72,7 +72,7 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
     In ragged rows the groups begin at aligned addresses of what is stored first, so that some are before the row.
     """
     inside, threads, first, long, size = grid._replace(first=f"({grid.first})")
-    lanes, at, k, ragged = frame.lanes, frame.places.index, frame.places.lane, frame.layout.ragged
+    lanes, k, ragged = frame.lanes, frame.places.lane, frame.layout.ragged
     base, count, start = frame.names.fresh("base"), frame.names.fresh("count"), ""
     ahead = _ahead(frame) if ragged else ""
     signed = "long long " if ragged else long
@@ -100,10 +100,10 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
         const = "" if group.stored else "const "
         lines.append(f"{const}{c_type} {group.name}{f' = {loaded}' if group.loaded else ''};")
     body = [*inside, *frame.body]
-    if frame.places.uses_index:
+    if frame.places.uses_index or frame.layout.gaps:
         within = f"{k} < {count} ? {k} : {count} - 1"
         within = f"{k} < {start} ? {start} : {within}" if ragged else within
-        body.insert(0, f"const long long {at} = {base} + ({within});")
+        body.insert(0, f"const long long {frame.places.coordinates[-1]} = {base} + ({within});")
     lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
     for group in frame.groups:
         row = frame.places.row(group.array.name)

@@ -28,7 +28,6 @@ def launch_over(
     merge = reduce_dims or not uses_index
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=merge, strips=not vectors)
     layout = layouts.make_layout(nest, operands.walked, operands.raw, c_order=uses_index, vectors=vectors)
-    if not vectors:
-        layout = replace(layout, gaps=layouts.gaps_in(nest, operands.walked, operands.raw))
+    layout = replace(layout, gaps=layouts.gaps_in(nest, operands.walked, () if vectors else operands.raw))
     names = (name for name, _ in operands.walked)
     return Launch(layout, nest.extents, tuple(zip(names, nest.strides, nest.offsets, strict=True)))

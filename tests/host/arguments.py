@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from guarded import Guarded
 
-from fusec.arguments.layouts import TILE
+from fusec.arguments.layouts import SMALL_STEPS, TILE
 from fusec.base.dtypes import COMPLEX128
 from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program
@@ -26,7 +26,7 @@ def layout_of(
     ragged: bool = False,
 ) -> Layout:
     """The layout of a call whose axes are not merged; arrays are taken to be aligned as said."""
-    steps, raw = [], []
+    steps, raw, gaps = [], [], []
     turned = set()
     for param in program.arrays:
         array = arrays[param.name]
@@ -40,9 +40,12 @@ def layout_of(
             unit = stride == array.itemsize
             row.append(Step.UNIT if unit else Step.ZERO if stride == 0 and inner else Step.ANY)
         steps.append((param.name, tuple(row)))
+        gaps += [(param.name, count) for count in SMALL_STEPS if strides[-1] == count * array.itemsize]
         turned |= {axis for axis, step in enumerate(row) if step is Step.UNIT and row[-1] is Step.ANY}
     tiled = bool(turned) and min(shape[axis] for axis in (*turned, -1)) >= TILE
-    return Layout(max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned, tiled=tiled, ragged=ragged)
+    return Layout(
+        max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned, tiled=tiled, ragged=ragged, gaps=tuple(gaps)
+    )
 
 
 def value_of(

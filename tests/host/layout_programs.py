@@ -131,6 +131,14 @@ def _ragged_cases(widened: Program, mixed: Program) -> list[Case]:
             ragged=True,
         )
     )
+    wide = np.arange(7 * 123.0, dtype=np.float32).reshape(7, 41, 3)
+    arrays = {"x": wide[..., 0], "y": wide[..., 2], "z": np.zeros_like(x)}
+    for ragged in (False, True):
+        name = f"saxpy of channels into {'ragged' if ragged else 'other'} rows"
+        target = arrays if ragged else {**arrays, "z": np.zeros((7, 44), np.float32)[:, :41]}
+        cases.append(Case(name, saxpy(), target, x.shape, {"a": 3}, aligned=4 if ragged else 16, ragged=ragged))
+    in_place = {"x": wide[..., 1], "y": wide[..., 1], "z": np.zeros((7, 82), np.float32)[:, ::2]}
+    cases.append(Case("saxpy of channels into a channel", saxpy(), in_place, x.shape, {"a": 3}))
     small = np.arange(3 * 43, dtype=np.uint8).reshape(3, 43)
     arrays = {"x": small, "z": np.zeros(small.shape), "w": np.zeros_like(small)}
     cases.append(Case("widen ragged rows", widened, arrays, small.shape, aligned=8, ragged=True))

@@ -220,14 +220,17 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Scope
     arrays = [array for array in program.arrays if array.name in used]
     sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name)[-1] is Step.UNIT]
     possible = spelling.groups and (layout.aligned >= VECTOR_BYTES or layout.ragged) and bool(sizes)
-    if not possible or any(layout.step(array.name)[-1] is Step.ANY for array in arrays):
-        return 1, []
+    gaps = {name for name, _ in layout.gaps}
+    others = [array for array in arrays if layout.step(array.name)[-1] is Step.ANY]
+    if not possible or any(array.name not in gaps or array.written for array in others):
+        return 1, []  # what is computed again past the end would be stored again
     if layout.ndim > 1 and facts.asks_where_it_is(program.body):
         return 1, []
     if facts.updates_beyond_elements(program.body) or facts.has_element_pointers(program.body):
         return 1, []
     lanes = max(VECTOR_BYTES // max(sizes), min(4, VECTOR_BYTES // min(sizes)))
-    if lanes == 1 or facts.has_loops(program) or lanes * len(sizes) > HELD_LIMIT:
+    lanes = min(lanes, 4) if others else lanes  # more would have a warp load from too many lines at once
+    if lanes == 1 or facts.has_loops(program) or lanes * len(arrays) > HELD_LIMIT:
         return 1, []
     if facts.cost(program) * lanes > WORK_LIMIT:
         return 1, []

@@ -7,7 +7,7 @@
 //   r1: int32 (9,), 36 bytes, written by launch 3, returned
 
 // steps_from_zero_1(int32 a0) -> (int32 z0)
-// layout 1:a0=s,z0=1;;pa16
+// layout 1:a0=s,z0=1;;pa16ga02
 // needs fewer than 2^31 elements, and bytes from end to end of an array
 // exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
