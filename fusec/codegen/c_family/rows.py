@@ -15,6 +15,7 @@ from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Store
 from fusec.ir.walk import inner_first, operands, statements
 
 WORD = 4  # bytes of a bank
+FEW = 8  # elements of rows that threads load on their own: so many loads touch each line again while caches have it
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def copied_rows(program: Program, layout: Layout, names: ScopeNames) -> Rows | N
     left, found = SHARED_BYTES // USUAL_BLOCK, []
     for array in sorted(program.arrays, key=lambda each: not each.written):
         pitch = _pitch(layout.row, array.dtype.nbytes)
+        if layout.row <= FEW and not array.written:
+            continue
         if array.name in is_loaded and array.name in placed and pitch * array.dtype.nbytes <= left:
             left -= pitch * array.dtype.nbytes
             block, own = names.fresh(f"{array.name}_rows"), names.fresh(f"{array.name}_row")
