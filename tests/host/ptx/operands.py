@@ -90,7 +90,8 @@ class Operands:
             self.reads.add(number)
             if self.code.dtypes[number].itemsize == 8:
                 return lambda r, g: r[number] + offset
-            return lambda r, g: r[number].astype(np.uint64) + offset
+            narrow = np.uint32(operand.offset & (1 << 32) - 1)  # sums of 32-bit addresses have 32 bits
+            return lambda r, g: (r[number].astype(np.uint32) + narrow).astype(np.uint64)
         if isinstance(operand.base, Literal):
             fixed = np.uint64(int(operand.base.text, 0)) + offset
             return lambda r, g: np.full(g.n, fixed)
