@@ -14,6 +14,8 @@ Fp = Literal["strict", "contract", "fast"]
 """What floating-point arithmetic may become: nothing else; a product and a sum may be one fma; also approximations."""
 MAX_BLOCK = 1024  # threads of a block: the limit of CUDA's and Metal's devices so far
 SHARED_BYTES = 48 << 10  # of shared memory that a block has on every CUDA device
+ATOMIC_BYTES = 4  # of the least integers that instructions update
+COPYING_BLOCK = 512  # threads of a block that has copies of arrays: more have too few registers, fewer more copies
 USUAL_BLOCK = 256  # threads of a block unless a call says; texts promise compilers no more
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
 
@@ -53,6 +55,8 @@ class Layout:
     rows: tuple[tuple[str, bool], ...] = ()
     row: int = 0
     ragged: bool = False  # rows are long enough for vectors, but pointers and rows are not aligned to 16 bytes
+    # Of small raw arrays that atomic updates change: how many copies of each the threads of a block have.
+    copies: tuple[tuple[str, int], ...] = ()
 
     @property
     def has_long_rows(self) -> bool:
@@ -74,7 +78,13 @@ class Layout:
             f"g{name}{count}" for name, count in self.gaps
         )
         flags += f"r{self.row}{','.join(name for name, _ in self.rows)}" if self.rows else ""
+        flags += "".join(f"m{name}{count}" for name, count in self.copies)
         return f"{self.ndim}:{steps};{raw};{flags}"
+
+
+def room_of_copies(arrays: int) -> int:
+    """Bytes of shared memory for the copies of each of so many arrays, which begin where vectors may."""
+    return (SHARED_BYTES - (1 << 10)) // arrays // 16 * 16  # the last KB is for gaps between arrays
 
 
 def strides_in_order(shape: Sequence[int], order: Iterable[int], nbytes: int) -> tuple[int, ...]:
@@ -139,6 +149,9 @@ class Kernel:
     parts: tuple[tuple[str, str], ...] = ()
     fp: Fp = "strict"  # the floating-point mode it was generated in
     block: int = 0  # of a block program, the threads of a block, each of which takes one element
+    # Elements that are worth a block, since it has work before and after them: blocks are large, and go on until all
+    # elements are done. 0: blocks have no such work.
+    share: int = 0
     is_record: bool = False  # the slots are fields of 8 bytes of one argument, which is passed by value
 
     @property

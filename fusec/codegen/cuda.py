@@ -6,7 +6,7 @@ import re
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import USUAL_BLOCK, Fp, Kernel, Layout
+from fusec.base.kernel_abi import COPYING_BLOCK, USUAL_BLOCK, Fp, Kernel, Layout
 from fusec.base.ops import TABLE
 from fusec.base.records import replace
 from fusec.codegen import c_family
@@ -18,7 +18,8 @@ from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
-from fusec.codegen.cuda_loops import BARRIER, loop
+from fusec.codegen.cuda_copies import BARRIER
+from fusec.codegen.cuda_loops import loop
 from fusec.codegen.cuda_together import beside, ended
 from fusec.ir.loops import FIRST, GROUP, LAST, REGISTER, Program
 
@@ -314,7 +315,7 @@ NEARLY = 0.85  # of the registers that a thread needs: with fewer, ptxas puts va
 def _frame(frame: Frame) -> list[Part]:
     lines = loop(frame)
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
-    head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame.program)}) {frame.name}(\n    {params})\n{{'
+    head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame)}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = _group_helpers(frame) if frame.groups else []
     if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):
@@ -336,8 +337,11 @@ def _group_helpers(frame: Frame) -> list[Part]:
     return [(name, text) for name, text in GROUP_HELPERS.items() if name in ("fusec_group", "fusec_words", *parts)]
 
 
-def _bounds(program: Program) -> str:
+def _bounds(frame: Frame) -> str:
     """The most threads of a block, and how many blocks a multiprocessor should have room for."""
+    program = frame.program
+    if frame.copies:
+        return f"{COPYING_BLOCK}"
     threads = program.threads if program.block else USUAL_BLOCK
     held = facts.held_bytes(program.body)
     if held:

@@ -8,13 +8,13 @@ from fusec.arguments.layouts import TILE
 from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
-from fusec.codegen.c_family.frame import Frame, unravelled
+from fusec.codegen.c_family.frame import Frame, LoadGroup, unravelled
 from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
+from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
 from fusec.ir.loops import ArrayParam
 
-BARRIER = "__syncthreads();"
 ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
 
 
@@ -29,7 +29,12 @@ class GridShape(NamedTuple):
 
 
 def loop(frame: Frame) -> list[str]:
-    """The statements of a kernel: its threads' loop over the elements."""
+    """The statements of a kernel: its threads' loop over the elements, and what a block does before and after."""
+    lines = _loop(frame)
+    return [*copies_made(frame), *lines, *copies_stored(frame)] if frame.copies else lines
+
+
+def _loop(frame: Frame) -> list[str]:
     threads, at = frame.names.fresh("threads"), frame.places.index
     long, wide = ("long long ", "(long long)") if frame.is_long else ("unsigned ", "")
     first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
@@ -72,16 +77,21 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
     In ragged rows the groups begin at aligned addresses of what is stored first, so that some are before the row.
     """
     inside, threads, first, long, size = grid._replace(first=f"({grid.first})")
-    lanes, k, ragged = frame.lanes, frame.places.lane, frame.layout.ragged
+    lanes, ragged = frame.lanes, frame.layout.ragged
     base, count, start = frame.names.fresh("base"), frame.names.fresh("count"), ""
     ahead = _ahead(frame) if ragged else ""
-    signed = "long long " if ragged else long
-    lines: list[str] = []
+    before, lines = list[str](), list[str]()
     if frame.layout.ndim == 1:
-        behind = frame.names.fresh("ahead") if ragged else ""
-        head = [f"const int {behind} = {ahead};"] if ragged else []
-        begin = f"({signed.strip()}){lanes} * {first} - {behind}" if ragged else f"{lanes} * {first}"
-        head.append(f"for ({signed}{base} = {begin}; {base} < {size}; {base} += {lanes} * {threads}) {{")
+        begin = f"{long}{base} = {lanes} * {first}"
+        if ragged:
+            behind = frame.names.fresh("ahead")
+            before, begin = (
+                [f"const int {behind} = {ahead};"],
+                f"long long {base} = (long long){lanes} * {first} - {behind}",
+            )
+        elif frame.rounds > 1:
+            before, begin = [f"{begin};", *_rounds_loop(frame, grid, base)], ""
+        head = [f"for ({begin}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
         end = size
     else:
         head, lines, end = _rows(frame, threads, first, long, base, ahead)
@@ -90,28 +100,63 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
         lines.append(f"const int {start} = {base} < 0 ? (int)-{base} : 0;")
     lines.append(f"const int {count} = {end} - {base} < {lanes} ? (int)({end} - {base}) : {lanes};")
     for group in frame.groups:
-        c_type = f"fusec_group<{frame.spelling.type(group.array.dtype)}, {lanes}>"
         row = frame.places.row(group.array.name)
-        loaded = (
-            f"fusec_load_from<{lanes}>({row}, {base}, {end})"
-            if ragged
-            else f"fusec_load<{lanes}>({row} + {base}, {count})"
-        )
+        aligned = f"fusec_load<{lanes}>({row} + {base}, {count})"
+        load = f" = {f'fusec_load_from<{lanes}>({row}, {base}, {end})' if ragged else aligned}" if group.loaded else ""
         const = "" if group.stored else "const "
-        lines.append(f"{const}{c_type} {group.name}{f' = {loaded}' if group.loaded else ''};")
-    body = [*inside, *frame.body]
-    if frame.places.uses_index or frame.layout.gaps:
-        within = f"{k} < {count} ? {k} : {count} - 1"
-        within = f"{k} < {start} ? {start} : {within}" if ragged else within
-        body.insert(0, f"const long long {frame.places.coordinates[-1]} = {base} + ({within});")
-    lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
+        lines.append(f"{const}{_group_type(frame, group)} {group.name}{load};")
+    lines += _neighbours(frame, inside, base, count, start)
     for group in frame.groups:
         row = frame.places.row(group.array.name)
         if group.stored and ragged:
             lines.append(f"fusec_store_to<{lanes}>({row} + {base}, {group.name}, {start}, {count});")
         elif group.stored:
             lines.append(f"fusec_store<{lanes}>({row} + {base}, {group.name}, {count});")
-    return [*head, *indented(lines, 1), "}"]
+    return [*before, *head, *indented(lines, 1), "}"]
+
+
+def _group_type(frame: Frame, group: LoadGroup) -> str:
+    return f"fusec_group<{frame.spelling.type(group.array.dtype)}, {frame.lanes}>"
+
+
+def _neighbours(frame: Frame, inside: list[str], base: str, count: str, start: str = "") -> list[str]:
+    """The loop over the elements of a group. count: of those before the end; "" if that is all of them. start: how many
+    are before the row; "" if none is.
+    """
+    lanes, k = frame.lanes, frame.places.lane
+    is_left = bool(frame.copies and count)  # those beyond the end must not update anything once more
+    body = [f"if ({k} >= {count}) break;"] if is_left else []
+    body += [f"if ({k} < {start}) continue;"] if is_left and start else []
+    if frame.places.uses_index or frame.layout.gaps:
+        within = f"{k} < {count} ? {k} : {count} - 1" if count and not is_left else k
+        within = f"{k} < {start} ? {start} : {within}" if start and not is_left else within
+        body.append(
+            f"const long long {frame.places.coordinates[-1]} = {base} + {within if within == k else f'({within})'};"
+        )
+    body += [*inside, *frame.body]
+    return ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
+
+
+def _rounds_loop(frame: Frame, grid: GridShape, begin: str) -> list[str]:
+    """Every thread loads several groups, as far apart as all threads take, before it works on the first; as long as all
+    of them are whole.
+    """
+    inside, threads, _, long, size = grid
+    lanes, rounds = frame.lanes, frame.rounds
+    base, turn = frame.names.fresh("base"), frame.names.fresh("turn")
+    over = ["#pragma unroll", f"for (int {turn} = 0; {turn} < {rounds}; ++{turn}) {{"]
+    over += [f"    const {long}{base} = {begin} + {lanes} * {threads} * {turn};"]
+    declared, loads, groups, stores = list[str](), list[str](), list[str](), list[str]()
+    for group in frame.groups:
+        every, place = frame.names.fresh(f"{group.name}s"), f"{frame.places.row(group.array.name)} + {base}"
+        declared.append(f"{_group_type(frame, group)} {every}[{rounds}];")
+        groups.append(f"{'' if group.stored else 'const '}{_group_type(frame, group)}& {group.name} = {every}[{turn}];")
+        loads += [f"{every}[{turn}] = fusec_load<{lanes}>({place}, {lanes});"] if group.loaded else []
+        stores += [f"fusec_store<{lanes}>({place}, {group.name}, {lanes});"] if group.stored else []
+    body = [*groups, *_neighbours(frame, inside, base, ""), *stores]
+    lines = [*declared, *over, *indented(loads, 1), "}", *over, *indented(body, 1), "}"]
+    last = f"{begin} + {lanes * (rounds - 1)} * {threads} + {lanes}"
+    return [f"for (; {last} <= {size}; {begin} += {rounds * lanes} * {threads}) {{", *indented(lines, 1), "}"]
 
 
 def _ahead(frame: Frame) -> str:

@@ -29,7 +29,7 @@ def beside(kernels: Sequence[Kernel], title: str) -> Kernel | None:
 
     Requires: equal kernels are neighbours. The size of a launch is the number of all blocks.
     """
-    if any(each.block or each.group > 1 or each.layout.rows or not each.parts for each in kernels):
+    if any(each.block or each.share or each.group > 1 or each.layout.rows or not each.parts for each in kernels):
         return None
     distinct = list({each.source: each for each in kernels}.values())
     counts = [sum(each.source == other.source for other in kernels) for each in distinct]

@@ -66,6 +66,7 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
     operands = Operands(
         tuple((param.name, view) for param, view in named if not param.raw),
         tuple((param.name, view) for param, view in named if param.raw),
+        kernel.updated,
     )
     launch = launch_over(
         shape, operands, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=machine.vectors

@@ -146,6 +146,7 @@ class SpecOptions(TypedDict, total=False):
 
     fp: Fp  # "strict" without
     uses_index: bool  # the definition may ask for positions
+    updated: frozenset[str]  # raw arrays that it may update atomically
     # Of element-wise kernels:
     reduce_dims: bool  # axes are merged that all operands walk evenly, unless False
     no_return: bool  # calls return None
@@ -172,6 +173,7 @@ class KernelSpec:
         self.writes_inputs = any(param.non_const for param in self.in_params)
         self.fp: Fp = options.get("fp", "strict")
         self.uses_index = options.get("uses_index", False)
+        self.updated = options.get("updated", frozenset())
         self.reduce_dims = options.get("reduce_dims", True)
         self.no_return, self.return_tuple = options.get("no_return", False), options.get("return_tuple", False)
         self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())

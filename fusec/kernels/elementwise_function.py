@@ -73,13 +73,20 @@ class Variant(Planned):
     """A function for a given selection of arrays and numbers among its arguments; the others have their defaults."""
 
     def __init__(
-        self, owner: Elementwise, selection: Selection, definition: PythonDefinition, *, neighbours: bool = False
+        self,
+        owner: Elementwise,
+        selection: Selection,
+        definition: PythonDefinition,
+        *,
+        neighbours: bool = False,
+        updated: frozenset[str] = frozenset(),
     ) -> None:
         outputs = tuple(Parameter(name, name, None) for name in definition.outputs)
         super().__init__(
             definition,
             FunctionSignature(owner.name, selection.inputs, outputs, definition),
             return_tuple=owner.returns_tuple, fp=owner.fp, uses_index=neighbours, reduce_dims=not neighbours,
+            updated=updated,
         )  # fmt: skip
         self.follows_raw = neighbours
         self.owner, self.scalars = owner, selection.scalars

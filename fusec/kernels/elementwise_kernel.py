@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -104,13 +104,15 @@ class ElementwiseKernel(Public, ShortWays, Planned, ShowsElements):
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         check_names(signature)
         pipeline.check(definition)
+        words = _words(definition)
         super().__init__(
             definition,
             signature,
             reduce_dims=reduce_dims,
             no_return=no_return,
             return_tuple=return_tuple,
-            uses_index=_uses_index(definition, signature),
+            uses_index=not {"i", "n", "_ind"}.isdisjoint(words - {param.name for param in signature.params}),
+            updated=_updated(words, signature),
             fp=pipeline.check_fp(fp),
         )
         self.__name__ = name
@@ -260,10 +262,17 @@ def parameters(text: str, which: str) -> tuple[Parameter, ...]:
     return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)
 
 
-def _uses_index(definition: Definition, signature: Signature) -> bool:
-    """True if a text holds one of the names of the index; comments and strings count, which only costs speed."""
-    names = {"i", "n", "_ind"} - {param.name for param in signature.params}
+def _words(definition: Definition) -> set[str]:
+    """The names in the texts; those in comments and strings count, which only costs speed."""
     text = " ".join(
         (definition.operation, definition.preamble, definition.loop_prep, definition.after_loop, *definition.options)
     )
-    return not names.isdisjoint(re.findall(r"[A-Za-z_]\w*", text))
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def _updated(words: Iterable[str], signature: Signature) -> frozenset[str]:
+    """The raw arrays that texts may update atomically."""
+    if not any(word.startswith("atomic") for word in words):
+        return frozenset()
+    written = (*signature.outputs, *(param for param in signature.inputs if param.non_const))
+    return frozenset(param.name for param in written if param.raw)

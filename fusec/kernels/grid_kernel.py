@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class ExplicitVariant(Variant):
     """An explicit kernel for arrays of certain numbers of axes."""
 
-    def __init__(self, owner: Elementwise, selection: Selection, definition: PythonDefinition) -> None:
-        super().__init__(owner, selection, definition, neighbours=True)
+    def __init__(self, owner: Explicit, selection: Selection, definition: PythonDefinition) -> None:
+        super().__init__(owner, selection, definition, neighbours=True, updated=owner.updated)
         self.follows_raw, self.no_return = False, True
 
     @cached_property
@@ -66,7 +66,7 @@ class Explicit(Elementwise):
     @cached_property
     def arrays(self) -> tuple[str, ...]:
         """The parameters that are arrays, as the text uses them. Raises BadParameter if there is none."""
-        used = name_usage.arrays(self.tree.body) | self._updated
+        used = name_usage.arrays(self.tree.body) | self.updated
         found = tuple(param for param in self.params if param in used)
         if not found:
             cure = "index an array, as in out[i] = value; fusec.elementwise makes functions of numbers"
@@ -76,14 +76,15 @@ class Explicit(Elementwise):
     @cached_property
     def written(self) -> tuple[str, ...]:
         """The arrays that the kernel changes."""
-        found = name_usage.stored(self.tree.body) | self._updated
+        found = name_usage.stored(self.tree.body) | self.updated
         return tuple(name for name in self.arrays if name in found)
 
     @cached_property
-    def _updated(self) -> set[str]:
+    def updated(self) -> frozenset[str]:
+        """The arrays that it may update atomically."""
         names = self.captured().functions[-1].names
         atomic = {name for name, what in names if what[0] == "intrinsic" and what[1].startswith("atomic_")}
-        return name_usage.updated(self.tree.body, frozenset(atomic))
+        return frozenset(name_usage.updated(self.tree.body, frozenset(atomic)))
 
     # --- calling -------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.base.records import dataclass, replace
+from fusec.kinds.copies import copies_of
 from fusec.kinds.launch import Launch
 
 
@@ -14,6 +17,7 @@ class Operands:
 
     walked: tuple[tuple[str, View], ...]  # element by element
     raw: tuple[tuple[str, View], ...]  # that the body addresses itself
+    updated: frozenset[str] = frozenset()  # those of them that it may update atomically
 
 
 def launch_over(
@@ -29,5 +33,7 @@ def launch_over(
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=merge, strips=not vectors)
     layout = layouts.make_layout(nest, operands.walked, operands.raw, c_order=uses_index, vectors=vectors)
     layout = replace(layout, gaps=layouts.gaps_in(nest, operands.walked, () if vectors else operands.raw))
+    if vectors and operands.updated:
+        layout = replace(layout, copies=copies_of(operands.raw, operands.updated, prod(shape)))
     names = (name for name, _ in operands.walked)
     return Launch(layout, nest.extents, tuple(zip(names, nest.strides, nest.offsets, strict=True)))

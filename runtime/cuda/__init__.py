@@ -38,7 +38,6 @@ from fusec.runtime.cuda.foreign import (
     stream_for,
 )
 from fusec.runtime.cuda.launching import (
-    MAX_GRID,
     MOST_WORDS,
     encode,
     grid_size,
@@ -57,7 +56,7 @@ from fusec.runtime.cuda.memory import (
     from_numpy,
     pooled_bytes,
 )
-from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.module import MAX_GRID, CompiledModule, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.products import ROWS as PRODUCT_ROWS
 from fusec.runtime.cuda.products import Gemm, Products
 from fusec.runtime.cuda.products import library as cublas

@@ -8,18 +8,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusec.base.kernel_abi import MAX_BLOCK, USUAL_BLOCK, Kernel, Slot, signed_word
+from fusec.base.kernel_abi import COPYING_BLOCK, MAX_BLOCK, USUAL_BLOCK, Kernel, Slot, signed_word
 from fusec.errors.targets import LaunchFailed
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import DeviceProperties
 from fusec.runtime.cuda.libraries import driver_api
-from fusec.runtime.cuda.module import CompiledModule
+from fusec.runtime.cuda.module import MAX_GRID, CompiledModule
 from fusec.runtime.cuda.streams import StreamOn
 
 GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
 LEAST_BLOCK = 32  # threads of a warp, which run together anyway
 MANY_BLOCKS = 512  # so many spread evenly over the multiprocessors of a large GPU
-MAX_GRID = (1 << 31) - 1  # blocks along x
 MOST_WORDS = 512  # of 8 bytes, that a kernel is given
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
 
@@ -52,7 +51,8 @@ def launch(
         f"{module.kernel.name} has {len(module.kernel.slots)} slots, not {len(words)}"
     )
     block = threads_of_block(module, device.ordinal, size, block_size)
-    _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), device)
+    grid = grid_size(module.kernel, size, block, module.blocks_at_once(device.ordinal, block))
+    _enqueue(module, words, (grid, block), streams.handle(stream), device)
 
 
 def threads_of_block(module: CompiledModule, device: int, size: int, asked: int | None = None) -> int:
@@ -68,6 +68,8 @@ def usual_block(kernel: Kernel, size: int) -> int:
     """The default number of threads of a block. It is smaller if full blocks would not spread over the device."""
     if kernel.block:
         return kernel.block
+    if kernel.share:
+        return COPYING_BLOCK
     if kernel.group > 1:
         return GROUP_BLOCK
     if kernel.is_record:  # its blocks were counted for the usual size
@@ -84,17 +86,20 @@ def block_of(kernel: Kernel, asked: int, most: int) -> int:
     return groups * kernel.group
 
 
-def grid_size(kernel: Kernel, size: int, block: int) -> int:
+def grid_size(kernel: Kernel, size: int, block: int, at_once: int = MAX_GRID) -> int:
     """Blocks of an elementwise launch: one thread for every `lanes` elements, so that no thread has to stride.
     Of a block program one block for every element; of several kernels as one, the size is the number of blocks.
 
     Fewer blocks whose threads go on cost 1 to 4 % of the bandwidth (H200). 32-bit positions must not wrap when all
-    threads make one more step, so there threads stride beyond 2^31.
+    threads make one more step, so there threads stride beyond 2^31. Of blocks that have work before and after their
+    elements, no more than run at once on the device.
     """
     if kernel.block or kernel.is_record:
         return min(size, MAX_GRID)
     step = kernel.lanes * block
     most = MAX_GRID if kernel.layout.wide else min(MAX_GRID, max(1, WIDE // step))
+    if kernel.share:
+        return min(-(-size // max(step, kernel.share)), most, at_once)
     return min(-(-size // step), most)
 
 

@@ -13,16 +13,20 @@ from fusec.runtime.cuda import driver, nvrtc
 from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.nvrtc import Goal, Image
 
+MAX_GRID = (1 << 31) - 1  # blocks along x
 _MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
 
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """A kernel in the driver: its handle as the CUfunction that launches take, and its thread limit by device."""
+    """A kernel in the driver: its handle as the CUfunction that launches take, its thread limit by device, and how many
+    blocks of a size run at once.
+    """
 
     function: Any
     handle: Any
     limits: dict[int, int] = field(default_factory=dict)
+    at_once: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 class CompiledModule:
@@ -55,6 +59,20 @@ class CompiledModule:
             limit = int(driver.check(api.cuKernelGetAttribute(kind, loaded.handle, device), "query a kernel"))
             loaded.limits[device] = limit
         return limit
+
+    def blocks_at_once(self, device: int, block: int) -> int:
+        """Of a kernel whose blocks have work before and after their elements: how many run on a device at a time."""
+        if not self.kernel.share:
+            return MAX_GRID
+        loaded = self.load()
+        found = loaded.at_once.get((device, block))
+        if found is None:
+            with driver.on_device(device):
+                api = driver_api()
+                each = api.cuOccupancyMaxActiveBlocksPerMultiprocessor(loaded.function, block, 0)
+            found = driver.device(device).multiprocessors * max(1, int(driver.check(each, "query a kernel")))
+            loaded.at_once[device, block] = found
+        return found
 
     def packed(self) -> bytes:
         """The image as bytes, for `unpacked`."""

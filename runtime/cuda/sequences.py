@@ -39,7 +39,8 @@ class LaunchSequence:
         for module, size, words in launches:
             block, first = threads_of_block(module, device, size), len(template)
             template.extend(words)
-            rows.append((int(module.load().function), grid_size(module.kernel, size, block), block, first))
+            blocks = grid_size(module.kernel, size, block, module.blocks_at_once(device, block))
+            rows.append((int(module.load().function), blocks, block, first))
             modules.append((module, size, first, len(template)))
         count = 1 + max((number for _, number, _ in fills), default=-1)
         fills = [*fills, *((word, count, 0) for word in counters)]

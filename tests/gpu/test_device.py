@@ -152,6 +152,31 @@ def test_atomics_count_every_element():
     np.testing.assert_array_equal(bins.numpy(), np.bincount(x, minlength=7))
 
 
+@pytest.mark.parametrize(
+    ("bins", "dtype"),
+    [(1, "int32"), (256, "int32"), (256, "int64"), (256, "int8"), (1500, "uint32"), (9000, "int32"), (50_000, "int32")],
+)
+def test_histograms_of_many_elements_count_each_of_them(bins, dtype):
+    count = fusec.ElementwiseKernel("T x", "raw B bins", "atomicAdd(&bins[x], 1)", "count_each")
+    range_of = fusec.ElementwiseKernel(
+        "T x", "raw T least, raw T most", "atomicMin(&least[x % 7], x); atomicMax(&most[x % 7], x)", "range_of"
+    )
+    for size in (1 << 20, (1 << 20) + 4099):
+        x = np.random.default_rng(bins).integers(0, bins, size).astype("u1" if bins <= 256 else "i4")
+        given, held = cuda.from_numpy(x), cuda.from_numpy(np.ones(bins, dtype))
+        for _ in range(3):
+            count(given, held)
+        np.testing.assert_array_equal(held.numpy(), (3 * np.bincount(x, minlength=bins) + 1).astype(dtype))
+    x = np.random.default_rng(bins).integers(-(10**6), 10**6, 1 << 20).astype("i4")
+    x -= x % 7 * (x < 0)  # C's remainders of these are not negative
+    ends = [np.zeros(7, "i4"), np.zeros(7, "i4")]
+    on_device = [cuda.from_numpy(each) for each in ends]
+    range_of(cuda.from_numpy(x), *on_device)
+    range_of(x, *ends)
+    for found, expected in zip(on_device, ends, strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
 # --- devices -------------------------------------------------------------------------------------------------------
 
 

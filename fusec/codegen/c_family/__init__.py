@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fusec.arguments.layouts import TILE, VECTOR_BYTES
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
+from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, Fp, Kernel, Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
+from fusec.codegen.c_family.copies import CopiedArray, copied_arrays
 from fusec.codegen.c_family.expressions import ExprPrinter
 from fusec.codegen.c_family.file import indented, join_kernels, join_parts, renamed
 from fusec.codegen.c_family.frame import Dialect, Frame, LoadGroup, struct_texts
@@ -25,11 +26,25 @@ from fusec.codegen.c_family.tiles import SQUARE_THREADS, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.codegen.generator import SINGLE, Generator, Options
 from fusec.ir.expr import Expr, Struct
-from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
+from fusec.ir.loops import (
+    GROUP,
+    REGISTER,
+    ArrayParam,
+    Element,
+    Function,
+    Local,
+    Program,
+    Return,
+    ScalarParam,
+    Stmt,
+    is_shared,
+)
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import changed_names, is_elementary, operands, statements
 
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
+LOADED_BYTES = 64  # that a thread loads before it updates copies
+LIGHT_WORK = 128  # scalar operations for all of these elements; beyond, there is enough to do while loads are under way
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
@@ -61,7 +76,8 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
     helpers = {**spelling.helpers, **frame.places.helpers}
     helpers |= tables([program.body, *(function.body for function in functions)], spelling)
     frame.above.extend(struct_texts(structs, spelling))
-    texts = ["\n".join(frame.body), *printed]
+    stored = [spelling.atomic(each.op, each.array.dtype, False, "global") or "" for each in frame.copies]
+    texts = ["\n".join(frame.body), *printed, *stored]
     frame.above.extend((name, helpers[name]) for name in needed(texts, helpers))
     frame.above.extend(zip((called[function.name] for function in functions), printed, strict=True))
     parts = dialect.frame(frame)
@@ -76,6 +92,7 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
         notes=_notes(frame),
         group=GROUP if facts.has_shuffles(program.body) else SQUARE_THREADS if frame.tiles else 1,
         block=program.threads if program.block else 0,
+        share=SHARED_BYTES // ATOMIC_BYTES if frame.copies else 0,
         parts=tuple(parts),
         fp=fp,
     )
@@ -148,7 +165,9 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     places.use("size")
     for param, name in scalars:
         places.use_scalar(param, scope.fresh(f"{name}_argument") if param.name in copied else name)
-    lanes, groups = _grouping(program, layout, spelling, scope)
+    copies = copied_arrays(program, layout, scope) if spelling.groups else []
+    places.use_copies(copies)
+    lanes, groups = _grouping(program, layout, spelling, scope, frozenset(places.copies))
     places.lane = scope.fresh("k") if groups else ""
     for group in groups:
         places.use("pointer", group.array.name)
@@ -190,6 +209,8 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
         strip=strip,
         tiles=tiles,
         rows=by_rows,
+        copies=copies,
+        rounds=_rounds(program, layout, lanes, groups, copies),
     )
 
 
@@ -210,11 +231,14 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
 # --- groups of neighbours --------------------------------------------------------------------------------------
 
 
-def _grouping(program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> tuple[int, list[LoadGroup]]:
+def _grouping(
+    program: Program, layout: Layout, spelling: Spelling, names: ScopeNames, copied: frozenset[str]
+) -> tuple[int, list[LoadGroup]]:
     """How many neighbours a thread takes at once, and the arrays it takes them from.
 
     More than one only where 16-byte loads are possible, or rows are long enough to begin at such addresses, and nothing
-    but current elements is written: a group reads all its elements before it writes any.
+    but current elements is written, and arrays whose updates go to copies: a group reads all its elements before it
+    writes any.
     """
     used = {node.param for node in facts.nodes(program.body) if isinstance(node, Element)}
     arrays = [array for array in program.arrays if array.name in used]
@@ -226,7 +250,7 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Scope
         return 1, []  # what is computed again past the end would be stored again
     if layout.ndim > 1 and facts.asks_where_it_is(program.body):
         return 1, []
-    if facts.updates_beyond_elements(program.body) or facts.has_element_pointers(program.body):
+    if facts.updates_beyond_elements(program.body, copied) or facts.has_element_pointers(program.body):
         return 1, []
     lanes = max(VECTOR_BYTES // max(sizes), min(4, VECTOR_BYTES // min(sizes)))
     lanes = min(lanes, 4) if others else lanes  # more would have a warp load from too many lines at once
@@ -242,6 +266,17 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Scope
     if layout.ragged and not groups:
         return 1, []
     return lanes, groups
+
+
+def _rounds(program: Program, layout: Layout, lanes: int, groups: list[LoadGroup], copies: list[CopiedArray]) -> int:
+    """How many groups of each array a thread loads before it waits: updates of copies keep it from loading more.
+
+    One where updates of two registers or much work set the pace.
+    """
+    if not groups or layout.ndim > 1 or not copies or any(each.word.nbytes > REGISTER for each in copies):
+        return 1
+    loaded = lanes * sum(group.array.dtype.nbytes for group in groups)
+    return max(1, min(LOADED_BYTES // loaded, LIGHT_WORK // (lanes * facts.cost(program))))
 
 
 def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
@@ -262,6 +297,7 @@ def _notes(frame: Frame) -> tuple[str, ...]:
     notes += [f"squares of {TILE} x {TILE} elements, turned in shared memory"] if frame.tiles else []
     notes += [f"rows of {frame.rows.length} elements, copied by way of shared memory"] if frame.rows else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
+    notes += [f"{each.count} copies of '{each.array.name}' in shared memory" for each in frame.copies]
     notes += [f"blocks of {block_text(frame.program)}"] if frame.program.block else []
     notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]
     return tuple(notes)

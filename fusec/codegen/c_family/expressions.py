@@ -34,7 +34,7 @@ from fusec.codegen.c_family.pieces import (
 from fusec.codegen.c_family.places import AddressPrinter, AddressText
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.tables import table_name
-from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Moved, Offset, Query
 from fusec.ir.walk import inner_first
 
@@ -153,6 +153,14 @@ class ExprPrinter:
             case _:
                 assert isinstance(type_of(pointer), Pointer), f"expected an address, got {type_of(pointer)}"
                 return AddressText(self.piece(pointer))
+
+    def updated_as(self, pointer: Expr) -> tuple[DType, Space]:
+        """The type of what atomic updates at an address change, and the memory it is in."""
+        if isinstance(pointer, At) and self.places is not None and pointer.param in self.places.copies:
+            return self.places.copies[pointer.param].word, "shared"
+        found = type_of(pointer)
+        assert isinstance(found, Pointer), "an atomic needs an address"
+        return found.element, found.space
 
     def _offset(self, base: Expr, distance: Expr) -> AddressText:
         inner = self.place(base)

@@ -83,10 +83,15 @@ def _stores(body: Sequence[ir.Stmt], param: str) -> tuple[bool, bool]:
     return stored, returns
 
 
-def updates_beyond_elements(body: Iterable[ir.Stmt]) -> bool:
-    """Whether the body writes to memory other than the current elements, or calls a function that might."""
+def updates_beyond_elements(body: Iterable[ir.Stmt], copied: frozenset[str] = frozenset()) -> bool:
+    """Whether the body writes to memory other than the current elements, or calls a function that might.
+
+    copied: arrays of which updates do not count.
+    """
     for stmt in statements(body):
         match stmt:
+            case ir.Atomic(pointer=ir.At(param)) if param in copied:
+                continue
             case ir.Atomic() | ir.CallStatement():
                 return True
             case ir.Store(pointer) if not isinstance(pointer, ir.Element) and _is_global(type_of(pointer)):

@@ -10,6 +10,7 @@ from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.base.kernel_abi import USUAL_BLOCK, Fp, Layout, Slot
 from fusec.base.records import dataclass, field
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.copies import CopiedArray
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.places import AddressPrinter
@@ -47,6 +48,7 @@ class Frame:
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
     locals: the names of locals. above: structs, helper functions and functions, by name. fp: the floating-point mode.
     strip: what a thread does with several rows of the interior at once. tiles: arrays that go through shared memory.
+    copies: arrays whose updates go there. rounds: how many times a thread loads `lanes` elements before it waits.
     """
 
     program: Program
@@ -66,6 +68,8 @@ class Frame:
     strip: Strip | None = None
     tiles: Tiles | None = None
     rows: Rows | None = None
+    copies: Sequence[CopiedArray] = ()
+    rounds: int = 1
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -75,7 +79,7 @@ class Frame:
     @property
     def is_long(self) -> bool:
         """Positions are 64-bit integers: the space may be that large, or the body uses them as the int64 they are."""
-        return self.layout.wide or self.places.uses_index or self.places.uses_coordinates
+        return self.layout.wide or self.places.uses_index or self.places.uses_coordinates or self.rounds > 1
 
     def parameter(self, slot: Slot, name: str) -> str:
         """The declaration of an argument passed by value or as a pointer."""
@@ -129,6 +133,10 @@ class Frame:
             demands.append(f"blocks of at least {SQUARE_THREADS} threads")
         if self.rows:
             demands.append(f"blocks of at most {USUAL_BLOCK} threads")
+        demands += [
+            f"at most {each.most} elements in {self.places.use('pointer', each.array.name).text}"
+            for each in self.copies
+        ]
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:

@@ -5,11 +5,12 @@ Collects which slots a body uses, so that the kernel asks for no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX128, INT64, DType
 from fusec.base.kernel_abi import Layout, Slot, SlotKind, Step
+from fusec.codegen.c_family.copies import CopiedArray
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
@@ -52,8 +53,8 @@ class AddressPrinter:
     """Names and addresses of one kernel.
 
     grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
-    those of a group. rows: what points to a thread's row of an array, by array. threads: of a block program, the
-    position in the block along each of its axes.
+    those of a group. rows: what points to a thread's row of an array, by array. copies: the arrays whose updates go to
+    copies. threads: of a block program, the position in the block along each of its axes.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> None:
@@ -61,6 +62,7 @@ class AddressPrinter:
         self.arrays = {param.name: param for param in program.arrays}
         self.grouped: dict[str, AddressText] = {}
         self.rows: dict[str, str] = {}
+        self.copies: dict[str, CopiedArray] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
@@ -106,6 +108,13 @@ class AddressPrinter:
             self._used["scalar", param.name, 1] = self._names.fresh(f"{c_name}_im")
         else:
             self._used["scalar", param.name, 0] = c_name
+
+    def use_copies(self, copies: Iterable[CopiedArray]) -> None:
+        """Have updates of arrays go to copies."""
+        for each in copies:
+            self.copies[each.array.name] = each
+            self.use("pointer", each.array.name)
+            self.use("raw_size", each.array.name)
 
     def slots(self) -> list[tuple[Slot, str]]:
         """The slots taken, in the order of the kernel's arguments, with their names."""
@@ -196,6 +205,10 @@ class AddressPrinter:
         param = place.param
         ndim, contiguous = dict(self.layout.raw)[param]
         index = [print_index(value) for value in place.index]
+        if param in self.copies:
+            copied, position = self.copies[param], self._dense(param, index)
+            step = Piece(str(copied.count), PRIMARY)
+            return AddressText(name(copied.own), position if copied.count == 1 else infix("*", PRODUCT, step, position))
         base = self.use("pointer", param)
         if ndim == 0:
             return AddressText(base, index[0] if index else None)

@@ -324,7 +324,8 @@ class StmtPrinter:
             self._private_update(stmt, depth)
             return
         spelling = self.expressions.spelling
-        template = spelling.atomic(stmt.op, pointer.element, bool(stmt.result), pointer.space)
+        dtype, space = self.expressions.updated_as(stmt.pointer)
+        template = spelling.atomic(stmt.op, dtype, bool(stmt.result), space)
         if template is None:
             span = line_span(self.source, stmt.line)
             raise AtomicUnsupported(stmt.op, pointer.element.name, spelling.target).at(span)

@@ -27,7 +27,7 @@ class Strip:
 
 def strips(program: Program, layout: Layout) -> tuple[int, Peeled] | None:
     """The rows of a strip and the parts of a program that reads neighbours in other rows; None if strips do not pay."""
-    if layout.ndim < 2 or facts.has_loops(program):
+    if layout.ndim < 2 or layout.copies or facts.has_loops(program):
         return None
     parts = peel_borders(program, layout.ndim)
     if parts is None or not parts.low[-2] + parts.high[-2]:
