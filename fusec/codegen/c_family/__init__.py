@@ -273,7 +273,9 @@ def _rounds(program: Program, layout: Layout, lanes: int, groups: list[LoadGroup
 
     One where updates of two registers or much work set the pace.
     """
-    if not groups or layout.ndim > 1 or not copies or any(each.word.nbytes > REGISTER for each in copies):
+    if not groups or layout.ndim > 1 or layout.ragged or not copies:
+        return 1
+    if any(each.word.nbytes > REGISTER for each in copies):
         return 1
     loaded = lanes * sum(group.array.dtype.nbytes for group in groups)
     return max(1, min(LOADED_BYTES // loaded, LIGHT_WORK // (lanes * facts.cost(program))))
