@@ -8,7 +8,8 @@ from fusec.arguments.layouts import TILE
 from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
-from fusec.codegen.c_family.frame import Frame, LoadGroup, unravelled
+from fusec.codegen.c_family.frame import Frame, unravelled
+from fusec.codegen.c_family.groups import LoadGroup
 from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from fusec.arguments.layouts import TILE, VECTOR_BYTES
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, Fp, Kernel, Layout, Step
+from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, Fp, Kernel, Layout
 from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
-from fusec.codegen.c_family.copies import CopiedArray, copied_arrays
+from fusec.codegen.c_family.copies import copied_arrays
 from fusec.codegen.c_family.expressions import ExprPrinter
 from fusec.codegen.c_family.file import indented, join_kernels, join_parts, renamed
-from fusec.codegen.c_family.frame import Dialect, Frame, LoadGroup, struct_texts
+from fusec.codegen.c_family.frame import Dialect, Frame, struct_texts
+from fusec.codegen.c_family.groups import groups_of, rounds_of
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import HELPERS_BY_AXES, AddressPrinter, AddressText
@@ -25,27 +26,10 @@ from fusec.codegen.c_family.tiles import LANES as TILE_LANES
 from fusec.codegen.c_family.tiles import SQUARE_THREADS, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.codegen.generator import SINGLE, Generator, Options
-from fusec.ir.expr import Expr, Struct
-from fusec.ir.loops import (
-    GROUP,
-    REGISTER,
-    ArrayParam,
-    Element,
-    Function,
-    Local,
-    Program,
-    Return,
-    ScalarParam,
-    Stmt,
-    is_shared,
-)
+from fusec.ir.expr import Struct
+from fusec.ir.loops import GROUP, Function, Local, Program, Return, ScalarParam, is_shared
 from fusec.ir.reductions import AXIS
-from fusec.ir.walk import changed_names, is_elementary, operands, statements
-
-HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
-LOADED_BYTES = 64  # that a thread loads before it updates copies
-LIGHT_WORK = 128  # scalar operations for all of these elements; beyond, there is enough to do while loads are under way
-WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
+from fusec.ir.walk import changed_names, is_elementary, statements
 
 
 def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = False, fp: Fp = "strict") -> Kernel:
@@ -167,7 +151,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
         places.use_scalar(param, scope.fresh(f"{name}_argument") if param.name in copied else name)
     copies = copied_arrays(program, layout, scope) if spelling.groups else []
     places.use_copies(copies)
-    lanes, groups = _grouping(program, layout, spelling, scope, frozenset(places.copies))
+    lanes, groups = groups_of(program, layout, spelling, scope, frozenset(places.copies))
     places.lane = scope.fresh("k") if groups else ""
     for group in groups:
         places.use("pointer", group.array.name)
@@ -210,7 +194,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
         tiles=tiles,
         rows=by_rows,
         copies=copies,
-        rounds=_rounds(program, layout, lanes, groups, copies),
+        rounds=rounds_of(program, layout, lanes, groups, copies),
     )
 
 
@@ -226,64 +210,6 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
     printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"))
     printer.whole(body, 0)
     return Strip(rows, parts, printer.lines)
-
-
-# --- groups of neighbours --------------------------------------------------------------------------------------
-
-
-def _grouping(
-    program: Program, layout: Layout, spelling: Spelling, names: ScopeNames, copied: frozenset[str]
-) -> tuple[int, list[LoadGroup]]:
-    """How many neighbours a thread takes at once, and the arrays it takes them from.
-
-    More than one only where 16-byte loads are possible, or rows are long enough to begin at such addresses, and nothing
-    but current elements is written, and arrays whose updates go to copies: a group reads all its elements before it
-    writes any.
-    """
-    used = {node.param for node in facts.nodes(program.body) if isinstance(node, Element)}
-    arrays = [array for array in program.arrays if array.name in used]
-    sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name)[-1] is Step.UNIT]
-    possible = spelling.groups and (layout.aligned >= VECTOR_BYTES or layout.ragged) and bool(sizes)
-    gaps = {name for name, _ in layout.gaps}
-    others = [array for array in arrays if layout.step(array.name)[-1] is Step.ANY]
-    if not possible or any(array.name not in gaps or array.written for array in others):
-        return 1, []  # what is computed again past the end would be stored again
-    if layout.ndim > 1 and facts.asks_where_it_is(program.body):
-        return 1, []
-    if facts.updates_beyond_elements(program.body, copied) or facts.has_element_pointers(program.body):
-        return 1, []
-    lanes = max(VECTOR_BYTES // max(sizes), min(4, VECTOR_BYTES // min(sizes)))
-    lanes = min(lanes, 4) if others else lanes  # more would have a warp load from too many lines at once
-    if lanes == 1 or facts.has_loops(program) or lanes * len(arrays) > HELD_LIMIT:
-        return 1, []
-    if facts.cost(program) * lanes > WORK_LIMIT:
-        return 1, []
-    groups = []
-    for array in arrays:
-        if layout.step(array.name)[-1] is Step.UNIT:
-            loaded = array.read or not facts.always_stores(program.body, array.name)
-            groups.append(LoadGroup(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
-    if layout.ragged and not groups:
-        return 1, []
-    return lanes, groups
-
-
-def _rounds(program: Program, layout: Layout, lanes: int, groups: list[LoadGroup], copies: list[CopiedArray]) -> int:
-    """How many groups of each array a thread loads before it waits: updates of copies keep it from loading more.
-
-    One where updates of two registers or much work set the pace.
-    """
-    if not groups or layout.ndim > 1 or layout.ragged or not copies:
-        return 1
-    if any(each.word.nbytes > REGISTER for each in copies):
-        return 1
-    loaded = lanes * sum(group.array.dtype.nbytes for group in groups)
-    return max(1, min(LOADED_BYTES // loaded, LIGHT_WORK // (lanes * facts.cost(program))))
-
-
-def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
-    targets: list[Expr] = [root for stmt in statements(body) for root in operands(stmt)[:1]]
-    return array.written and any(isinstance(root, Element) and root.param == array.name for root in targets)
 
 
 def block_text(program: Program) -> str:

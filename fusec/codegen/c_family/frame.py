@@ -12,6 +12,7 @@ from fusec.base.records import dataclass, field
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.copies import CopiedArray
 from fusec.codegen.c_family.file import Part
+from fusec.codegen.c_family.groups import LoadGroup
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.places import AddressPrinter
 from fusec.codegen.c_family.rows import Rows
@@ -28,16 +29,6 @@ MODES: dict[Fp, str] = {
     "contract": "// fp contract: products and sums are one fma where it says so",
     "fast": "// fp fast: fma where it says so, float32 functions and division approximate",
 }
-
-
-@dataclass(frozen=True)
-class LoadGroup:
-    """An array of which a thread takes several neighbours at once, and the variable that holds them."""
-
-    array: ArrayParam
-    name: str
-    loaded: bool
-    stored: bool
 
 
 @dataclass(frozen=True)
