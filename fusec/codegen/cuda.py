@@ -15,7 +15,14 @@ from fusec.codegen.c_family.conversions import storage_casts
 from fusec.codegen.c_family.file import Part, indented
 from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
-from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family.routines import (
+    Words,
+    complex_helpers,
+    integer_helpers,
+    needed,
+    odd_helpers,
+    storage_helpers,
+)
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_copies import BARRIER
@@ -217,16 +224,26 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
 template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
     unsigned w[N / 4];
 };""",
-    "fusec_load": f"""\
-// the first `count` of K neighbours; the last of them stands for those beyond
-template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, int count) {{
+    "fusec_load_each": f"""\
+// the first `count` of K neighbours, one by one; the last of them stands for those beyond
+template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load_each(const T* from, int count) {{
     fusec_group<T, K> group;
-    if (count == K) {{
-        *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
-    }} else {{
-        for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
-    }}
+    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
     return group;
+}}""",
+    "fusec_load": f"""\
+// the same, by words if there are all of them
+template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, int count) {{
+    if (count != K) return fusec_load_each<K>(from, count);
+    fusec_group<T, K> group;
+    *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
+    return group;
+}}""",
+    "fusec_store_each": f"""\
+template <int K, class T> {FUNCTION}void fusec_store_each(T* to, const fusec_group<T, K>& group, int count) {{
+    for (int k = 0; k < K; ++k) {{
+        if (k < count) to[k] = group.v[k];
+    }}
 }}""",
     "fusec_load_from": f"""\
 // K neighbours of a row at any address, from the element `base`; the nearest in the row stand for those beyond its ends
@@ -262,8 +279,35 @@ template <int K, class T> {FUNCTION}void fusec_store(T* to, const fusec_group<T,
     if (count == K) {{
         *(fusec_group<T, K>*)to = group;
     }} else {{
+        fusec_store_each<K>(to, group, count);
+    }}
+}}""",
+    "fusec_elements": f"""\
+template <class T, int K> {FUNCTION}fusec_group<T, K> fusec_elements(const fusec_words<sizeof(T) * K>& words) {{
+    if (sizeof(T) >= 4) return *(const fusec_group<T, K>*)&words;
+    fusec_group<T, K> group;
+    for (int k = 0; k < K; ++k) {{
+        const int at = sizeof(T) * k;
+        group.v[k] = (T)(words.w[at / 4] >> at % 4 * 8 & (sizeof(T) == 1 ? 0xffu : 0xffffu));
+    }}
+    return group;
+}}""",
+    "fusec_turn": f"""\
+// K lines of K neighbours: element k of every line comes into line k, in steps that exchange elements of two lines
+template <class T, int K> {FUNCTION}void fusec_turn(fusec_words<sizeof(T) * K> (&lines)[K]) {{
+    for (int step = 1; step < K; step *= 2) {{
+        const int apart = step * sizeof(T);
         for (int k = 0; k < K; ++k) {{
-            if (k < count) to[k] = group.v[k];
+            if (k & step) continue;
+            for (int w = 0; w < sizeof(T) * K / 4; ++w) {{
+                if (w & apart / 4) continue;
+                unsigned& one = lines[k].w[w + apart / 4];
+                unsigned& other = lines[k + step].w[w];
+                const unsigned first = one, second = other;
+                one = apart == 1 ? __byte_perm(first, second, 0x6240) : __byte_perm(first, second, 0x5410);
+                other = apart == 1 ? __byte_perm(first, second, 0x7351) : __byte_perm(first, second, 0x7632);
+                if (apart >= 4) one = second, other = first;
+            }}
         }}
     }}
 }}""",
@@ -279,6 +323,7 @@ template <int K, class T> {FUNCTION}void fusec_store_to(T* to, const fusec_group
     }}
 }}""",
 }
+_LOOP_HELPERS = {"fusec_moved": _MOVED, **GROUP_HELPERS}
 
 
 def _helpers() -> dict[str, str]:
@@ -317,24 +362,15 @@ def _frame(frame: Frame) -> list[Part]:
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame)}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
-    groups = _group_helpers(frame) if frame.groups else []
-    if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):
-        groups.append(("fusec_moved", _MOVED))
+    above = {name for name, _ in frame.above}
+    helpers = [(name, _LOOP_HELPERS[name]) for name in needed([kernel], _LOOP_HELPERS) if name not in above]
     return [
         ("", frame.header()),
         ("", LOOSE if frame.fp == "fast" else BITS),
-        *groups,
+        *helpers,
         *frame.above,
         (frame.name, kernel),
     ]
-
-
-def _group_helpers(frame: Frame) -> list[Part]:
-    """The helpers of groups that a kernel needs, callees first."""
-    parts = (
-        ("fusec_ahead", "fusec_load_from", "fusec_store_to") if frame.layout.ragged else ("fusec_load", "fusec_store")
-    )
-    return [(name, text) for name, text in GROUP_HELPERS.items() if name in ("fusec_group", "fusec_words", *parts)]
 
 
 def _bounds(frame: Frame) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from fusec.arguments.layouts import TILE
 from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
@@ -12,21 +9,10 @@ from fusec.codegen.c_family.frame import Frame, unravelled
 from fusec.codegen.c_family.groups import LoadGroup
 from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.c_family.strips import Strip
-from fusec.codegen.c_family.tiles import LANES, SQUARE_THREADS, Tiles
 from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
-from fusec.ir.loops import ArrayParam
+from fusec.codegen.cuda_tiles import GridShape, tile_loop
 
 ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
-
-
-class GridShape(NamedTuple):
-    """The loop's view of the grid of threads."""
-
-    inside: list[str]  # declarations for every element
-    threads: str  # the variable that holds how many threads there are
-    first: str  # the number of this one
-    long: str  # the type of positions, and a blank
-    size: str  # how many elements there are
 
 
 def loop(frame: Frame) -> list[str]:
@@ -41,7 +27,7 @@ def _loop(frame: Frame) -> list[str]:
     first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
     grid = GridShape(frame.scalar_copies(), threads, first, long, frame.places.use("size").text)
     if frame.tiles:
-        return _tile_loop(frame, frame.tiles, grid)
+        return tile_loop(frame, frame.tiles, grid)
     lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
     if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
         lines.append("#pragma unroll 1")
@@ -265,48 +251,3 @@ def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
     wide = grid.first.partition("blockIdx")[0]
     head = f"for ({long}{begin} = {wide}blockIdx.x * blockDim.x; {begin} < {size}; {begin} += {grid.threads}) {{"
     return [head, *indented(lines, 1), "}"]
-
-
-def _tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:
-    """Every block takes a square after the other."""
-    inside, long = grid.inside, grid.long
-    places, names = frame.places, frame.places.coordinates
-    tile, first, second, k, count = (frame.names.fresh(name) for name in ("tile", "begin", "begin", "at", "tiles"))
-    c_type, narrow = frame.coordinate_types()
-    axis, last = tiles.axis, frame.layout.ndim - 1
-    outer = [each for each in range(last) if each != axis]
-    extent = [f"{narrow}{places.use('extent', '', each).text}" for each in range(last + 1)]
-    pieces = {each: f"(({extent[each]} + {TILE - 1}) / {TILE})" for each in (axis, last)}
-    wide = long.strip()
-    types = {array.name: frame.spelling.type(array.dtype) for array, _ in (*tiles.arrays, *tiles.ahead)}
-    lines = [f"__shared__ {types[array.name]} {name}[{TILE}][{TILE + 1}];" for array, name in tiles.arrays]
-    size = f"{narrow}{places.use('size').text}"
-    lines.append(f"const {wide} {count} = {size} / {extent[axis]} / {extent[last]} * {pieces[axis]} * {pieces[last]};")
-    lines.append(f"for ({long}{tile} = blockIdx.x; {tile} < {count}; {tile} += gridDim.x) {{")
-    at = f"{narrow}{tile}"
-    body = [f"const {c_type} {second} = {at} % {pieces[last]} * {TILE};"]
-    body.append(f"const {c_type} {first} = {at} / {pieces[last]} % {pieces[axis]} * {TILE};")
-    outside = [names[each] for each in outer], [extent[each] for each in outer]
-    body += unravelled(f"{at} / {pieces[last]} / {pieces[axis]}", *outside, c_type)
-
-    def over(along: str, across: str, statements: list[str]) -> list[str]:
-        beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"
-        at_axes = [
-            f"const unsigned {k} = threadIdx.x + {SQUARE_THREADS} * {tiles.lane};",
-            f"const unsigned {tiles.along} = {k} {along} {TILE}, {tiles.across} = {k} {across} {TILE};",
-            f"const {c_type} {names[axis]} = {first} + {tiles.along};",
-            f"const {c_type} {names[last]} = {second} + {tiles.across};",
-            f"if ({beyond} || threadIdx.x >= {SQUARE_THREADS}) continue;",
-        ]
-        loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
-        return ["#pragma unroll", loop, *indented([*at_axes, *statements], 1), "}"]
-
-    def loads(arrays: list[tuple[ArrayParam, str]]) -> list[str]:
-        own = {array: place.value.text for array, place in tiles.places()}
-        return [f"{own[array.name]} = {places.own_element(array.name).value.text};" for array, _ in arrays]
-
-    body += over("%", "/", loads(tiles.arrays))
-    body += [f"{types[array.name]} {name}[{LANES}];" for array, name in tiles.ahead]
-    body += over("/", "%", loads(tiles.ahead)) if tiles.ahead else []
-    body += [BARRIER, *over("/", "%", [*inside, *frame.body]), BARRIER]
-    return [*lines, *indented(body, 1), "}"]

@@ -1,5 +1,6 @@
 """Arrays that run along another axis than the result: they go through shared memory, and keep the bits of the CPU."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -37,3 +38,23 @@ def test_any_block_size_turns_squares(strided):
     for size in (1, 32, 100, 1024):
         found = kernel(strided(x.T), cuda.from_numpy(y), block_size=size)
         np.testing.assert_array_equal(found.numpy(), x.T - y)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float16", ml_dtypes.bfloat16, "int16", bool])
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+def test_narrow_arrays_turn_in_words_wherever_lines_begin(dtype, start):
+    """start: elements between the beginning of the memory, which is aligned, and that of the arrays."""
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x * y", "product")
+    rng = np.random.default_rng(start)
+    for rows, columns, gap in ((68, 132, 0), (45, 70, 0), (64, 64, 3), (300, 197, 0), (1000, 32, 4)):
+        pitch = columns + gap
+        memory = [rng.integers(0, 2 if dtype is bool else 11, start + rows * pitch).astype(dtype) for _ in range(2)]
+
+        def views(x, y, rows=rows, columns=columns, pitch=pitch):
+            x = x[start:].reshape(rows, pitch)[:, :columns].T
+            return x, y[start : start + rows * columns].reshape(columns, rows)
+
+        expected = kernel(*views(*memory))
+        found = kernel(*views(*map(cuda.from_numpy, memory)))
+        np.testing.assert_array_equal(found.numpy(), expected)
+    assert "in_words" in kernel.source("cuda")

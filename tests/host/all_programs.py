@@ -9,6 +9,7 @@ from programs import Case
 from python_programs import python_cases
 from statement_programs import statement_cases
 from text_programs import text_cases
+from turned_programs import turned_cases
 
 from fusec.base.dtypes import ALL, FLOAT64
 from fusec.codegen.c_family.facts import parts, types_of
@@ -30,6 +31,7 @@ def all_cases() -> tuple[Case, ...]:
         *statement_cases(),
         *python_cases(),
         *text_cases(),
+        *turned_cases(),
         name_case(),
     )
 

@@ -103,6 +103,12 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
     return (unsigned)((((unsigned long long)high << 32) | low) >> (by & 31));
 }
 static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned choice) {
+    const unsigned long long bytes = (unsigned long long)b << 32 | a;
+    unsigned found = 0;
+    for (int k = 0; k < 4; ++k) found |= (unsigned)(bytes >> (choice >> 4 * k & 7) * 8 & 0xff) << 8 * k;
+    return found;
+}
 static inline int __mulhi(int a, int b) { return (int)(((long long)a * b) >> 32); }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a * b) >> 32); }
 static inline long long __mul64hi(long long a, long long b) { return (long long)(((__int128)a * b) >> 64); }

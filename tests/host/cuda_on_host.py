@@ -46,7 +46,8 @@ _HEAD = re.compile(
 )
 _ALIGN = r"(?:(?:alignas|__align__)\s*\((\w+)\)\s*)?"
 _SHARED = re.compile(
-    rf"{_ALIGN}(?:extern\s+)?__shared__\s+{_ALIGN}([\w\s:]+?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);", re.ASCII
+    rf"{_ALIGN}(?:extern\s+)?__shared__\s+{_ALIGN}([\w\s:]+?(?:<[\w\s,]+>)?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);",
+    re.ASCII,
 )
 # What compiled device text may call: the runtime, what the compiler itself calls, and operations that are exact.
 _CALLABLE = re.compile(

@@ -62,6 +62,7 @@ SAMPLE = [
     "saxpy on 1000", "saxpy strided", "early return", "functions and structs", "local array", "raw deep view",
     "coordinates 3", "coordinate in groups", "wide division", "names",
     "atomic add on int8 with the old value", "atomic minimum on float32",
+    "turned uint8 (68, 132)", "turned bfloat16 (68, 132)", "two turned, two results (40, 64)",
 ]  # fmt: skip
 
 
@@ -78,21 +79,36 @@ def test_nvrtc_compiles_all_kernels_for_every_architecture(arch):
     assert_compiles([kernel_of(case) for case in [*all_cases(), *ATOMICS]], arch)
 
 
-def test_contiguous_operands_are_loaded_16_bytes_at_once():
-    """Seen in PTX, where the width of an access is written out."""
-    unit = (Step.UNIT,)
-    layout = Layout(1, (("x", unit), ("y", unit), ("z", unit)), aligned=16)
-    source = cuda.generate(saxpy(FLOAT32), layout).source
-    error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"saxpy.cu", 0, [], [])
+def ptx_of(kernel: Kernel) -> str:
+    """What NVRTC makes of a kernel's text for compute_80."""
+    error, program = nvrtc.nvrtcCreateProgram(kernel.source.encode(), b"emitted.cu", 0, [], [])
     assert int(error) == 0
     options = [b"--gpu-architecture=compute_80", b"--fmad=false"]
     assert int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]) == 0
     text = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)  # never the shared bytes of length 1
     nvrtc.nvrtcGetPTX(program, text)
-    ptx = text.decode()
+    return text.decode()
+
+
+def test_contiguous_operands_are_loaded_16_bytes_at_once():
+    """Seen in PTX, where the width of an access is written out."""
+    unit = (Step.UNIT,)
+    layout = Layout(1, (("x", unit), ("y", unit), ("z", unit)), aligned=16)
+    ptx = ptx_of(cuda.generate(saxpy(FLOAT32), layout))
     assert len(re.findall(r"ld\.global(\.nc)?\.v4\.(f32|b32|u32)|ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx)) == 2
     assert len(re.findall(r"st\.global\.v4\.(f32|b32|u32)|st\.global\.v2\.(f64|b64|u64)", ptx)) == 1
     assert "fma" not in ptx
+
+
+def test_words_of_turned_arrays_are_loaded_whole_and_nothing_waits_between_the_loads():
+    """16 elements a thread: 8 words of the turned array, which two lines have, and 8 of the other."""
+    case = next(each for each in all_cases() if each.name == "turned bfloat16 (68, 132)")
+    before = ptx_of(kernel_of(case)).partition("bar.sync")[0].splitlines()
+    loads = [at for at, line in enumerate(before) if re.search(r"ld\.global(\.nc)?\.[bu]32", line)]
+    assert len(loads) == 16
+    loaded = [re.findall(r"%r\d+", before[at])[0] for at in loads]
+    between = [line for line in before[loads[0] : loads[-1]] if "mov." not in line]  # zeros, past the ends
+    assert not [line for line in between for name in loaded if re.search(rf",.*{name}\b", line)]
 
 
 def test_an_empty_log_does_not_end_up_in_the_interpreters_shared_bytes() -> None:

@@ -1,10 +1,12 @@
 """Kernel strings: structs with constructors and functions, vector types, enumerations, functions of raw arrays."""
 
+import re
+
 import numpy as np
 from programs import Case
 
 from fusec import passes
-from fusec.base.dtypes import from_numpy
+from fusec.base.dtypes import INT32, from_numpy
 from fusec.frontends.c.lower import lower, parse
 from fusec.frontends.c.texts import KernelTexts
 from fusec.passes.resolve import resolve_axes
@@ -93,13 +95,31 @@ def text_cases() -> list[Case]:
 
 
 def _case(name: str, preamble: str, body: str, arrays: dict[str, np.ndarray]) -> Case:
-    raw = {"table": "raw float32 table", "out": "raw float32 out"}
-    params = {each: raw.get(each, f"float32 {each}") for each in arrays}
-    outputs = [each for each in arrays if each in ("z", "out")]
-    inputs = [each for each in arrays if each not in outputs]
-    given = (", ".join(params[each] for each in names) for names in (inputs, outputs))
-    text = parse(KernelTexts(*given, body, name.replace(" ", "_"), preamble))
-    types = {each: from_numpy(array.dtype) for each, array in arrays.items()}
+    return case_of(name, body, arrays, preamble=preamble)
+
+
+def case_of(
+    name: str,
+    body: str,
+    arrays: dict[str, np.ndarray],
+    scalars: dict[str, object] | None = None,
+    preamble: str = "",
+    wide: bool = False,
+) -> Case:
+    """A kernel string over arrays: z, w and out are results, table and out are raw; T is the type of x.
+
+    scalars: int32 each.
+    """
+    written, raw, scalars = ("z", "w", "out"), ("table", "out"), scalars or {}
+    params = {each: f"{'raw ' * (each in raw)}{from_numpy(array.dtype)} {each}" for each, array in arrays.items()} | {
+        each: f"int32 {each}" for each in scalars
+    }
+    given = (", ".join(params[each] for each in params if (each in written) is results) for results in (False, True))
+    body = f"typedef {from_numpy(arrays['x'].dtype)} T;\n{body}" if "(T)" in body else body
+    text = parse(KernelTexts(*given, body, re.sub(r"\W+", "_", name), preamble))
+    types = {each: from_numpy(array.dtype) for each, array in arrays.items()} | dict.fromkeys(scalars, INT32)
     ndims = {each: 1 for each in arrays if each in raw}
-    program = lower(text, types, ndims=ndims, scalars=frozenset())
-    return Case(name, passes.run(resolve_axes(program, {"": 1, **ndims}), check=True), arrays, arrays["x"].shape)
+    program = lower(text, types, ndims=ndims, scalars=frozenset(scalars))
+    shape = arrays["z" if "z" in arrays else "x"].shape
+    program = passes.run(resolve_axes(program, {"": len(shape), **ndims}), check=True)
+    return Case(name, program, arrays, shape, scalars, wide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.arguments.layouts import TILE, VECTOR_BYTES
+from fusec.arguments.layouts import VECTOR_BYTES
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, Fp, Kernel, Layout
 from fusec.base.records import replace
@@ -22,7 +22,6 @@ from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import StmtPrinter, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
-from fusec.codegen.c_family.tiles import LANES as TILE_LANES
 from fusec.codegen.c_family.tiles import SQUARE_THREADS, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.codegen.generator import SINGLE, Generator, Options
@@ -173,7 +172,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     printer = StmtPrinter(expressions, scope, program.source, (spelling.leave, in_loop))
     printer.whole(body, 0)
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
-    lanes = strip.rows if strip else TILE_LANES if tiles else lanes
+    lanes = strip.rows if strip else tiles.elements if tiles else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
     # The braces are there so that a jump past them skips no declaration.
     lines = ["{", *indented(printer.lines, 1), "}", f"{label}:;"] if jumps else printer.lines
@@ -222,7 +221,7 @@ def _notes(frame: Frame) -> tuple[str, ...]:
     """What was specialised."""
     notes = [f"layout {frame.layout.key}"]
     notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
-    notes += [f"squares of {TILE} x {TILE} elements, turned in shared memory"] if frame.tiles else []
+    notes += [frame.tiles.note] if frame.tiles else []
     notes += [f"rows of {frame.rows.length} elements, copied by way of shared memory"] if frame.rows else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
     notes += [f"{each.count} copies of '{each.array.name}' in shared memory" for each in frame.copies]

@@ -8,29 +8,17 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
     T v[K];
 };
 
-// the bytes of a group; copied as words, so that small elements do not take a register each
-template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
-    unsigned w[N / 4];
-};
-
-// the first `count` of K neighbours; the last of them stands for those beyond
-template <int K, class T> static __device__ fusec_group<T, K> fusec_load(const T* from, int count) {
-    fusec_group<T, K> group;
-    if (count == K) {
-        *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
-    } else {
-        for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+template <int K, class T> static __device__ void fusec_store_each(T* to, const fusec_group<T, K>& group, int count) {
+    for (int k = 0; k < K; ++k) {
+        if (k < count) to[k] = group.v[k];
     }
-    return group;
 }
 
 template <int K, class T> static __device__ void fusec_store(T* to, const fusec_group<T, K>& group, int count) {
     if (count == K) {
         *(fusec_group<T, K>*)to = group;
     } else {
-        for (int k = 0; k < K; ++k) {
-            if (k < count) to[k] = group.v[k];
-        }
+        fusec_store_each<K>(to, group, count);
     }
 }
 
