@@ -239,6 +239,12 @@ template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, 
     *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
     return group;
 }}""",
+    "fusec_copy": f"""\
+// K neighbours, by words
+template <int K, class T> {FUNCTION}void fusec_copy(T* to, const T* from) {{
+    const fusec_group<T, K> group = fusec_load<K>(from, K);
+    for (int k = 0; k < K; ++k) to[k] = group.v[k];
+}}""",
     "fusec_store_each": f"""\
 template <int K, class T> {FUNCTION}void fusec_store_each(T* to, const fusec_group<T, K>& group, int count) {{
     for (int k = 0; k < K; ++k) {{
@@ -375,7 +381,7 @@ def _frame(frame: Frame) -> list[Part]:
 
 def _bounds(frame: Frame) -> str:
     """The most threads of a block, and how many blocks a multiprocessor should have room for."""
-    program = frame.program
+    program, shared = frame.program, frame.strip or frame.tiles
     if frame.copies:
         return f"{COPYING_BLOCK}"
     threads = program.threads if program.block else USUAL_BLOCK
@@ -383,6 +389,8 @@ def _bounds(frame: Frame) -> str:
     if held:
         blocks = REGISTERS / (held // REGISTER + OTHERS) / threads
         return f"{threads}, {max(1, min(round(blocks), int(blocks / NEARLY)))}"
+    if shared and shared.blocks:
+        return f"{threads}, {shared.blocks}"
     if program.block or not facts.walks(program.body):
         return f"{threads}"
     return f"{threads}, 2"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fusec.base.kernel_abi import USUAL_BLOCK
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
-from fusec.codegen.c_family.frame import Frame, unravelled
+from fusec.codegen.c_family.frame import Frame, GridShape, unravelled
 from fusec.codegen.c_family.groups import LoadGroup
 from fusec.codegen.c_family.rows import CopiedRow, Rows
-from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
-from fusec.codegen.cuda_tiles import GridShape, tile_loop
+from fusec.codegen.cuda_strips import strip_loop
+from fusec.codegen.cuda_tiles import tile_loop
 
 ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
 
@@ -36,7 +36,7 @@ def _loop(frame: Frame) -> list[str]:
     if frame.groups:
         return lines + _grouped_loop(frame, grid)
     if frame.strip:
-        return lines + _strip_loop(frame, frame.strip, grid)
+        return lines + strip_loop(frame, frame.strip, grid)
     if frame.rows:
         return [*_shared_rows(frame, frame.rows), *lines, *_row_loop(frame, frame.rows, grid)]
     lines += [f"for ({long}{at} = {first}; {at} < {grid.size}; {at} += {threads}) {{"]
@@ -175,42 +175,6 @@ def _rows(frame: Frame, threads: str, first: str, long: str, base: str, ahead: s
     else:
         lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
     return head, lines, row
-
-
-def _strip_loop(frame: Frame, strip: Strip, grid: GridShape) -> list[str]:
-    """A loop over strips: all rows of the interior at once, those of other strips one by one."""
-    inside, threads, first, long, _ = grid
-    places, fresh, parts, rows = frame.places, frame.names.fresh, strip.parts, strip.rows
-    position, pieces, begin, row, k, count = (
-        fresh(name) for name in ("strip", "pieces", "begin", "row", "k", "strips")
-    )
-    *outer, along, last = range(frame.layout.ndim)
-    extent = [places.use("extent", "", axis).text for axis in range(frame.layout.ndim)]
-    names, c_type, narrow = places.coordinates, *frame.coordinate_types()
-    wide = long.strip()
-    head = [
-        f"const {wide} {pieces} = ({narrow}{extent[along]} + {rows - 1}) / {rows};",
-        f"const {wide} {count} = {narrow}{places.use('size').text} / {narrow}{extent[along]} * {pieces};",
-        f"for ({long}{position} = {first}; {position} < {count}; {position} += {threads}) {{",
-    ]
-    at = f"{narrow}{position}"
-    lines = [f"const {c_type} {names[last]} = {at} % {narrow}{extent[last]};"]
-    wrapped = f" % {narrow}{pieces}" if outer else ""
-    lines.append(f"const {c_type} {begin} = {at} / {narrow}{extent[last]}{wrapped} * {rows};")
-    cast = [f"{narrow}{extent[axis]}" for axis in outer]
-    lines += unravelled(f"{at} / {narrow}{extent[last]} / {narrow}{pieces}", names[: len(outer)], cast, c_type)
-    conditions = [f"{begin} >= {parts.low[along]}", f"{begin} + {rows} <= {extent[along]} - {parts.high[along]}"]
-    for axis in (*outer, last):
-        conditions += [f"{names[axis]} >= {parts.low[axis]}"] if parts.low[axis] else []
-        conditions += [f"{names[axis]} < {extent[axis]} - {parts.high[axis]}"] if parts.high[axis] else []
-    at_row = f"const {c_type} {names[along]} = "
-    lines += [f"if ({' && '.join(conditions)}) {{", "    #pragma unroll"]
-    lines += [f"    for (int {k} = 0; {k} < {rows}; ++{k}) {{", f"        {at_row}{begin} + {k};"]
-    lines += [*indented([*inside, *strip.body], 2), "    }", "} else {"]
-    end = f"{row} < {begin} + {rows} && {row} < {extent[along]}"
-    lines += [f"    for ({c_type} {row} = {begin}; {end}; ++{row}) {{", f"        {at_row}{row};"]
-    lines += [*indented([*inside, *frame.body], 2), "    }", "}"]
-    return [*head, *indented(lines, 1), "}"]
 
 
 def _shared_rows(frame: Frame, rows: Rows) -> list[str]:

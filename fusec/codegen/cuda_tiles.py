@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from fusec.arguments.layouts import VECTOR_BYTES
 from fusec.base.kernel_abi import Step
 from fusec.codegen.c_family.file import indented
-from fusec.codegen.c_family.frame import Frame, unravelled
+from fusec.codegen.c_family.frame import Frame, GridShape, unravelled
 from fusec.codegen.c_family.tiles import SQUARE_THREADS, Tiles
 from fusec.codegen.cuda_copies import BARRIER
 from fusec.ir.loops import ArrayParam
 
 IN_SQUARE = f"if (threadIdx.x >= {SQUARE_THREADS}) continue;"
-
-
-class GridShape(NamedTuple):
-    """The loop's view of the grid of threads."""
-
-    inside: list[str]  # declarations for every element
-    threads: str  # the variable that holds how many threads there are
-    first: str  # the number of this one
-    long: str  # the type of positions, and a blank
-    size: str  # how many elements there are
 
 
 def tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:

@@ -52,6 +52,25 @@ def solid(a):
 """
 
 
+FIVE = """
+def five(a):
+    total = 0 * a[0, 0]
+    for i in range(-2, 3):
+        for j in range(-2, 3):
+            total += a[i, j] * ((3 - abs(i)) * (3 - abs(j)))
+    return total, (a[0, 1] - a[-1, 0]) / 3
+"""
+
+SEVEN = """
+def seven(a):
+    return a[-1, 0, 0] + a[1, 0, 0] + a[0, -1, 0] + a[0, 1, 0] + a[0, 0, -1] + a[0, 0, 1] - a[0, 0, 0] * 6
+"""
+
+UPWARDS = """
+def upwards(a):
+    return a[-1, 0] - a[0, 0] * 2 + a[2, 3]
+"""
+
 SWEEP = """
 def sweep(image, out, total, reach):
     rows, columns = image.shape
@@ -131,6 +150,7 @@ def python_cases() -> list[Case]:
     solid = rng.integers(-99, 99, (3, 19, 4)).astype("float32")
     borders = (("wrap", "nearest", "mirror"), ("python", 0), ())
     found.append(_case("python solid", SOLID, {"a": solid}, 1, borders))
+    found += _stencil_cases(rng)
     for shape in ((1, 2), (11, 19)):
         image = rng.integers(-99, 99, shape).astype("float32")
         found += [_explicit_case(f"python sweep {shape}{' checked' * each}", image, each) for each in (False, True)]
@@ -138,6 +158,29 @@ def python_cases() -> list[Case]:
     large[97] = 2**62  # the one that wraps, so that every target notes the same
     arrays = {"i": large, "j": integers[1].astype("int16"), "x": floats[0] * 40}
     found.append(_case("python wraps", WRAPS, arrays, 3, names={"np": np}, checks="wrap"))
+    return found
+
+
+def _stencil_cases(rng: np.random.Generator) -> list[Case]:
+    """Stencils of which threads take rows and columns: lines that words divide, lines that they do not, no strip."""
+    found = []
+    for dtype, shape, mode in (
+        ("float32", (13, 32), "nearest"),
+        ("float32", (12, 35), "wrap"),
+        ("float32", (9, 7), "constant"),
+        ("float64", (11, 34), "mirror"),
+        ("uint8", (10, 36), "reflect"),
+        ("int16", (10, 41), "nearest"),
+        ("complex128", (9, 12), "constant"),
+    ):
+        a = rng.integers(0, 99, shape).astype(dtype)
+        found.append(_case(f"python five {dtype} {shape}", FIVE, {"a": a}, 2, ((mode,), ("python", 1), ())))
+    for dtype, shape in (("float32", (4, 6, 20)), ("int8", (3, 5, 23)), ("float64", (5, 2, 16))):
+        a = rng.integers(-9, 9, shape).astype(dtype)
+        found.append(_case(f"python seven {dtype} {shape}", SEVEN, {"a": a}, 1, (("wrap",), ("python", 0), ())))
+    for mode, shape in (("skip", (14, 26)), ("wrap", (3, 24))):
+        a = rng.integers(-9, 9, shape).astype("float32")
+        found.append(_case(f"python upwards {mode} {shape}", UPWARDS, {"a": a}, 1, ((mode,), ("python", 0), ())))
     return found
 
 

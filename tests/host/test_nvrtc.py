@@ -63,6 +63,7 @@ SAMPLE = [
     "coordinates 3", "coordinate in groups", "wide division", "names",
     "atomic add on int8 with the old value", "atomic minimum on float32",
     "turned uint8 (68, 132)", "turned bfloat16 (68, 132)", "two turned, two results (40, 64)",
+    "python five float32 (13, 32)", "python five uint8 (10, 36)", "python seven float32 (4, 6, 20)",
 ]  # fmt: skip
 
 
@@ -109,6 +110,17 @@ def test_words_of_turned_arrays_are_loaded_whole_and_nothing_waits_between_the_l
     loaded = [re.findall(r"%r\d+", before[at])[0] for at in loads]
     between = [line for line in before[loads[0] : loads[-1]] if "mov." not in line]  # zeros, past the ends
     assert not [line for line in between for name in loaded if re.search(rf",.*{name}\b", line)]
+
+
+def test_a_strip_loads_each_neighbour_once_and_all_before_it_computes():
+    """2 rows of 4 results of a 5x5 stencil need 6 rows of 8: words of 16 bytes, and of 8 on both sides."""
+    case = next(each for each in all_cases() if each.name == "python five float32 (13, 32)")
+    lines = ptx_of(kernel_of(case)).splitlines()
+    whole = [at for at, line in enumerate(lines) if re.search(r"ld\.global(\.nc)?\.v4\.", line)]
+    halves = [at for at, line in enumerate(lines) if re.search(r"ld\.global(\.nc)?\.v2\.", line)]
+    assert (len(whole), len(halves)) == (6, 12)
+    between = lines[min(whole + halves) : max(whole + halves)]
+    assert not [line for line in between if re.search(r"\b(add|mul|sub|div)\.rn\.f32", line)]
 
 
 def test_an_empty_log_does_not_end_up_in_the_interpreters_shared_bytes() -> None:

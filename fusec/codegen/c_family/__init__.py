@@ -20,7 +20,7 @@ from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.rows import copied_rows
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import StmtPrinter, harmless
-from fusec.codegen.c_family.strips import Strip, strips
+from fusec.codegen.c_family.strips import Strip, held, strips
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import SQUARE_THREADS, turned
 from fusec.codegen.c_family.wide import refusal
@@ -172,7 +172,7 @@ def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: s
     printer = StmtPrinter(expressions, scope, program.source, (spelling.leave, in_loop))
     printer.whole(body, 0)
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
-    lanes = strip.rows if strip else tiles.elements if tiles else lanes
+    lanes = strip.shape.rows * strip.shape.columns if strip else tiles.elements if tiles else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
     # The braces are there so that a jump past them skips no declaration.
     lines = ["{", *indented(printer.lines, 1), "}", f"{label}:;"] if jumps else printer.lines
@@ -202,13 +202,21 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
     found = strips(program, layout)
     if found is None:
         return None
-    rows, parts = found
-    body = parts.interior.body
+    shape, parts = found
+    inside = held(program, layout, shape, parts, scope)
+    body = inside.interior.body
     new = [name for name in facts.declared(body) if name not in expressions.names]
-    expressions.names.update(scope.fresh_all(new))
+    expressions.names.update({**scope.fresh_all(new), **inside.places})
+    places = expressions.places
+    assert places is not None, "a kernel has places"
+    for group in inside.groups:
+        place = AddressText(Piece(f"{group.name}.v", POSTFIX), Piece(inside.column, PRIMARY))
+        places.grouped[group.array.name] = place
     printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"))
     printer.whole(body, 0)
-    return Strip(rows, parts, printer.lines)
+    for group in inside.groups:
+        del places.grouped[group.array.name]
+    return Strip(shape, parts, inside, printer.lines)
 
 
 def block_text(program: Program) -> str:
@@ -220,7 +228,7 @@ def block_text(program: Program) -> str:
 def _notes(frame: Frame) -> tuple[str, ...]:
     """What was specialised."""
     notes = [f"layout {frame.layout.key}"]
-    notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
+    notes += [f"{frame.together} a thread"] if frame.strip else []
     notes += [frame.tiles.note] if frame.tiles else []
     notes += [f"rows of {frame.rows.length} elements, copied by way of shared memory"] if frame.rows else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []

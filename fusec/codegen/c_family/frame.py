@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 
 from fusec.arguments.layouts import WIDE
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
@@ -29,6 +30,16 @@ MODES: dict[Fp, str] = {
     "contract": "// fp contract: products and sums are one fma where it says so",
     "fast": "// fp fast: fma where it says so, float32 functions and division approximate",
 }
+
+
+class GridShape(NamedTuple):
+    """The loop's view of the grid of threads."""
+
+    inside: list[str]  # declarations for every element
+    threads: str  # the variable that holds how many threads there are
+    first: str  # the number of this one
+    long: str  # the type of positions, and a blank
+    size: str  # how many elements there are
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,13 @@ class Frame:
         return f"{self.spelling.type(part)} {name}"
 
     @property
-    def unit(self) -> str:
-        """What a thread takes `lanes` of."""
-        return "rows" if self.strip else "elements"
+    def together(self) -> str:
+        """What a thread takes at once."""
+        if self.strip is None:
+            return f"{self.lanes} elements"
+        shape = self.strip.shape
+        rows = f"{shape.rows} rows" if shape.rows > 1 else "1 row"
+        return f"{rows} of {shape.columns} columns" if shape.columns > 1 else rows
 
     def header(self) -> str:
         """Comment lines: the kernel's signature, its specialisation, and the requirements on its arguments."""
@@ -97,7 +112,7 @@ class Frame:
             (outputs if written else inputs).append(f"{raw}{param.dtype} {param.name}")
         lines = [
             f"// {program.name}({', '.join(inputs)}) -> ({', '.join(outputs)})",
-            f"// layout {self.layout.key}{f', {self.lanes} {self.unit} at once' if self.lanes > 1 else ''}",
+            f"// layout {self.layout.key}{f', {self.together} at once' if self.lanes > 1 else ''}",
         ]
         mode = [MODES[self.fp]] if self.fp in MODES else []
         return "\n".join([harmless(line) for line in lines] + self._walk() + mode + self._demands())
@@ -190,12 +205,17 @@ class Frame:
 
 def unravelled(position: str, names: Sequence[str], extents: Sequence[str], c_type: str) -> list[str]:
     """Declarations of the coordinates of a position in C order; the first takes what lies beyond the extents."""
-    lines = []
-    for axis, name in enumerate(names):
+    values = coordinates_of(position, extents, len(names))
+    return [f"const {c_type} {name} = {value};" for name, value in zip(names, values, strict=True)]
+
+
+def coordinates_of(position: str, extents: Sequence[str], count: int) -> list[str]:
+    """The values of so many coordinates of a position in C order."""
+    values = []
+    for axis in range(count):
         inner = "".join(f" / {extent}" for extent in reversed(extents[axis + 1 :]))
-        wrapped = f" % {extents[axis]}" if axis else ""
-        lines.append(f"const {c_type} {name} = {position}{inner}{wrapped};")
-    return lines
+        values.append(f"{position}{inner}{f' % {extents[axis]}' if axis else ''}")
+    return values
 
 
 @dataclass(frozen=True)

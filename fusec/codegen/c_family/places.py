@@ -202,9 +202,11 @@ class AddressPrinter:
 
     def at(self, place: At, print_index: Print) -> AddressText:
         """An element of a raw array by one position or by one index for every axis."""
-        param = place.param
+        return self.raw_element(place.param, [print_index(value) for value in place.index])
+
+    def raw_element(self, param: str, index: list[Piece]) -> AddressText:
+        """The same by indices that are printed."""
         ndim, contiguous = dict(self.layout.raw)[param]
-        index = [print_index(value) for value in place.index]
         if param in self.copies:
             copied, position = self.copies[param], self._dense(param, index)
             step = Piece(str(copied.count), PRIMARY)

@@ -81,6 +81,11 @@ class Tiles:
         return self.side * self.side // SQUARE_THREADS
 
     @property
+    def blocks(self) -> int:
+        """How many blocks a multiprocessor should have room for; left alone, ptxas gives threads 80 registers."""
+        return 4 if self.lanes > 1 else 0
+
+    @property
     def note(self) -> str:
         """What was specialised."""
         words = f", in words of {self.lanes}" if self.lanes > 1 else ""
