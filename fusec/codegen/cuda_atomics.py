@@ -19,6 +19,8 @@ _NATIVE = {
     "compare_exchange": "atomicCAS({p}, {0}, {1})",
 }
 _CALLS = {op: template.split("(")[0] for op, template in _NATIVE.items()}
+_SHARED_WORDS = {"load": "{p}", "store": "{p}, {0}"}
+WORDS = tuple(dtype for dtype in INTEGERS if dtype.bits >= 32)  # that loads and stores of one thread take whole
 
 
 def atomic_template(op: str, dtype: DType, wanted: bool, space: Space = "global") -> str | None:
@@ -29,6 +31,8 @@ def atomic_template(op: str, dtype: DType, wanted: bool, space: Space = "global"
     del space
     if dtype.is_complex:
         return None
+    if op in _SHARED_WORDS:
+        return f"fusec_atomic_{op}_{dtype}({_SHARED_WORDS[op]})" if dtype in WORDS else None
     if dtype.is_integer and dtype.bits == 32:
         return _NATIVE[op]
     if dtype in (INT64, UINT64):
@@ -58,7 +62,7 @@ def _wide(op: str, dtype: DType, wanted: bool) -> str:
 
 def atomic_helpers(words: Words) -> dict[str, str]:
     """Compare-and-swap loops for every update `atomic_template` names."""
-    helpers: dict[str, str] = {}
+    helpers = {name: text for dtype in WORDS for name, text in _shared_words(dtype, words)}
     small = [dtype for dtype in INTEGERS if dtype.bits < 32]
     for dtype in (BOOL, *small, *STORAGE_FLOATS, *COMPUTE_FLOATS):
         for op in _NATIVE:
@@ -69,6 +73,17 @@ def atomic_helpers(words: Words) -> dict[str, str]:
                 continue
             helpers[name] = _loop(name, op, dtype, words)
     return helpers
+
+
+def _shared_words(dtype: DType, words: Words) -> list[tuple[str, str]]:
+    """Loads and stores that other threads see, and that no cache of one multiprocessor answers: relaxed ones of PTX."""
+    c_type = words.types[dtype]
+    load, store = (f"fusec_atomic_{op}_{dtype}" for op in _SHARED_WORDS)
+    reads, writes = f"return *(const volatile {c_type}*)address;", f"*(volatile {c_type}*)address = value;"
+    return [
+        (load, f"{words.function}{c_type} {load}(const {c_type}* address) {{\n    {reads}\n}}"),
+        (store, f"{words.function}void {store}({c_type}* address, {c_type} value) {{\n    {writes}\n}}"),
+    ]
 
 
 def _loop(name: str, op: str, dtype: DType, words: Words) -> str:

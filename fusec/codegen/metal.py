@@ -174,6 +174,8 @@ def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
 
     In shared memory there are those of integers of 32 bits, by which the others are made.
     """
+    if op in ("load", "store"):
+        return None
     word, inside = ("threadgroup", "shared_") if space == "shared" else ("device", "")
     if dtype == dtypes.UINT64 and op in _ORDER and not (wanted or inside):
         return f"atomic_{op[:3]}_explicit((device atomic_ulong*)({{p}}), {{0}}, memory_order_relaxed)"

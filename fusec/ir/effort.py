@@ -17,7 +17,7 @@ ACCESS = (25e-6, 25e-9)  # of a load or a store
 FMA64, FMA = (60e-6, 100e-9), (20e-6, 20e-9)
 NARROW = (8e-6, 5e-9)  # of an operation on floats that are computed as wider ones
 ROUNDS = 16  # of loops in elementary functions
-UNSUITABLE = (ir.Atomic, ir.Shuffle, ir.Barrier, ir.CallStatement, ir.DeclareArray)
+UNSUITABLE = (ir.Atomic, ir.AtomicLoad, ir.AtomicStore, ir.Shuffle, ir.Barrier, ir.CallStatement, ir.DeclareArray)
 
 
 def program_effort(program: ir.Program, elements: int) -> float:

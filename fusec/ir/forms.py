@@ -21,6 +21,8 @@ FORMS: dict[type[IRNode], str] = {
     ir.Store: "store {pointer} = {value}",
     ir.Shuffle: "shuffle {result} = {value} from {distance}",
     ir.Atomic: "atomic {op}({pointer}, {values})| -> {result}",
+    ir.AtomicLoad: "observe {pointer} -> {result}",
+    ir.AtomicStore: "publish {pointer} = {value}",
     ir.CallStatement: "do {call}| -> {result}",
     ir.Barrier: "barrier",
     ir.Break: "break",

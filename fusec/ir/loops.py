@@ -203,6 +203,23 @@ class Atomic(Stmt):
     result: str = ""  # a declared local that receives the old value, "" for none
 
 
+class AtomicLoad(Stmt):
+    """Read an integer of at least 32 bits that other threads may store meanwhile, from memory that all of them see.
+
+    It orders no other access: what belongs together lies in one integer.
+    """
+
+    result: str  # a declared local
+    pointer: Expr
+
+
+class AtomicStore(Stmt):
+    """Write such an integer, whole, where other threads may read it meanwhile."""
+
+    pointer: Expr
+    value: Expr
+
+
 class CallStatement(Stmt):
     """A call for its effect."""
 

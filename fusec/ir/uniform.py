@@ -144,7 +144,7 @@ class _Round:
             case ir.Declare(name) | ir.Assign(name) | ir.SetField(name) | ir.CallStatement(result=name):
                 if differs and name:
                     self.varying.add(name)
-            case ir.Atomic(result=name) | ir.Shuffle(name) if name:
+            case ir.Atomic(result=name) | ir.AtomicLoad(name) | ir.Shuffle(name) if name:
                 self.varying.add(name)
 
     def _differs(self, value: Expr) -> bool:

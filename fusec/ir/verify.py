@@ -234,6 +234,14 @@ class _Scope:
                 )
             case ir.Atomic():
                 self._atomic(stmt)
+            case ir.AtomicLoad(result, pointer):
+                element = self._target(pointer)
+                _require(element.is_integer and element.bits >= 32, f"an atomic load of {element}")
+                self._receive(result, element)
+            case ir.AtomicStore(pointer, value):
+                element = self._target(pointer)
+                _require(element.is_integer and element.bits >= 32, f"an atomic store of {element}")
+                _require(element == type_of(value), f"a {type_of(value)} stored to {type_of(pointer)}")
             case ir.CallStatement(call, result):
                 if result:
                     self._receive(result, call.type)

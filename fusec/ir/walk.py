@@ -249,6 +249,7 @@ def changed_by(stmt: ir.Stmt) -> str:
             | ir.SetField(name)
             | ir.Shuffle(name)
             | ir.Atomic(result=name)
+            | ir.AtomicLoad(name)
             | ir.CallStatement(result=name)
         ):
             return name
@@ -307,7 +308,9 @@ def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
         match stmt:
             case ir.Declare(name) | ir.DeclareArray(name) | ir.Assign(name) | ir.SetField(name) if name in declared:
                 return (replace(stmt, name=name + suffix),)
-            case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(name) if name in declared:
+            case ir.AtomicLoad(name) | ir.Shuffle(name) if name in declared:
+                return (replace(stmt, result=name + suffix),)
+            case ir.Atomic(result=name) | ir.CallStatement(result=name) if name in declared:
                 return (replace(stmt, result=name + suffix),)
             case _:
                 return (stmt,)

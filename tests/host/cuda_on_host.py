@@ -26,7 +26,8 @@ HEADER = "cuda_on_host.hpp"
 COMPILED = ("-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-w", f"-I{fibers.HERE}")
 FLAGS = (*COMPILED, "-shared")
 OPTIMISED = ("-O1",)
-OF_BLOCKS = (*COMPILED, *OPTIMISED, "-g1", "-gdwarf-4", "-fno-exceptions", *fibers.SANITIZED)
+VOLATILE = ("--param", "tsan-distinguish-volatile=1")  # such accesses are relaxed atomics on a device
+OF_BLOCKS = (*COMPILED, *OPTIMISED, "-g1", "-gdwarf-4", "-fno-exceptions", *fibers.SANITIZED, *VOLATILE)
 SANITIZED = ("-O0", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 ORDERS = (0, 1, 2)  # as cuda_on_host.hpp numbers them
 SHARED_LIMIT = 48 << 10  # bytes a block may have without asking the driver for more

@@ -383,6 +383,18 @@ extern "C" void fiber_atomic(const volatile void* at, unsigned long bytes, int i
     extern "C" void __tsan_write##bytes(void* at) { access(at, bytes, aligned, WRITE, CALLER); }           \
     extern "C" void __tsan_unaligned_read##bytes(void* at) { access(at, bytes, 1, READ, CALLER); }         \
     extern "C" void __tsan_unaligned_write##bytes(void* at) { access(at, bytes, 1, WRITE, CALLER); }
+// Of a volatile variable: an atomic on its own, after which another thread may run, or loops that wait would not end.
+#define VOLATILE(bytes)                                                                                    \
+    extern "C" void __tsan_volatile_read##bytes(void* at) {                                                \
+        if (block.running >= 0 && !switch_at_atomics) yield();                                             \
+        fiber_atomic(at, bytes, 0, CALLER);                                                                \
+    }                                                                                                      \
+    extern "C" void __tsan_volatile_write##bytes(void* at) { fiber_atomic(at, bytes, 1, CALLER); }
+VOLATILE(1)
+VOLATILE(2)
+VOLATILE(4)
+VOLATILE(8)
+#undef VOLATILE
 SIZED(1, 1)
 SIZED(2, 2)
 SIZED(4, 4)

@@ -140,7 +140,7 @@ class _BoundsWalk:
             case ir.Assign(name, value):
                 if is_whole(type_of(value)):
                     self.bounds.learn(name, _bounds(self.bounds, value))
-            case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(name):
+            case ir.Atomic(result=name) | ir.AtomicLoad(name) | ir.CallStatement(result=name) | ir.Shuffle(name):
                 self.bounds.forget(name)
             case ir.If():
                 return self.branches(stmt)

@@ -44,9 +44,9 @@ class Spelling:
     ops: templates for ops that are not operators, by name and operand dtype. casts, bitcasts: templates for changes of
     type that a plain cast does not do. float_bits: template of a float from the hexadecimal digits of its bits.
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
-    atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global or shared memory, None if there
-    is none; its third argument says whether the old value is wanted. groups: a thread takes several neighbours where
-    that pays. leave: the statement that ends the work of one element. approximate:
+    atomic: template (pointer {p}, operands {0} and {1}) of an atomic update, load or store in global or shared memory,
+    None if there is none; its third argument says whether the old value is wanted. groups: a thread takes several
+    neighbours where that pays. leave: the statement that ends the work of one element. approximate:
     templates that take the place of `ops` in the user's expressions where approximations will do. shuffle: template of
     the value that a position so much further in the group has, or with 0 the first one. table: what stands before a
     constant array at file scope. barrier: the statement by which the threads of a block meet. structs, called: the

@@ -130,6 +130,12 @@ class StmtPrinter:
                 self.write(f"{self._store(pointer, value)};", depth)
             case ir.Atomic():
                 self._atomic(stmt, depth)
+            case ir.AtomicLoad(result, pointer):
+                self.write(
+                    f"{self.expressions.names[result]} = {self._atomic_call('load', pointer, (), stmt.line)};", depth
+                )
+            case ir.AtomicStore(pointer, value):
+                self.write(f"{self._atomic_call('store', pointer, (value,), stmt.line)};", depth)
             case ir.Shuffle(result, value, distance):
                 self.write(f"{self.expressions.names[result]} = {self._shuffled(value, distance)};", depth)
             case ir.CallStatement(call, result):
@@ -323,15 +329,20 @@ class StmtPrinter:
         if pointer.space == "local":
             self._private_update(stmt, depth)
             return
-        spelling = self.expressions.spelling
-        dtype, space = self.expressions.updated_as(stmt.pointer)
-        template = spelling.atomic(stmt.op, dtype, bool(stmt.result), space)
-        if template is None:
-            span = line_span(self.source, stmt.line)
-            raise AtomicUnsupported(stmt.op, pointer.element.name, spelling.target).at(span)
-        address = self.expressions.place(stmt.pointer).address.text
-        call = template.format(*(self.expressions.text(value) for value in stmt.values), p=address)
+        call = self._atomic_call(stmt.op, stmt.pointer, stmt.values, stmt.line, wanted=bool(stmt.result))
         self.write(f"{self.expressions.names[stmt.result]} = {call};" if stmt.result else f"{call};", depth)
+
+    def _atomic_call(self, op: str, place: Expr, values: Sequence[Expr], line: int, *, wanted: bool = True) -> str:
+        """An atomic access to global or shared memory. wanted: whether its result is used."""
+        spelling, pointer = self.expressions.spelling, type_of(place)
+        assert isinstance(pointer, Pointer), "an atomic needs an address"
+        dtype, space = self.expressions.updated_as(place)
+        template = spelling.atomic(op, dtype, wanted, space)
+        if template is None:
+            span = line_span(self.source, line)
+            raise AtomicUnsupported(op, pointer.element.name, spelling.target).at(span)
+        address = self.expressions.place(place).address.text
+        return template.format(*(self.expressions.text(value) for value in values), p=address)
 
     def _private_update(self, stmt: ir.Atomic, depth: int) -> None:
         """A local array belongs to one thread: a plain read, then a plain write."""
