@@ -23,6 +23,7 @@ class Target:
     module: str  # its code generator, imported when it is first used; "" if the text shows the program itself
     shows: Literal["source", "assembly", "program"] = "source"  # of a kernel its source or machine code, or its program
     threads: bool = False  # many: reductions and scans come as programs for each of them
+    waits: bool = False  # threads may wait for others of earlier blocks, which go on until they end
     joins: bool = False  # several kernels make one file, in which stands once what they share
 
     @property
@@ -37,7 +38,7 @@ def _table(*rows: Target) -> dict[str, Target]:
 
 
 TARGETS = _table(
-    Target("cuda", "CUDA C", "//", ".cu", "fusec.codegen.cuda", threads=True, joins=True),
+    Target("cuda", "CUDA C", "//", ".cu", "fusec.codegen.cuda", threads=True, waits=True, joins=True),
     Target("metal", "Metal", "//", ".metal", "fusec.codegen.metal", threads=True, joins=True),
     Target("llvm", "LLVM IR", ";", ".ll", "fusec.codegen.llvm"),
     Target("asm", "assembly of this machine", "#", ".s", "fusec.codegen.llvm", shows="assembly"),

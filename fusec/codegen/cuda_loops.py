@@ -11,6 +11,7 @@ from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
 from fusec.codegen.cuda_strips import strip_loop
 from fusec.codegen.cuda_tiles import tile_loop
+from fusec.ir.scans import TURN
 
 ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
 
@@ -31,6 +32,8 @@ def _loop(frame: Frame) -> list[str]:
     lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
     if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
         lines.append("#pragma unroll 1")
+    if facts.takes_turns(frame.program):
+        return _turns(frame, grid)
     if frame.program.block:
         return lines + _block_loop(frame, grid)
     if frame.groups:
@@ -41,6 +44,23 @@ def _loop(frame: Frame) -> list[str]:
         return [*_shared_rows(frame, frame.rows), *lines, *_row_loop(frame, frame.rows, grid)]
     lines += [f"for ({long}{at} = {first}; {at} < {grid.size}; {at} += {threads}) {{"]
     return [*lines, *indented([*frame.coordinates(at), *grid.inside, *frame.body], 1), "}"]
+
+
+def _turns(frame: Frame, grid: GridShape) -> list[str]:
+    """Every thread takes one element; blocks take them in the order in which they start, whatever their numbers."""
+    at, turn = frame.places.index, frame.names.fresh("turn")
+    started = f"atomicAdd({frame.places.use('pointer', TURN).text}, 1ull)"
+    wide = grid.long.strip()
+    body = [f"if ({at} >= {grid.size}) break;", *frame.coordinates(at), *grid.inside, *frame.body]
+    return [
+        f"__shared__ {wide} {turn};  // blocks wait for those before: number them as they start",
+        f"if (threadIdx.x == 0) {turn} = ({wide}){started};",
+        BARRIER,
+        f"const {wide} {at} = {turn} * blockDim.x + threadIdx.x;",
+        "do {",
+        *indented(body, 1),
+        "} while (false);",
+    ]
 
 
 def _block_loop(frame: Frame, grid: GridShape) -> list[str]:

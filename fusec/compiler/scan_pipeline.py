@@ -17,6 +17,7 @@ from fusec.environment import debug
 from fusec.errors.language import NotSupported
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
+from fusec.ir.loops import REGISTER
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.launch import Request
 from fusec.kinds.scan import ScanLaunch
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
 BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written; not where results go
 # around the caches, since rows begin their lines at different columns
+HELD_BYTES = 8  # of an element, up to which a thread holds its share of a chunk in registers
 LIGHT = 32  # expressions up to which the statements for an element are written several times
 
 
@@ -124,7 +126,10 @@ def program_of(
     scan = between(scan) if step.of_totals else scan
     name = scan.name if step.role == "whole" and not step.of_totals else f"{scan.name}_{step.role}"
     name = name if number == 1 else f"{name}{number}"
-    loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch)
+    held = step.role == "one_pass" and batch > 1 and _is_narrow(scan)
+    if step.role == "one_pass" and batch > 1 and not held:  # or what it looks back with leaves too few registers
+        batch = BATCH_OF_ROWS
+    loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, held)
     ndims = {"": step.layout.ndim, **dict(request.ndims)}
     named = replace(scan, reduction=replace(scan.reduction, name=name))
     return passes.run(named, passes.Facts(request.fp, ndims=ndims, loops=loops))
@@ -133,6 +138,11 @@ def program_of(
 def _is_light(scan: Scan) -> bool:
     """Whether copies of what happens for an element cost little to compile."""
     return sum(1 for _ in _expressions(scan)) <= LIGHT
+
+
+def _is_narrow(scan: Scan) -> bool:
+    """Whether a thread has registers for the elements of a chunk."""
+    return sum(max(REGISTER, dtype.nbytes) for _, dtype in scan.running.parts) <= HELD_BYTES
 
 
 def is_expensive(scan: Scan) -> bool:

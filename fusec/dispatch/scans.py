@@ -24,7 +24,7 @@ from fusec.errors.reductions import AxisNeeded, SegmentsNotBool, axis_outside
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import addressed
 from fusec.ir.scans import chunk_of
-from fusec.kinds.launch import MANY_THREADS, Machine, Request
+from fusec.kinds.launch import Machine, Request
 from fusec.kinds.reduction import Operand, dense
 from fusec.kinds.scan import ScanLaunch, chain_of, steps_of, walk_of
 
@@ -118,8 +118,8 @@ def axis_of(name: str, axis: object, shape: Shape) -> int:
     return number
 
 
-def _on_device(kernel: KernelSpec, bound: Bound) -> Bound:
-    return bound if bound.walk is None else planned(kernel, bound, MANY_THREADS)
+def _on_device(kernel: KernelSpec, bound: Bound, machine: Machine) -> Bound:
+    return bound if bound.walk is None else planned(kernel, bound, machine)
 
 
 def _fitted(kernel: KernelSpec, bound: Bound) -> Bound:
@@ -147,7 +147,8 @@ def _grain(step: ScanLaunch, threads: int) -> tuple[int, int]:
 
 WHAT = {
     "whole": "scans", "totals": "computes the totals of chunks of", "advance": "scans",
-    "results": "computes results from scanned totals and",
+    "results": "computes results from scanned totals and", "clear": "clears the words of the next kernel for",
+    "one_pass": "scans, and reads memory once,",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from fusec.base.records import dataclass, field, replace
 from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
 from fusec.compiler import pipeline, texts
 from fusec.errors.arguments import UnknownScalar
-from fusec.kinds.launch import MANY_THREADS, ONE_THREAD, Launch, Machine
+from fusec.kinds.launch import MANY_THREADS, ONE_THREAD, WAITING, Launch, Machine
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Fp, Kernel
@@ -68,7 +68,8 @@ def canonical(kernel: KernelSpec, asked: Showing) -> Bound:
 
 def machine_of(target: str) -> Machine:
     """What the kernels that are shown for a target keep busy."""
-    return MANY_THREADS if target_of(target).threads else ONE_THREAD
+    row = target_of(target)
+    return WAITING if row.waits else MANY_THREADS if row.threads else ONE_THREAD
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class CallKernels:
         """The text of all of them; those for many threads, whatever the call ran on."""
         kernel, bound, threads = self.kernel, self.bound, target_of(target).threads
         if threads:
-            bound = kernel.kind.on_device(kernel, bound)
+            bound = kernel.kind.on_device(kernel, bound, machine_of(target))
 
         def programs() -> list[Program]:
             distinct = _distinct(bound.launches, threads)

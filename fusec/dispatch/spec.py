@@ -123,7 +123,7 @@ class Kind:
     grain: Callable[[Any, int], tuple[int, int]] | None = lambda *_: (1, 1)
     machine: Callable[[int], Machine] = lambda _: ONE_THREAD  # what keeps so many threads busy
     fitted: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches as a CPU compiles them
-    on_device: Callable[[KernelSpec, Bound], Bound] = lambda _, bound: bound  # the launches for many threads
+    on_device: Callable[[KernelSpec, Bound, Machine], Bound] = lambda _, bound, __: bound  # launches for many threads
 
 
 FP: dict[Fp, str] = {

@@ -23,9 +23,10 @@ the number of times that chunks have to be combined: 0 for up to 2048 elements (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from fusec.base.dtypes import BOOL, INT64
+from fusec.base.dtypes import BOOL, INT64, UINT64, DType
 from fusec.base.records import dataclass, replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Pointer, Struct, Type, apply
@@ -35,16 +36,26 @@ from fusec.ir.walk import renamed
 GROUPS = 64  # groups of a chunk along the last axis
 ROWS = 64  # elements of a chunk along another axis
 SHORT = 32  # elements of a last axis that are not worth sharing
+WORD = 32  # bits of a value in a word that groups publish
+RECORDS = ir.GROUP + 4  # of GROUP chunks, that groups publish
+MOST_WORDS = 8  # of a value that is published: more would take longer than two more kernels
+MOST_LEVELS = 2  # of totals that are published: those of chunks, and of GROUPS * GROUP chunks
 
 PREFIX = "_prefix"  # an array of one part of the scanned totals: element c belongs to chunk c + 1
 STATE = "_state"  # and a number: an array of one part of what a group of totals leaves to the next, see `states`
 NUMBER, COUNT = "_number", "_count"
 """Scalar parameters (int64) of a kernel that advances: which group of totals it is, and how many totals it has."""
+SEEN = "_seen"
+"""An array of words (uint64, 0 at first) that groups publish, RECORDS of a value's words for every GROUP chunks: their
+totals and more, see `fusec.passes.look_back`."""
+TURN = "_turn"
+"""An array of one element (uint64, 0 at first), which counts the blocks that have started: by it, blocks take positions
+in the order in which they start, so that whom a block waits for has started."""
 
-
-Role = Literal["whole", "totals", "results", "advance"]
-"""What a kernel does: all; the totals of chunks; the results, from scanned totals; or a group of a scan along the last
-axis, from what the groups before it have left."""
+Role = Literal["whole", "totals", "results", "advance", "clear", "one_pass"]
+"""What a kernel does: all; the totals of chunks; the results, from scanned totals; a group of a scan along the last
+axis, from what the groups before it have left; clear the words of the next kernel; or the results, where groups learn
+from each other's words what is before their chunks."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,16 @@ def levels_of(extent: int, is_last: bool) -> int:
     return levels
 
 
+def words_of(dtypes: Sequence[DType]) -> int:
+    """The number of words in which a value with such parts is published: each has 32 bits of it."""
+    return sum(-(-dtype.bits // WORD) for dtype in dtypes)
+
+
+def fits_one_pass(extent: int, totals: Sequence[DType]) -> bool:
+    """Whether a scan of so many elements along the last axis may be one pass. totals: dtypes of a total's parts."""
+    return words_of(totals) <= MOST_WORDS and levels_of(extent, True) <= MOST_LEVELS
+
+
 def first_program(scan: Scan) -> ir.Program:
     """The value of the first element of an exclusive scan."""
     reduction = scan.reduction
@@ -128,6 +149,10 @@ def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[ir.Param, ...]:
     match role:
         case "whole":
             return params
+        case "clear":
+            return tuple(ir.ArrayParam(name, UINT64, written=True, read=False) for name in (SEEN, TURN))
+        case "one_pass":
+            return (*params, *(ir.ArrayParam(name, UINT64, written=True) for name in (SEEN, TURN)))
         case "results":
             return (*params, *prefixes(scan.total))
         case "advance":

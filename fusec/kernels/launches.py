@@ -170,7 +170,9 @@ def launches_of(noted: NotedCall, target: str, fp: Fp | None) -> list[ListedLaun
     bound = kind.bind(kernel, given, machine_of(target), None)
     if fp is not None:
         bound = replace(bound, request=replace(bound.request, fp=fp))
-    launches = kind.on_device(kernel, bound).launches if row.threads else bound.chain or bound.launches
+    launches = (
+        kind.on_device(kernel, bound, machine_of(target)).launches if row.threads else bound.chain or bound.launches
+    )
     arrays = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
     arrays |= {param.name: each for param, each in zip(kernel.out_params, given.outputs or (), strict=False)}
     made_between = {

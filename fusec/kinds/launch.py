@@ -9,7 +9,7 @@ from math import prod
 from fusec.arguments.layouts import Shape
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Layout
-from fusec.base.records import dataclass, field
+from fusec.base.records import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Machine:
     groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
     which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
     to do what is expensive twice, on all threads, takes less time than once on one. vectors: threads load several
-    elements at once where these lie at the right addresses.
+    elements at once where these lie at the right addresses. waits: blocks may wait for those that have started before.
     """
 
     groups: int
@@ -93,10 +93,15 @@ class Machine:
     chain: int = 0
     twice: bool = True
     vectors: bool = False
+    waits: bool = False
 
 
 MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True)
 """Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
+
+
+WAITING = replace(MANY_THREADS, waits=True)
+"""The same where blocks that have started go on until they end."""
 
 
 ONE_THREAD = Machine(1, 1, 1)

@@ -11,9 +11,10 @@ from math import prod
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
-from fusec.base.dtypes import DType
+from fusec.base.dtypes import UINT64, DType
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
+from fusec.ir import scans
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
 from fusec.ir.scans import COUNT, NUMBER, PREFIX, SHORT, STATE, Role, chunk_of, levels_of
@@ -188,6 +189,8 @@ def _steps(
     enough = alone >= (machine.groups if is_last else machine.columns)
     if chunks == 1 or enough or prod(extents) < machine.least:
         return [_step(walk, "whole", 1, levels_of(extent, is_last), depth)]
+    if machine.waits and is_last and not depth and scans.fits_one_pass(extent, totals):
+        return _one_pass(walk, chunks, totals)
     few = (*extents[:axis], chunks - 1, *extents[axis + 1 :])
     views = [(at, dense(few, dtype)) for at, dtype in enumerate(totals)]
     names = {kind: [(f"{kind}{at}", view, view.strides, 0) for at, view in views] for kind in (GIVEN, PARTIAL, PREFIX)}
@@ -199,6 +202,26 @@ def _steps(
         _step(first, "totals", chunks - 1, 0, depth),
         *_steps(middle, totals, inputs, machine, depth + 1),
         _step(last, "results", chunks, 0, depth),
+    ]
+
+
+def _one_pass(walk: Walk, chunks: int, totals: Sequence[DType]) -> list[ScanLaunch]:
+    """The kernels of a scan along the last axis that reads memory once, see Note [Look-back] in `passes.look_back`."""
+    *outer, extent = walk.extents
+    seen, turn = (
+        dense((*outer, -(-chunks // GROUP) * scans.RECORDS * scans.words_of(totals)), UINT64),
+        dense((1,), UINT64),
+    )
+    size = prod(seen.shape)
+    words = ((scans.SEEN, dense((size,), UINT64), (UINT64.nbytes,), 0), (scans.TURN, turn, (0,), 0))
+    cleared = _step(Walk((size,), 0, words), "clear", 1, 0, 0)
+    operands = (*walk.operands, (scans.SEEN, seen, seen.strides, 0), (scans.TURN, turn, (0,) * len(walk.extents), 0))
+    found = _step(replace(walk, operands=operands), "one_pass", chunks, levels_of(extent, True), 0)
+    plain = _step(walk, "results", chunks, 0, 0).layout  # the words are fewer than elements
+    wide = plain.wide or size * UINT64.nbytes >= WIDE
+    return [
+        replace(cleared, extents=(size,), made=((scans.SEEN, (size,), UINT64), (scans.TURN, (1,), UINT64))),
+        replace(found, layout=replace(found.layout, wide=wide)),
     ]
 
 

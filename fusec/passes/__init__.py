@@ -35,9 +35,10 @@ class Loops:
 
     axis: int  # that is scanned
     is_last: bool  # whether it is the last of the walk
-    role: scans.Role  # "whole": all chunks; "totals": of all chunks but the last; "results": from scanned totals
+    role: scans.Role
     levels: int = 0  # how often totals of chunks are scanned as they come
     batch: int = 1  # groups, or elements of a column, that are asked for together
+    held: bool = False  # of "one_pass": elements stay in registers until the totals before them are known
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def scan_rows(scan: Scan, loops: Loops) -> ir.Program:
     Requires: all arrays have their own strides along the axis. Ensures: Note [Scan order]; AXIS, the axis's extent, is
     a further scalar parameter.
     """
-    return _Rows(scan, loops).program()
+    return RowScan(scan, loops).program()
 
 
 def advance_row(scan: Scan, loops: Loops) -> ir.Program:
@@ -39,17 +39,21 @@ def advance_row(scan: Scan, loops: Loops) -> ir.Program:
     has.
     Requires: one axis; only the last group of a row has fewer than GROUP elements. Ensures: Note [Scan order].
     """
-    return _Rows(scan, loops).advance()
+    return RowScan(scan, loops).advance()
 
 
-class _Rows(ScanLoops):
+class RowScan(ScanLoops):
+    """One kernel of a scan along the last axis."""
+
     member = ir.Local(MEMBER, INT64)
 
     @property
     def elements(self) -> int:
+        """Elements of a chunk."""
         return ELEMENTS
 
     def place(self) -> list[ir.Stmt]:
+        """Declare the member and the chunk, and what scans of totals hold."""
         run = self.run
         body: list[ir.Stmt] = [ir.Declare(MEMBER, INT64, rest(self.here, ir.GROUP))]
         if self.role != "whole":
@@ -97,26 +101,34 @@ class _Rows(ScanLoops):
     def one_chunk(self) -> list[ir.Stmt]:
         """All groups of a chunk; the last one may not be whole."""
         run, left = self.run, minus(self.extent, self.start)
-        reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
         body: list[ir.Stmt] = [
             ir.Declare(START, INT64, times(self.chunk, ELEMENTS)),
             ir.Declare(SIZE, INT64, least(left, ELEMENTS)),
             *run.declare("_carry0_"),
             *self.prefix(minus(minus(self.chunk, 1), self.here)),
-            ir.Declare(AT, INT64, int64(0)),
-            ir.Declare("_groups", INT64, least(over(reached, ir.GROUP), GROUPS)),
+            *self.walk(),
         ]
-        groups, one = ir.Local("_groups", INT64), ir.Assign(AT, int64(1))
-        first = (*self._group("p", is_first=True), one)
-        body.append(ir.If(test("greater", groups, 0), first))
-        body += self._whole_groups(groups)
         if self.role == "totals":
             return [*body, ir.If(test("equal", self.member, 0), self._store_total())]
-        body.append(ir.If(test("less", times(groups, ir.GROUP), self.size), tuple(self._rest("r"))))
         if self.levels:
             another = test("less", plus(self.start, ELEMENTS), self.extent)
             carry = run.variable("_carry0_")
             body.append(ir.If(another, tuple(self._level(1, self.chunk, carry))))
+        return body
+
+    def walk(self) -> list[ir.Stmt]:
+        """The groups of a chunk, one after the other; of totals, those that are whole."""
+        left = minus(self.extent, self.start)
+        reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
+        groups, one = ir.Local("_groups", INT64), ir.Assign(AT, int64(1))
+        body: list[ir.Stmt] = [
+            ir.Declare(AT, INT64, int64(0)),
+            ir.Declare(groups.name, INT64, least(over(reached, ir.GROUP), GROUPS)),
+            ir.If(test("greater", groups, 0), (*self._group("p", is_first=True), one)),
+            *self._whole_groups(groups),
+        ]
+        if self.role != "totals":
+            body.append(ir.If(test("less", times(groups, ir.GROUP), self.size), tuple(self._rest("r"))))
         return body
 
     def _whole_groups(self, groups: Expr) -> list[ir.Stmt]:
@@ -197,7 +209,7 @@ class _Rows(ScanLoops):
         if self.role == "totals":
             return []
         code: list[ir.Stmt] = []
-        if self.role == "results" or self.levels:
+        if self.role in ("results", "one_pass") or self.levels:
             code.append(self.with_prefix(mine))
         return [*code, *self.finish(label, mine, position, distance, is_inside=is_whole)]
 

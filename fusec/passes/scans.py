@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusec.ir.loops import Program
 from fusec.ir.scans import Scan
 from fusec.passes import Loops
+from fusec.passes.look_back import clear, scan_in_one_pass
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import advance_row, scan_rows
 
@@ -16,4 +17,8 @@ def write_loops(scan: Scan, loops: Loops) -> Program:
     """
     if loops.role == "advance":
         return advance_row(scan, loops)
+    if loops.role == "clear":
+        return clear(scan)
+    if loops.role == "one_pass":
+        return scan_in_one_pass(scan, loops)
     return scan_rows(scan, loops) if loops.is_last else scan_columns(scan, loops)

@@ -51,6 +51,26 @@ def test_graphs_of_pytorch():
         same([each.cpu().numpy() for each in found], *arrays(turn))
 
 
+def test_graphs_of_scans_in_one_pass():
+    """Their words are cleared whenever the graph runs."""
+    torch = pytest.importorskip("torch")
+    given = [np.random.default_rng(turn).random(300_001, "f4") for turn in range(4)]
+    x, side, graph = torch.from_numpy(given[0]).cuda(), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM):
+            fusec.cumsum(x)
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.cuda.graph(graph):
+        found = fusec.cumsum(x)
+    for each in given:
+        x.copy_(torch.from_numpy(each))
+        for _ in range(3):
+            graph.replay()
+        torch.cuda.synchronize()
+        np.testing.assert_array_equal(found.cpu().numpy(), fusec.cumsum(each))
+
+
 def test_graphs_of_cupy():
     cupy = pytest.importorskip("cupy")
     fused, (x, y) = fusec.fuse(several), map(cupy.asarray, arrays(0))

@@ -176,6 +176,51 @@ def test_scans_on_several_streams():
         assert_same_bits(each, np.asarray(ADD(x + np.float32(number))))
 
 
+LARGE = 2048 * 2048  # elements of a large chunk
+WIDE = fusec.ScanKernel(
+    "float64 x", "float64 y", "Wide{x, x, x, x, x}", "Wide{a.a + b.a, a.b + b.b, a.c + b.c, a.d + b.d, a.e + b.e}",
+    "y = a.a + a.e", None, "wide_state", "Wide", "struct Wide { double a, b, c, d, e; };",
+)  # fmt: skip
+
+
+def test_one_pass_where_threads_hold_elements_and_where_they_read_them_again():
+    """Of 4, 8, 12 and 40 bytes; the last take three kernels."""
+    x = normal(5 * 2048 + 7)
+    at = np.arange(x.size)
+    least = fusec.ScanKernel(
+        "float32 x, int64 at", "float32 y, int64 where", "Least{x, at}", "b.x < a.x ? b : a", "y = a.x; where = a.at",
+        None, "least", "Least", "struct Least { float x; long long at; };",
+    )  # fmt: skip
+    compare(ADD, x)
+    compare(ADD, x.astype("f8"))
+    compare(least, x, at)
+    compare(WIDE, x.astype("f8"))
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("count", [LARGE, LARGE + 1, 2 * LARGE + 2049, 33 * LARGE + 70_001])
+def test_large_chunks(count):
+    compare(ADD, normal(count))
+    compare(BEFORE, normal(count))
+
+
+@pytest.mark.hardware
+def test_scans_at_the_same_time_have_the_same_bits_whoever_comes_first():
+    """Each has words of its own; few rows and many, on three streams, again and again."""
+    from cuda.core import Device
+
+    Device(0).set_current()
+    streams = [Device(0).create_stream() for _ in range(3)]
+    shapes = [(1 << 22,), (7, 300_001), (1000, 6000)]
+    given = [normal(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    wanted = [np.asarray(ADD(each, axis=-1)) for each in given]
+    arrays = [cuda.from_numpy(each, stream=stream) for each, stream in zip(given, streams, strict=True)]
+    for _ in range(50):
+        found = [ADD(each, axis=-1, stream=stream) for each, stream in zip(arrays, streams, strict=True)]
+    for each, expected in zip(found, wanted, strict=True):
+        assert_same_bits(each, expected)
+
+
 @pytest.mark.hardware
 @pytest.mark.parametrize("count", [10_000_000, 100_000_001])
 def test_many_elements(count):

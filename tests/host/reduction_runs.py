@@ -15,6 +15,7 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import View
 from fusec.base.dtypes import from_numpy
 from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.codegen.c_family.facts import takes_turns
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch.engine import read_call
@@ -192,7 +193,7 @@ class Texts:
                 names = [v for s, v in zip(kernel.slots, values, strict=True) if s.kind == "pointer"]
                 values = [*names, packed([s for s, _ in rest], [v for _, v in rest])]  # type: ignore[list-item]
             blocks, threads = blocks_of(kernel, run.phases[at])
-            many = blocks if grid is None else min(grid, blocks)
+            many = blocks if grid is None or takes_turns(run.programs[at]) else min(grid, blocks)
             made.append(Launch(kernel.name, many, threads, values, 0, self.unit[kernel.source]))
         return made
 
@@ -227,7 +228,8 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
         address = dict(zip(names, held.buffers, strict=True))
         given = [address[v].address.to_bytes(8, "little") if isinstance(v, str) else v for v in values]
         blocks, threads = blocks_of(kernel, run_.phases[at])
-        run(module, entry, min(2, blocks), threads, given, held, 0, order)  # type: ignore[arg-type]
+        many = blocks if takes_turns(run_.programs[at]) else min(2, blocks)
+        run(module, entry, many, threads, given, held, 0, order)  # type: ignore[arg-type]
         memory |= {name: address[name].array for name in names}
     return memory
 

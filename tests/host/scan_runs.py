@@ -25,6 +25,8 @@ from fusec.passes.scans import write_loops
 from tests.support.scan_examples import EXAMPLES, inputs, run_on_scan
 
 ALONE, PARTED = Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)  # one kernel whatever comes, or three wherever it can be
+WAITING, HELD = (Machine(1 << 62, 1 << 62, 1, waits=True, vectors=held) for held in (False, True))
+"""One pass; elements are read twice, or stay in registers between totals and results."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     for step in steps:
         here = between(scan) if step.of_totals else scan
         batch = 1 if machine is ALONE else BATCH_ON_DEVICE
-        loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch)
+        loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, machine is HELD)
         programs.append(passes.run(write_loops(here, loops)))
     is_last = steps[0].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))

@@ -3,7 +3,7 @@
 import cuda_on_host
 import metal_on_host
 import pytest
-from scan_runs import ALONE, PARTED, case
+from scan_runs import ALONE, HELD, PARTED, WAITING, case
 from test_reductions import check_fibers, check_metal, check_ptx
 
 from tests.support.scan_examples import EXAMPLES
@@ -14,10 +14,10 @@ NEEDS_CLANG = pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clan
 
 
 def few(names):
-    """Rows and columns, in one kernel and in three; a group that is not whole."""
+    """Rows and columns, in one kernel, in one pass and in three kernels; a group that is not whole."""
     found = []
     for name in names:
-        found += [case(name, (2, 2 * 2048 + 33), 1, machine) for machine in (ALONE, PARTED)]
+        found += [case(name, (2, 2 * 2048 + 33), 1, machine) for machine in (ALONE, PARTED, WAITING, HELD)]
         found += [case(name, (130, 3), 0, machine) for machine in (ALONE, PARTED)]
     return found
 
@@ -26,15 +26,17 @@ def many(names):
     """Every boundary of groups and chunks; totals of totals."""
     found = []
     for name in names:
-        for machine in (ALONE, PARTED):
+        for machine in (ALONE, PARTED, WAITING, HELD):
             found += [case(name, (2, count), 1, machine) for count in (33, 64, 2047, 2048, 2049, 4096, 70 * 2048 + 1)]
+        for machine in (ALONE, PARTED):
             found += [case(name, (2, count, 3), 1, machine) for count in (1, 63, 64, 65, 128, 64 * 65 + 1)]
     return found
 
 
 @NEEDS_GXX
 def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
-    check_fibers([case("both", (1, 2200), 1, PARTED), case("sum", (1, 2200), 1, ALONE)], tmp_path)
+    runs = [case("both", (1, 2200), 1, PARTED), case("sum", (1, 2200), 1, ALONE)]
+    check_fibers([*runs, case("both", (1, 2200), 1, WAITING), case("sum", (2, 4200), 1, HELD)], tmp_path)
 
 
 @pytest.mark.slow
@@ -55,7 +57,8 @@ def test_metal_text_gives_the_bits_of_the_oracle_at_every_boundary(tmp_path):
 
 
 def test_ptx_gives_the_bits_of_the_oracle():
-    check_ptx([case("segments", (1, 2200), 1, ALONE), case("exclusive", (1, 2200), 1, PARTED)], ["shuffled"])
+    runs = [case("segments", (1, 2200), 1, ALONE), case("exclusive", (1, 2200), 1, PARTED)]
+    check_ptx([*runs, case("exclusive", (1, 4200), 1, HELD), case("argmin", (2, 2200), 1, WAITING)], ["shuffled"])
 
 
 @pytest.mark.slow

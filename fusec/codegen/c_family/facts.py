@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fusec.base.dtypes import DType
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
+from fusec.ir.scans import TURN
 from fusec.ir.walk import (
     blocks,
     certain,
@@ -92,7 +93,7 @@ def updates_beyond_elements(body: Iterable[ir.Stmt], copied: frozenset[str] = fr
         match stmt:
             case ir.Atomic(pointer=ir.At(param)) if param in copied:
                 continue
-            case ir.Atomic() | ir.CallStatement():
+            case ir.Atomic() | ir.AtomicStore() | ir.CallStatement():
                 return True
             case ir.Store(pointer) if not isinstance(pointer, ir.Element) and _is_global(type_of(pointer)):
                 return True
@@ -248,6 +249,11 @@ def indexes(loop: ir.While) -> bool:
 def has_shuffles(body: Iterable[ir.Stmt]) -> bool:
     """Whether threads read each other's values."""
     return any(isinstance(stmt, ir.Shuffle) for stmt in statements(body))
+
+
+def takes_turns(program: ir.Program) -> bool:
+    """Whether blocks take positions in the order in which they start: an array counts those that have."""
+    return any(param.name == TURN and param.read for param in program.arrays)
 
 
 def has_loops(program: ir.Program) -> bool:

@@ -143,6 +143,8 @@ class Frame:
             f"at most {each.most} elements in {self.places.use('pointer', each.array.name).text}"
             for each in self.copies
         ]
+        if facts.takes_turns(self.program):
+            demands.append("as many blocks as have a thread for every position, and zeros where it publishes")
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:
