@@ -29,6 +29,7 @@ from fusec.codegen.cuda_copies import BARRIER
 from fusec.codegen.cuda_loops import loop
 from fusec.codegen.cuda_together import beside, ended
 from fusec.ir.loops import FIRST, GROUP, LAST, REGISTER, Program
+from fusec.ir.reductions import ROUNDS
 
 TYPES: dict[DType, str] = {
     dtypes.BOOL: "bool",
@@ -354,9 +355,11 @@ def _helpers() -> dict[str, str]:
 # walk an axis are few, so each has to wait for many loads at once (`facts.rounds_at_once`). Left alone, ptxas gives a
 # thread the 32 registers with which 2048 threads fit, and so a dozen loads; told that two blocks will do, it takes 56
 # for 32. Threads that hold their elements between walks (`While.unrolled`) need registers for all of them, and some
-# more: the bound asks for as many blocks as fit, if their threads have nearly so many.
+# more: the bound asks for as many blocks as fit, if their threads have nearly so many. Threads that hold a whole lane
+# each combine it in one chain, and need few others: softmax of long rows takes 80 registers, of which 64 are elements.
 
 REGISTERS, OTHERS = 65536, 48  # of a multiprocessor; of a thread, beside those of the elements that it holds
+FEW_OTHERS = 20  # the same of a thread that holds a whole lane
 NEARLY = 0.85  # of the registers that a thread needs: with fewer, ptxas puts values into memory
 
 
@@ -387,7 +390,8 @@ def _bounds(frame: Frame) -> str:
     threads = program.threads if program.block else USUAL_BLOCK
     held = facts.held_bytes(program.body)
     if held:
-        blocks = REGISTERS / (held // REGISTER + OTHERS) / threads
+        has_lane = program.block and facts.held_slots(program.body) == ROUNDS and held < 2 * ROUNDS * REGISTER
+        blocks = REGISTERS / (held // REGISTER + (FEW_OTHERS if has_lane else OTHERS)) / threads
         return f"{threads}, {max(1, min(round(blocks), int(blocks / NEARLY)))}"
     if shared and shared.blocks:
         return f"{threads}, {shared.blocks}"

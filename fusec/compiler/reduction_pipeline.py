@@ -97,18 +97,18 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     number: of the phases of one role, where several are in one file.
     """
-    from fusec.passes.block_reduction import reduce_in_blocks
+    from fusec.passes.block_reduction import BlockShape, reduce_in_blocks
     from fusec.passes.group_reduction import reduce_in_groups
     from fusec.passes.lone_reduction import reduce_alone
     from fusec.passes.serialise import serialise
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
-    segments, rounds, is_full, alone = phase.sharing
+    segments, rounds, is_full, alone, chunks = phase.sharing
     if alone:
         return reduce_alone(named, phase.axis, rounds, is_full)
     if segments:
-        return reduce_in_blocks(named, phase.axis, segments, rounds, is_full)
+        return reduce_in_blocks(named, phase.axis, BlockShape(segments, rounds, is_full, chunks))
     write = reduce_in_groups if phase.is_last else serialise
     return write(named, phase.axis, rounds, is_full)
 

@@ -1,8 +1,8 @@
 """The facts of a call that reduces dense rows, derived from those of a call with other extents.
 
-The facts of one kernel over dense rows follow from dtypes, axes, and the extents that are 1, as long as every row is
-one chunk and is not short. So the code and the order of operations are the same, and only extents and strides are
-computed again.
+The facts of one kernel over dense rows follow from dtypes, axes, and the extents that are 1, as long as one kernel
+takes every row and none is short. So the code and the order of operations are the same, and only extents and strides
+are computed again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from fusec.arguments.layouts import WIDE, Shape, View
 from fusec.base.records import dataclass, replace
 from fusec.dispatch.spec import Bound, Given, KernelSpec
-from fusec.ir.reductions import REDUCED, SHORT, TOTALS, chunk_of
+from fusec.ir.reductions import REDUCED, SHORT, TOTALS
 from fusec.kinds.reduction import Phase
 
 WIDEST = 16  # bytes of an element
@@ -64,7 +64,7 @@ def _varies(view: View) -> tuple[bool, ...] | None:
 
 @dataclass(eq=False)
 class DenseRows:
-    """What was found for a call: rows that are one chunk, walked by one kernel.
+    """What was found for a call whose rows one kernel walks.
 
     axes: the reduced axes. walked: the axes of the call that make up each axis of the walk. longest: the most elements
     of a row.
@@ -111,8 +111,8 @@ class DenseRows:
         return replace(before, extents=extents, operands=tuple(operands), stored=(*extents[:-1], 1))
 
 
-def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, ...]) -> DenseRows | None:
-    """What makes the facts of calls of the same kind, if it makes these."""
+def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, ...], longest: int) -> DenseRows | None:
+    """What makes the facts of calls of the same kind, if it makes these. longest: see `DenseRows`."""
     phase: Any = bound.launches[0] if len(bound.launches) == 1 else None
     if phase is None or phase.role != "whole" or not phase.is_last or bound.raw:
         return None
@@ -126,5 +126,5 @@ def dense_rows(kernel: KernelSpec, given: Given, bound: Bound, axes: tuple[int, 
             walked.append((axis,))
     if len(walked) != len(phase.extents):
         return None
-    found = DenseRows(bound, axes, tuple(walked), chunk_of(phase.row.lanes, is_last=True))
+    found = DenseRows(bound, axes, tuple(walked), longest)
     return found if found.bound_of(kernel, given) == bound else None

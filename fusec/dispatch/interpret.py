@@ -15,6 +15,8 @@ from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors.arguments import CannotSimulate
 from fusec.kinds.launch import MANY_THREADS
 
+BY_CHUNKS = replace(MANY_THREADS, long_rows=False)  # the interpreter takes chunk by chunk
+
 
 @default_rounding()
 def interpreted(
@@ -28,7 +30,7 @@ def interpreted(
         engine.protect(backend, call)
     given: list[Array] = [np.array(each, order="K") for each in call.outputs or ()]
     like = call if call.outputs is None else replace(call, outputs=tuple(given))
-    bound = kernel.kind.bind(kernel, like.given(HOST), MANY_THREADS, None)
+    bound = kernel.kind.bind(kernel, like.given(HOST), BY_CHUNKS, None)
     if isinstance(kernel.definition, CheckedSource):
         kernel.remember(bound)  # what has found violations asks for it
     pairs = zip(kernel.out_params, bound.shapes, strict=True)

@@ -26,7 +26,8 @@ from fusec.ir.loops import GROUP
 from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
 from fusec.kinds.columns import by_chunks, in_vectors
 from fusec.kinds.launch import MASK, Machine, Request
-from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, dense, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, dense, phases
+from fusec.kinds.rows import RowKind
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
@@ -40,21 +41,23 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
 
     known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
-    del machine
-    same = kind_of(kernel, given) if known is None else None
+    kind = kind_of(kernel, given) if known is None else None
+    same = None if kind is None else (machine.long_rows, kind)
     rows: DenseRows | None = None if same is None else kernel.alike.get(same)
     found = None if rows is None else rows.bound_of(kernel, given)
     if found is None:
-        found, axes = _bound(kernel, given, known)
+        found, axes, longest = _bound(kernel, given, machine, known)
         is_new = same is not None and not any(map(is_symbol, found.shape))
-        made = dense_rows(kernel, given, found, axes) if is_new else None
+        made = dense_rows(kernel, given, found, axes, longest) if is_new else None
         if made is not None:
             kernel.alike.keep(same, made)
     return found
 
 
-def _bound(kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None) -> tuple[Bound, tuple[int, ...]]:
-    """The facts of a call, and the axes that it reduces."""
+def _bound(
+    kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None
+) -> tuple[Bound, tuple[int, ...], int]:
+    """The facts of a call, the axes that it reduces, and the most elements of a row that one kernel takes."""
     outputs = given.outputs or ()
     types = given.types(kernel) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} - kernel.once | {MASK}
@@ -86,6 +89,7 @@ def _bound(kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None) 
         raise _nothing(kernel, shape).at()
     raw = {name: each for name, each in views.items() if name not in along | kernel.once}
     found: tuple[Phase, ...] = ()
+    longest = chunk_of(row.lanes, is_last=True)
     if 0 not in shape:
         inputs = {name: each for name, each in views.items() if name in along}
         once = {name: each for name, each in views.items() if name in kernel.once}
@@ -93,7 +97,9 @@ def _bound(kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None) 
         operands = _operands(kernel, inputs, shape, axes, outputs or made)
         operands += [_of_totals(name, each, shape, axes) for name, each in once.items()]
         totals_as_is = uses and asks_for_positions(reduction.finish)
-        rules = PhaseRules(row, partials, list(raw.items()), uses, totals_as_is)
+        if machine.long_rows and not partials and _are_as_levels(kernel, row, operands, shape, axes):
+            longest = max(longest, row.longest)
+        rules = PhaseRules(row, partials, list(raw.items()), uses, totals_as_is, longest)
         found = phases(shape, axes, operands, rules)
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
@@ -103,7 +109,29 @@ def _bound(kernel: KernelSpec, given: Given, known: Mapping[str, DType] | None) 
         types, shape, shapes, found, raw, request, read,
         kept=kept, count=count, sizes={REDUCED: count, TOTALS: prod(kept)}, is_empty=is_empty,
     )  # fmt: skip
-    return bound, axes
+    return bound, axes, longest
+
+
+def _are_as_levels(
+    kernel: KernelSpec, row: RowKind, operands: Sequence[Operand], shape: Shape, axes: tuple[int, ...]
+) -> bool:
+    """Whether the totals of rows that are several chunks have the order of a kernel for each level of reductions.
+
+    So it is if all levels have the same lanes, and each reads an input by which rows lie along the innermost axis.
+    """
+    levels = kernel.levels() if kernel.fp == "strict" else ()
+    if not levels or any(level.lanes != row.lanes for level in levels):
+        return False
+    whole = set()
+    for name, strides in ((each.name, each.strides) for each in operands if not each.is_output):
+        steps = [(axis in axes, strides[axis]) for axis, extent in enumerate(shape) if extent > 1]
+        if any(stride == 0 for _, stride in steps):
+            continue
+        along, across = ([stride for is_along, stride in steps if is_along == wanted] for wanted in (True, False))
+        if min(along) < 0 or max(along) >= min(map(abs, across), default=0):
+            return False
+        whole.add(name)
+    return all(level.inputs & whole for level in levels)
 
 
 def _nothing(kernel: KernelSpec, shape: Shape) -> NothingToReduce:
@@ -237,7 +265,8 @@ def _line(phase: Phase, kernel: Kernel) -> str:
         threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
         if kernel.block:
             threads = f"; {counted(prod(phase.threads), 'block')} of {kernel.block} threads"
-    counts = f"{counted(extent, 'element')} {place}, {counted(phase.chunks, 'chunk')} for each of {totals:,}"
+    chunks = max(phase.chunks, phase.sharing.chunks)
+    counts = f"{counted(extent, 'element')} {place}, {counted(chunks, 'chunk')} for each of {totals:,}"
     return f"{counts}; {order}; {walks}{threads}"
 
 

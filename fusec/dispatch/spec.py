@@ -20,6 +20,7 @@ from fusec.kinds.launch import ONE_THREAD, Launch, Machine, Request
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
+    from fusec.kinds.rows import Level
     from fusec.kinds.scan import Walk
 
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
@@ -155,6 +156,7 @@ class SpecOptions(TypedDict, total=False):
     elements: frozenset[str]  # outputs that have the shape of the arguments, not of the totals
     in_place: frozenset[tuple[str, str]]  # outputs and inputs that may be the same memory
     once: frozenset[str]  # inputs with one element for each total
+    levels: Callable[[], tuple[Level, ...]]  # of reductions whose rows are walked several times; none if not known
 
 
 class KernelSpec:
@@ -177,7 +179,7 @@ class KernelSpec:
         self.reduce_dims = options.get("reduce_dims", True)
         self.no_return, self.return_tuple = options.get("no_return", False), options.get("return_tuple", False)
         self.elements, self.in_place = options.get("elements", frozenset()), options.get("in_place", frozenset())
-        self.once = options.get("once", frozenset())
+        self.once, self.levels = options.get("once", frozenset()), options.get("levels", tuple)
         self.executables: Known = Recent(MAX_PLANS)
         self.alike: Recent[object, Any] = Recent(MAX_PLANS)  # what makes the facts of calls of other extents
         self.alike_on_host: Recent[object, Any] = Recent(MAX_PLANS)  # the same on the host, with plans

@@ -85,6 +85,7 @@ class Machine:
     which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
     to do what is expensive twice, on all threads, takes less time than once on one. vectors: threads load several
     elements at once where these lie at the right addresses. waits: blocks may wait for those that have started before.
+    long_rows: threads that share memory hold rows of several chunks between walks.
     """
 
     groups: int
@@ -94,9 +95,10 @@ class Machine:
     twice: bool = True
     vectors: bool = False
     waits: bool = False
+    long_rows: bool = False
 
 
-MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True)
+MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True, long_rows=True)
 """Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
 
 

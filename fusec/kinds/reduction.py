@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
@@ -17,88 +16,12 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import AXIS, ROUNDS, SHORT, Role, chunk_of
+from fusec.ir.reductions import AXIS, SHORT, Role, chunk_of
 from fusec.kinds.launch import Launch
+from fusec.kinds.rows import MANY, MOST_AT_END, RowKind, Sharing
 
 FEW = 64  # columns of a row that are better walked with those of other rows
 Walked = tuple[str, Shape, int]  # an operand with its strides, and with its offset
-FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
-MANY = 1024  # chunks of few elements at least that threads take alone
-LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
-BLOCK = 512  # threads of such a block
-HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
-BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and those that a thread of such a block holds; more threads of a lane take longer
-MOST_HELD_BYTES = 512  # of elements that a thread holds if others cannot
-ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)  # of a lane that kernels are made to hold
-MOST_AT_END = 4096  # results of chunks that one block combines as soon as another kernel would
-
-
-class Sharing(NamedTuple):
-    """How threads share a chunk.
-
-    segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
-    thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
-    walks; 0: none. is_full: whether every chunk has all of them. alone: whether a thread has a chunk along the last
-    axis, of at most `rounds` elements.
-    """
-
-    segments: int = 0
-    rounds: int = 0
-    is_full: bool = False
-    alone: bool = False
-
-    @property
-    def code(self) -> str:
-        """A text that differs for kernels with different code."""
-        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{'a' * self.alone}" if any(self) else ""
-
-
-class RowKind(NamedTuple):
-    """The facts that decide how threads share rows.
-
-    lanes: those of a chunk. is_costly: whether elements take long. held: bytes of registers that an element needs if
-    it is kept there between walks, 0 if one walk reads all.
-    """
-
-    lanes: int
-    is_costly: bool = False
-    held: int = 0
-
-    def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
-        """How threads share a chunk along the last axis. chunks: their number for all totals.
-
-        Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one
-        total: this may follow at the end of another kernel.
-        """
-        if role == "whole" and extent <= min(SHORT, self.lanes) and chunks >= MANY:
-            most = 1 << (extent - 1).bit_length()
-            return Sharing(0, most, most == extent, alone=True)
-        may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
-        long = LONG_COSTLY if self.is_costly and chunks <= FEW_CHUNKS else LONG
-        is_shared = role in ("whole", "first") and extent >= long and 2 * self.lanes < BLOCK and not may_follow
-        is_few = is_shared and chunks <= (FEW_COSTLY if self.is_costly else FEW_CHUNKS)
-        segments = BLOCK // self.lanes if is_few else 0
-        if not self.held or role not in ("whole", "first"):
-            return Sharing(segments)
-        rounds = _rounds(-(-extent // self.lanes))
-        if not segments and rounds * self.lanes // GROUP * self.held <= HELD_BYTES:
-            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
-        if may_follow:
-            return Sharing()
-        wanted = max(segments, 1) if chunks <= FEW_CHUNKS else 1
-        while rounds > wanted * max(1, min(BLOCK_SLOTS, BLOCK_BYTES // self.held)):
-            wanted *= 2
-        rounds = -(-rounds // wanted) * wanted
-        if wanted * self.lanes > BLOCK:
-            return Sharing(segments)
-        return Sharing(wanted, rounds, extent % (rounds * self.lanes) == 0)
-
-    def column(self, role: Role, extent: int) -> Sharing:
-        """The same along another axis, where a thread has a chunk."""
-        rounds = _rounds(extent)
-        if not self.held or role not in ("whole", "first") or rounds * self.held > MOST_HELD_BYTES:
-            return Sharing()
-        return Sharing(0, rounds, extent % rounds == 0)
 
 
 @dataclass(frozen=True)
@@ -222,11 +145,6 @@ class _Walk:
             axis -= 1
 
 
-def _rounds(wanted: int) -> int:
-    """The rounds that kernels are made for, of which there are few: the least that suffice, or all of a chunk."""
-    return next((each for each in ROUNDS_HELD if each >= wanted), ROUNDS)
-
-
 @dataclass(frozen=True)
 class PhaseRules:
     """The properties of a reduction that its phases depend on."""
@@ -238,6 +156,7 @@ class PhaseRules:
     raw: Sequence[tuple[str, View]] = ()  # the arrays that the texts address
     as_is: bool = False  # axes are neither merged nor put in another order: the texts ask for positions
     totals_as_is: bool = False  # nor are they afterwards: what is made of totals asks for theirs
+    longest: int = 0  # elements of a row that one kernel takes, although it has several chunks
 
 
 def phases(shape: Shape, axes: Sequence[int], operands: Sequence[Operand], rules: PhaseRules) -> tuple[Phase, ...]:
@@ -328,6 +247,8 @@ def _phase(
         axis -= 1
     is_last = axis == len(walk.extents) - 1
     chunks = -(-walk.extents[axis] // chunk_of(rules.row.lanes, is_last))
+    if is_first and is_last and chunks > 1 and walk.extents[axis] <= rules.longest and prod(walk.extents[:axis]) > 1:
+        chunks = 1
     is_done = chunks == 1 and sum(walk.reduced) == 1
     extents = tuple(walk.extents)
     space = (*extents[:axis], chunks, *extents[axis + 1 :])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -32,7 +33,7 @@ from fusec.errors.reductions import RowsTooLong
 from fusec.ir.graph import KernelGraph, TotalInput
 from fusec.library import graph_levels
 from fusec.library.arguments import check_outputs, run
-from fusec.library.graph_levels import Apart
+from fusec.library.graph_levels import Apart, levels_of
 from fusec.library.graph_sources import ReducingSource, signature_of
 from fusec.passes.lower_graph_reductions import elements_of, in_place, lower_graph_reductions
 
@@ -187,6 +188,7 @@ class GraphKernel:
                 self._source, self.signature, REDUCTION, elements=elements_of(self.graph, scalars),
                 in_place=in_place(lower_graph_reductions(self.graph, scalars)), fp=self.fp,
                 once=frozenset(each.name for each in self.graph.inputs if isinstance(each, TotalInput)),
+                levels=partial(levels_of, self.graph, scalars),
             )  # fmt: skip
             with locks.lock:
                 self._whole[scalars] = found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -19,11 +20,12 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.spec import Axis, CallOptions
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Count, Input, KernelGraph
+from fusec.ir.graph import Count, Input, KernelGraph, Spread
 from fusec.ir.reductions import REDUCED
-from fusec.ir.walk import rewriter
+from fusec.ir.walk import expressions, rewriter
+from fusec.kinds.rows import Level
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of, used
-from fusec.passes.lower_graph_reductions import elements_of
+from fusec.passes.lower_graph_reductions import elements_of, lower_graph_reductions
 
 
 class Apart:
@@ -46,6 +48,17 @@ class Apart:
             for name, value in rest.outputs
             if name not in differ
         }
+
+
+@lru_cache(maxsize=512)
+def levels_of(graph: KernelGraph, scalars: frozenset[str]) -> tuple[Level, ...]:
+    """What the kernels of levels read, and their lanes; none if one of them is not a plain reduction."""
+    if any(isinstance(each, Spread) for each in expressions(value for _, value in graph.outputs)):
+        return ()
+    return tuple(
+        Level(frozenset(param.name for param in each.inputs), lower_graph_reductions(each, scalars).lanes)
+        for each in levels(graph)[0]
+    )
 
 
 class GraphCall:

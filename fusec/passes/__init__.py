@@ -144,7 +144,10 @@ PIPELINES: dict[Kind, tuple[PassRow, ...]] = {
         PassRow("held_elements.held_bytes", "before the loops: whether elements stay", target="device", by="compiler"),
         PassRow("group_reduction.reduce_in_groups", "last: it copies parts", target="device", by="compiler"),
         PassRow("lone_reduction.reduce_alone", "likewise, of few elements", target="device", by="compiler"),
-        PassRow("block_reduction.reduce_in_blocks", "likewise, where chunks are few", target="device", by="compiler"),
+        PassRow(
+            "block_reduction.reduce_in_blocks", "likewise, where chunks are few or rows have several",
+            target="device", by="compiler", beside=("BlockShape",),
+        ),
         PassRow("serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
     ),
     "empty": (PassRow("expand", "alone: totals of no elements are interpreted once", by="dispatch"),),

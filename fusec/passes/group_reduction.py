@@ -60,6 +60,7 @@ class Cooperation:
 
     block: tuple[int, ...] = ()  # of the program
     together = ir.GROUP  # positions that share a chunk
+    chunks = 1  # that a group or block has at once
 
     def __init__(self, reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> None:
         self.axis = axis
@@ -78,7 +79,7 @@ class Cooperation:
         """The whole program."""
         reduction, extent = self.reduction, ir.Local(AXIS, INT64)
         body = self.positions()
-        if reduction.total is None:
+        if reduction.total is None and self.chunks == 1:
             body += [ir.Declare(START, INT64, int64(0)), ir.Declare(COVERED, INT64, self.full or extent)]
         else:
             size = chunk_of(reduction.lanes, True)
@@ -89,7 +90,7 @@ class Cooperation:
         for number, stage in enumerate(reduction.stages):
             body += self.stage(stage, number)
         finish = self.once(reduction.finish)
-        body += [*total_of(reduction), *([ir.If(test("equal", self.first, 0), finish)] if finish else [])]
+        body += [*total_of(reduction), *([ir.If(self.is_first, finish)] if finish else [])]
         params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
         return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source, self.block)
 
@@ -104,6 +105,11 @@ class Cooperation:
     def first(self) -> Expr:
         """A number that is 0 at exactly one of the positions that share a chunk."""
         return self.member
+
+    @property
+    def is_first(self) -> Expr:
+        """Whether a position is the one that finishes a total."""
+        return test("equal", self.first, 0)
 
     def once(self, body: Body) -> Body:
         """Statements that run once for each chunk; those of `finish` run at the first position of a group only."""
@@ -194,9 +200,13 @@ class Cooperation:
             kept = tuple(ir.Assign(local.name, part) for local, part in zip(mine, both, strict=True))
             body.append(ir.If(reached, (*joined, *kept)))
             distance //= 2
-        for (name, dtype), local in zip(held.accumulator.parts, mine, strict=True):
-            body += [ir.Declare(name, dtype), ir.Shuffle(name, local, 0)]
-        return body
+        return [*body, *self.told(held.accumulator, mine, number)]
+
+    def told(self, accumulator: Accumulator, mine: Sequence[ir.Local], number: int) -> list[ir.Stmt]:
+        """Declare the result of a walk at all positions. mine: the chunk's, which the first position of a group has."""
+        del number
+        pairs = zip(accumulator.parts, mine, strict=True)
+        return [stmt for (name, dtype), own in pairs for stmt in (ir.Declare(name, dtype), ir.Shuffle(name, own, 0))]
 
     def inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""

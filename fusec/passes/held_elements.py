@@ -15,7 +15,7 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, apply, scalar_type, type_of
 from fusec.ir.reductions import COVERED, ReductionIR, Stage, parts_of
 from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter, roots_of, statements
-from fusec.passes.affine import int64, minus, plus, unrolled
+from fusec.passes.affine import Running, int64, minus, plus, test, unrolled
 from fusec.passes.ahead import Inside
 from fusec.passes.buffer_rows import buffer_rows, kept_rows
 from fusec.passes.shared_values import shared_values
@@ -141,6 +141,16 @@ class HeldElements:
         declared = [ir.DeclareArray(array, dtype, size) for array, dtype in arrays.values()]
         whole = (*declared, *unrolled(at.name, size, loads), *unrolled(near.name, size, body))
         return unrolled(batch.name, self.slots.count // size, whole)
+
+    def combined(self, stage: Stage, number: int) -> tuple[Body, Sequence[Expr]]:
+        """The walk of a thread that has all elements of a lane, which it combines one after the other; the result."""
+        assert stage.accumulator is not None, "a stage that accumulates"
+        running, name = Running(stage.accumulator, f"_next{number}_"), f"_running{number}_"
+
+        def taken(slot: Expr, values: Sequence[Expr]) -> Body:
+            return (running.join_if(test("less", int64(0), slot), name, running.variable(name), values),)
+
+        return (*running.declare(name), *self.walk(stage, number, taken)), running.variable(name)
 
     def values_of(self, stage: Stage) -> tuple[str, DType] | None:
         """The array that has the values which a walk accumulates, if one has them anyway."""

@@ -66,15 +66,9 @@ def _held(held: HeldElements, stage: Stage, number: int) -> list[ir.Stmt]:
     """The same as `_stage`, over elements that are held."""
     if stage.accumulator is None:
         return [*held.walk(stage, number), *stage.then]
-    running, name = Running(stage.accumulator, f"_next{number}_"), f"_running{number}_"
-
-    def taken(slot: Expr, values: Sequence[Expr]) -> Body:
-        return (running.join_if(test("less", int64(0), slot), name, running.variable(name), values),)
-
-    results = zip(stage.accumulator.parts, running.variable(name), strict=True)
-    walk = held.walk(stage, number, taken)
-    declared = [ir.Declare(part, dtype, local) for (part, dtype), local in results]
-    return [*running.declare(name), *walk, *declared, *stage.then]
+    walk, found = held.combined(stage, number)
+    results = zip(stage.accumulator.parts, found, strict=True)
+    return [*walk, *(ir.Declare(part, dtype, local) for (part, dtype), local in results), *stage.then]
 
 
 def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function]) -> list[ir.Stmt]:

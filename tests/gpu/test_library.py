@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.base.dtypes import BY_NAME
 from fusec.runtime import cuda
 from tests.gpu.test_reductions import compare, normal
 from tests.gpu.test_same_bits import assert_same_bits
@@ -71,6 +72,22 @@ def test_weights_of_rows_beyond_a_chunk():
     for _ in range(3):
         compare(fusec.layer_norm, x, weight, 0.5)
         compare(fusec.layer_norm, x[0], rows, weight)  # the weights have more axes than what they scale
+
+
+@pytest.mark.parametrize("count", [8193, 16384, 16385, 20000, 32768, 32769, 65537, 100_000])
+def test_rows_of_several_chunks(count):
+    """Blocks hold some, and a kernel for each level walks the others."""
+    x, weight, bias = normal(5, count), normal(count, seed=1), normal(5, count, seed=2)
+    for function in (fusec.softmax, fusec.log_softmax, fusec.layer_norm):
+        compare(function, x)
+        compare(function, x.astype("f8"))
+        compare(function, x.astype(BY_NAME["bfloat16"].numpy))
+    compare(fusec.layer_norm, x, weight, bias)
+    compare(fusec.softmax, normal(3, 2, count + 3)[:, 1, 3:])
+    compare(fusec.logsumexp, normal(300, count), axis=1)
+    given = cuda.from_numpy(x)
+    fusec.softmax(given, out=given)
+    assert_same_bits(given, fusec.softmax(x))
 
 
 def test_medians_are_refused_on_a_device():

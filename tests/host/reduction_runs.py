@@ -26,7 +26,8 @@ from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.launch import MANY_THREADS
-from fusec.kinds.reduction import Operand, Phase, PhaseRules, RowKind, phases
+from fusec.kinds.reduction import Operand, Phase, PhaseRules, phases
+from fusec.kinds.rows import RowKind
 from fusec.kinds.slots import arrange
 from fusec.passes.held_elements import held_bytes
 from fusec.passes.phases import in_role
@@ -237,14 +238,20 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
 # --- kernels of users --------------------------------------------------------------------------------------------
 
 
-def called(kernel: ReductionKernel, *args: object, axis: object = None, where: np.ndarray | None = None) -> Reduced:
-    """A call of a kernel, with what the CPU gives."""
+def called(
+    kernel: ReductionKernel,
+    *args: object,
+    axis: object = None,
+    where: np.ndarray | None = None,
+    run: Callable[..., Sequence[object]] | None = None,
+) -> Reduced:
+    """A call of a kernel, with what the CPU gives. run: what the CPU runs in place of the kernel."""
     options = CallOptions(axis, where=True if where is None else where)
     backend, call = read_call(kernel, args, None, options)
     given = call.given(backend)
     inputs = {name: each._replace(pointer=0) for name, each in given.inputs.items()}  # taken to be aligned
     bound = bind(kernel, given._replace(inputs=inputs), MANY_THREADS, None)
-    found = kernel.run(args, None, options)
+    found = kernel.run(args, None, options) if run is None else run(*args)
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
     ready = [reduction_pipeline.prepared(kernel.definition, bound.request, phase) for phase in bound.launches]

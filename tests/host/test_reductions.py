@@ -19,6 +19,7 @@ from fusec.ir.expr import apply
 from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
 from fusec.library.graph_kernel import GraphKernel
+from fusec.library.normalisation import layer_norm_kernel, log_softmax_kernel, softmax_kernel
 from fusec.passes.held_elements import held_bytes
 from tests.support import reduction_examples as examples
 
@@ -198,6 +199,49 @@ def held_cases():
     return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
 
 
+def of_graph(graph, *args, axis=-1):
+    """A call of a graph whose rows are several chunks: one kernel for devices, one for each level on the CPU."""
+
+    def run(*args):
+        found = kernel(*args, axis=axis)
+        return found if isinstance(found, tuple) else (found,)
+
+    kernel = graph if isinstance(graph, GraphKernel) else GraphKernel(graph)
+    made = called(kernel.whole(kernel._numbers(args)), *args, axis=axis, run=run)
+    (phase,) = made.phases
+    assert phase.sharing.chunks > 1
+    return made
+
+
+def several_totals(dtype):
+    """Totals of several levels, three on the second, of which one is of another input; an output of elements."""
+    x, w = Input("x", dtype), Input("w", dtype)
+    total, most = Reduce("add", apply("multiply", x, w), dtype), Reduce("maximum", x, dtype)
+    far = apply("subtract", x, total)
+    low, square = Reduce("minimum", apply("add", far, most), dtype), Reduce("add", apply("multiply", far, far), dtype)
+    rest = apply("subtract", apply("multiply", w, square), apply("multiply", low, x))
+    outputs = (("y", rest), ("low", low), ("sum", Reduce("add", apply("multiply", rest, w), dtype)))
+    return KernelGraph("several", (x, w), outputs)
+
+
+def long_rows():
+    """Rows of several chunks that a block holds: whole ones and others, of one to four chunks' threads."""
+    norm = layer_norm_kernel(np.dtype("f4"), np.dtype("f4"), "number")
+    wide, half = softmax_kernel(np.dtype("f8")), softmax_kernel(dtypes.BY_NAME["bfloat16"].numpy)
+    graph = several_totals(FLOAT32)
+    row, base = random("float32", 16390), random("float32", 2, 3, 70, 150)
+    found = [of_graph(softmax_kernel(np.dtype("f4")), random("float32", 2, count)) for count in (8193, 16384, 20000)]
+    return [
+        *found, of_graph(softmax_kernel(np.dtype("f4")), random("float32", 130, 9000)),
+        of_graph(norm, random("float32", 3, 16390), row, 0.5, 1e-5), of_graph(half, random("bfloat16", 2, 25000)),
+        of_graph(wide, random("float64", 2, 4100)), of_graph(wide, random("float64", 2, 16384)),
+        of_graph(graph, random("float32", 2, 12000), random("float32", 12000)),
+        of_graph(graph, base, base[:1, :, ::-1, ::-1], axis=(-2, -1)),
+        of_graph(graph, base[:, 0], base[:, 2], axis=(-2, -1)),
+        of_graph(log_softmax_kernel(np.dtype("f4")), random("float32", 4, 3, 10000)[:, 1:, 5:], axis=-1),
+    ]  # fmt: skip
+
+
 def short_rows():
     """Many short rows, of which each thread has one, and blocks copy them by way of shared memory."""
     named = [("softmax", 5), ("softmax", 12), ("scores", 2), ("sum", 7), ("argmin", 4), ("small", 31), ("spread", 9)]
@@ -226,6 +270,16 @@ def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_rows_held_in_registers_have_the_bits_of_the_oracle(tmp_path):
     check_fibers(held_cases(), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_rows_of_several_chunks_have_the_bits_of_a_kernel_for_each_level(tmp_path):
+    check_fibers(long_rows(), tmp_path)
+
+
+@pytest.mark.slow
+def test_rows_of_several_chunks_have_these_bits_in_ptx():
+    check_ptx(long_rows()[:2], ["shuffled"])
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")

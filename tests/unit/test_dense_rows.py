@@ -61,11 +61,11 @@ def test_facts_of_other_extents_are_those_of_the_call_itself(seed: int, monkeypa
         axes: list[Any] = [None, -1, -1, 0, ndim - 1, tuple(range(1, ndim)), (0, ndim - 1) if ndim > 1 else (0,)]
         axis, keepdims = axes[rng.integers(len(axes))], bool(rng.integers(2))
         call = given([laid_out(rng, shape), laid_out(rng, shape)], axis, keepdims)
-        wanted = reductions._bound(WEIGHTED, call, None)[0]
+        wanted = reductions._bound(WEIGHTED, call, ONE_THREAD, None)[0]
         assert reductions.bind(WEIGHTED, call, ONE_THREAD, None) == wanted
         call = given(list(call.inputs.values()), axis, keepdims, laid_out(rng, wanted.shapes[0] or (1,)))
         if call.outputs and call.outputs[0].shape == wanted.shapes[0]:
-            wanted = reductions._bound(WEIGHTED, call, None)[0]
+            wanted = reductions._bound(WEIGHTED, call, ONE_THREAD, None)[0]
             assert reductions.bind(WEIGHTED, call, ONE_THREAD, None) == wanted
     assert sum(each is not None for each in found) > 20
 

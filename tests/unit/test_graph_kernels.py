@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,10 +11,16 @@ from scipy import special
 
 import fusec
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
-from fusec.ir.expr import apply, convert
+from fusec.base.kernel_abi import Fp
+from fusec.dispatch.engine import read_call
+from fusec.dispatch.reductions import bind
+from fusec.dispatch.spec import CallOptions
+from fusec.ir.expr import Expr, apply, convert
 from fusec.ir.graph import Count, Input, KernelGraph, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.reductions import OneAxis
+from fusec.ir.walk import expressions
+from fusec.kinds.launch import MANY_THREADS
 from fusec.library import graph_sources
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, softmax_kernel
@@ -279,3 +286,29 @@ def test_a_graph_is_walked_once_for_its_signature_however_many_inputs_it_has(mon
         assert len(graph_sources.signature_of(source).inputs) == count
         assert walks.pop() is graph
         assert not walks
+
+
+def test_rows_of_several_chunks_are_one_kernel_only_where_the_order_is_that_of_levels() -> None:
+    """A level that reads no whole input, other lanes, rows along another axis, a single row, fused products."""
+    x, w, wide = Input("x", FLOAT32), Input("w", FLOAT32), Input("wide", FLOAT64)
+    most = Reduce("maximum", x, FLOAT32)
+    near = Reduce("add", apply("multiply", w, most), FLOAT32)
+    both = Reduce("add", apply("add", apply("multiply", w, most), x), FLOAT32)
+    far = Reduce("add", apply("subtract", x, most), FLOAT32)
+    mean = Reduce("add", apply("multiply", wide, apply("convert", most, target=FLOAT64)), FLOAT64)
+    rows, row = np.zeros((3, 9000), "f4"), np.zeros(9000, "f4")
+
+    def launches(value: Expr, *args: np.ndarray, fp: Fp = "strict") -> int:
+        inputs = tuple(each for each in (x, w, wide) if each in expressions([value]))
+        kernel = GraphKernel(KernelGraph("long", inputs, (("y", value),)), fp).whole(frozenset())
+        backend, call = read_call(kernel, args, None, CallOptions(-1))
+        with suppress(fusec.FusecError):
+            return len(bind(kernel, call.given(backend), MANY_THREADS, None).launches)
+        return 0
+
+    assert launches(far, rows) == launches(far, rows[:, 500:]) == launches(both, rows, row) == 1
+    assert launches(far, rows, fp="contract") == launches(far, rows[:1]) == launches(far, rows[:, ::-1]) == 0
+    assert launches(near, rows, row) == launches(far, np.zeros((9000, 8500), "f4").T) == 0
+    assert launches(far, np.zeros((3, 4 * 8192), "f4")) == 1
+    assert launches(far, np.zeros((3, 4 * 8192 + 1), "f4")) == 0
+    assert launches(mean, rows, rows.astype("f8")) == 0

@@ -14,7 +14,8 @@ from fusec.arguments.layouts import View
 from fusec.base.dtypes import FLOAT64
 from fusec.kinds import columns
 from fusec.kinds.columns import by_chunks, in_vectors
-from fusec.kinds.reduction import BLOCK_BYTES, Operand, PhaseRules, RowKind, phases
+from fusec.kinds.reduction import Operand, PhaseRules, phases
+from fusec.kinds.rows import BLOCK_BYTES, RowKind
 from fusec.runtime.cpu import machine
 
 

@@ -15,7 +15,7 @@ from fusec.ir.reductions import AXIS, ROUNDS, OneAxis
 from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.library import arguments
-from fusec.passes.block_reduction import reduce_in_blocks
+from fusec.passes.block_reduction import BlockShape, reduce_in_blocks
 from fusec.passes.expand import expand
 from fusec.passes.group_reduction import reduce_in_groups
 from fusec.passes.lone_reduction import reduce_alone
@@ -234,7 +234,7 @@ def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyP
             prepared = reduction_pipeline.prepared(kernel.definition, made[-1].request, phase)
             verify(reduction_pipeline.threaded(prepared, phase))
             if phase.is_last:
-                program = reduce_in_blocks(prepared, phase.axis, 2)
+                program = reduce_in_blocks(prepared, phase.axis, BlockShape(2))
                 verify(program)
                 assert not uniformity(program).partings
         return found[0] if kernel.nout == 1 else found

@@ -214,6 +214,12 @@ def held_bytes(body: Sequence[ir.Stmt]) -> int:
     return most if is_wide or not any(map(_widens, nodes(body))) else 2 * most
 
 
+def held_slots(body: Sequence[ir.Stmt]) -> int:
+    """The most elements of a local array."""
+    found = (stmt.length for stmt in body if isinstance(stmt, ir.DeclareArray) and stmt.space == "local")
+    return max(found, default=0)
+
+
 def _widens(node: Expr) -> bool:
     """Whether a node converts a float of one register to a type that needs two."""
     match node:

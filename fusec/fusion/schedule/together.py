@@ -14,7 +14,7 @@ import numpy as np
 
 from fusec.base.records import dataclass, field
 from fusec.fusion.trace.trace_values import Array, Leaf, Write, buffers_of
-from fusec.kinds.reduction import MOST_AT_END
+from fusec.kinds.rows import MOST_AT_END
 
 MOST_KERNELS = 16  # of one launch
 MOST_WORDS = 500  # that it is given: CUDA passes 4 KiB
