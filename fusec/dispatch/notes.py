@@ -9,7 +9,7 @@ import numpy as np
 from fusec.arguments.operands import outputs_of, strided
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import dataclass, field
-from fusec.codegen import ON_HOST
+from fusec.codegen import ON_DEVICE
 from fusec.dispatch.engine import is_on_device, protect, read_call
 from fusec.dispatch.explain import RUNS_ALL, Explanation
 from fusec.dispatch.planned import Planned
@@ -39,7 +39,7 @@ class NotedCall:
     def outputs(self) -> tuple[Any, ...]:
         """What later calls may take for its outputs: the given ones as they are, others zeros."""
         given = self.args[self.kernel.nin :] or outputs_of(self.out)
-        bound = self.bound(ON_HOST)
+        bound = self.bound(ON_DEVICE)  # which may hold longer rows
         if given:
             return given
         made = []

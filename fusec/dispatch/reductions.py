@@ -102,7 +102,8 @@ def _bound(
         rules = PhaseRules(row, partials, list(raw.items()), uses, totals_as_is, longest)
         found = phases(shape, axes, operands, rules)
         if reduction.total is None and len(found) > 1:
-            raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
+            most = longest if found[0].is_last else chunk_of(row.lanes, is_last=False)
+            raise RowsTooLong(kernel.name, most, count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
     read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
     bound = Bound(

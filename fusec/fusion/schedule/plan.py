@@ -14,12 +14,14 @@ import numpy as np
 from fusec.arguments import layouts
 from fusec.arguments.operands import memory_order
 from fusec.base import locks
+from fusec.base.dtypes import compute_type
 from fusec.base.records import dataclass, replace
 from fusec.dispatch import tiers
 from fusec.dispatch.call import KernelCall, read
 from fusec.dispatch.fast_path_host import FastPath
 from fusec.dispatch.host import HOST
 from fusec.dispatch.planned import Planned
+from fusec.dispatch.reductions import REDUCTION
 from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors import FusecError
 from fusec.errors.base import OfParameter
@@ -37,15 +39,17 @@ from fusec.fusion.trace.trace_values import (
     Buffer,
     Computation,
     Leaf,
+    Total,
     Write,
     leaves_of,
     outermost_first,
     replaced,
 )
 from fusec.ir.expr import Expr
-from fusec.ir.graph import Input, KernelGraph, TotalInput, asks_position
+from fusec.ir.graph import SPREAD, Input, KernelGraph, TotalInput, asks_position
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, chunk_of
+from fusec.kinds.launch import MANY_THREADS
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import totals
 from fusec.library.graph_kernel import GraphKernel
@@ -106,6 +110,7 @@ class KernelStep:
     reverse: bool = False  # its arrays are transposed, for it asks for positions, and walks in C order
     follows: bool = False  # at the end of the launch before, if both have one phase
     puts_back: bool = False  # it only copies the result of the call before to the operand that this changes
+    has_long_rows: bool = False  # a device may hold its rows if they are several chunks, see `PlanBuilder`
 
     @property
     def name(self) -> str:
@@ -187,7 +192,9 @@ class KernelStep:
             return ()
         pairs = zip(self.written, self.stored, strict=True)
         made = [each if each.shape == (shape := self.group.made(of)) else each.reshape(shape) for each, of in pairs]
-        bound = HOST.bound(self.kernel, self._call(tuple(made)).given(HOST))
+        given = self._call(tuple(made)).given(HOST)
+        bound = REDUCTION.bind(self.kernel, given, MANY_THREADS, None) if self.has_long_rows else None
+        bound = bound or HOST.bound(self.kernel, given)
         return tuple(each for each in bound.launches if isinstance(each, Phase))
 
     def begin(self, seen: set[object]) -> None:
@@ -388,7 +395,20 @@ class PlanBuilder:
             kernel = _map_kernel(ElementwiseSource(graph))
         else:
             kernel = _reducing(ReducingSource(graph), frozenset(f"s{number}" for number in range(numbers)))
-        return KernelStep(group, kernel, leaves, stored, reverse=reverse)
+        return KernelStep(group, kernel, leaves, stored, reverse=reverse, has_long_rows=self._has_long_rows(group))
+
+    def _has_long_rows(self, group: Group) -> bool:
+        """Whether a kernel of a device may walk rows that are several chunks, with the bits of the host.
+
+        The host has kernels of totals then, in which any that reduce the same axes may be together. So all of them must
+        have the same lanes, whatever kernels they are in.
+        """
+        if self.trace.device == "cpu" or not group.is_staged:
+            return False
+        totals = [each for each in self.trace.statements if isinstance(each, Total)]
+        alike = [each for each in totals if (each.value.shape, each.axes) == (group.shape, group.axes)]
+        widths = {compute_type(each.buffer.dtype).nbytes for each in alike}
+        return len(widths) == 1 and all(each.op != SPREAD for each in alike)
 
     def _placed(self, step: KernelStep, needed: Collection[Buffer]) -> KernelStep:
         """The same step with the slots of its operands. needed: buffers that are returned."""

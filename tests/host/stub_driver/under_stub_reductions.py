@@ -291,3 +291,59 @@ def test_long_rows_are_refused_in_repeated_calls_as_in_the_first():
             fusec.softmax(x, out=cuda.from_numpy(np.ones((3, 9001), "f4")))
         told.add(str(problem.value))
     assert len(told) == 1
+
+
+def test_rows_of_several_chunks_are_one_launch():
+    x = np.random.default_rng(1).normal(size=(3, 12_345)).astype("f4")
+    there, wanted = cuda.from_numpy(x), [fusec.softmax(x), fusec.layer_norm(x, x[0])]
+    for _ in range(3):  # later calls take the fast path
+        library.stub_log_clear()
+        assert fusec.softmax(there).numpy().tobytes() == wanted[0].tobytes()
+        assert len(calls("cuLaunchKernel")) == 1
+        assert fusec.layer_norm(there, cuda.from_numpy(x[0])).numpy().tobytes() == wanted[1].tobytes()
+        assert len(calls("cuLaunchKernel")) == 2
+    other = np.ascontiguousarray(x[:2, :9000])
+    assert fusec.softmax(cuda.from_numpy(other)).numpy().tobytes() == fusec.softmax(other).tobytes()
+    assert len(calls("cuLaunchKernel")) == 3
+    longer = np.random.default_rng(2).normal(size=(2, 33_000)).astype("f4")
+    assert fusec.softmax(cuda.from_numpy(longer)).numpy().tobytes() == fusec.softmax(longer).tobytes()
+    assert len(calls("cuLaunchKernel")) > 4
+
+
+def _softmax(x):
+    power = np.exp(x - x.max(-1, keepdims=True))
+    return power / power.sum(-1, keepdims=True)
+
+
+def _scaled(x, weight):
+    far = x - x.mean(-1, keepdims=True)
+    return far / np.sqrt((far * far).mean(-1, keepdims=True) + np.float32(1e-5)) * weight, far.max(-1)
+
+
+def _with_spread(x):
+    return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+
+
+def _with_wide_totals(x):
+    power = np.exp(x - x.max(-1, keepdims=True))
+    return power / power.sum(-1, keepdims=True), x.sum(-1, dtype="f8")
+
+
+def test_fused_rows_of_several_chunks_are_one_launch_where_the_host_has_the_same_order():
+    x = np.random.default_rng(1).normal(size=(3, 12_345)).astype("f4")
+    cases = [(_softmax, (x,), 1), (_scaled, (x, x[1]), 1), (_with_spread, (x,), 0), (_with_wide_totals, (x,), 0)]
+    for function, args, launches in cases:
+        fused, on_host = fusec.fuse(function), fusec.fuse(function)
+        for count in (12_345, 9000, 200, 12_345, 33_000):
+            given = [np.ascontiguousarray(np.resize(each, (*each.shape[:-1], count))) for each in args]
+            wanted = on_host(*given)
+            for _ in range(3):
+                library.stub_log_clear()
+                found = fused(*map(cuda.from_numpy, given))
+                made = len(calls("cuLaunchKernel"))
+                pairs = zip(*(each if isinstance(each, tuple) else (each,) for each in (found, wanted)), strict=True)
+                assert all(one.numpy().tobytes() == other.tobytes() for one, other in pairs)
+            if launches and count < 33_000:
+                assert made == launches, (function, count, made)
+            elif count > 9000:
+                assert made > 1
