@@ -185,12 +185,14 @@ def _narrow(words: Words, name: str, form: _Narrow) -> str:
         code = f"""const <uint32> code = magnitude < {(128 - form.bias) << 23:#x}u
     ? {sum_bits} - {anchor_bits:#x}u
     : {rounded};"""
+    bounded = f"code > {form.greatest:#x}u ? {form.beyond:#x}u : code"
+    if form.bias == 127 and form.beyond == form.greatest + 1:
+        bounded = "code"  # infinity itself is the greatest code
     body = f"""
 const <uint32> bits = {words.bits_of_float.format("x")}, magnitude = bits & 0x7fffffffu;
 const <uint32> sign = bits >> {32 - width} & {top:#x}u;
-if (magnitude > 0x7f800000u) return ({carrier})(sign | {form.nan:#x}u);
 {code}
-return ({carrier})(sign | (code > {form.greatest:#x}u ? {form.beyond:#x}u : code));"""
+return ({carrier})(sign | (magnitude > 0x7f800000u ? {form.nan:#x}u : {bounded}));"""
     return words.define(dtypes.unsigned_of(width), name, "<float32> x", body, "rounds to nearest, ties to even")
 
 
