@@ -18,7 +18,7 @@ from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter
 from fusec.passes.affine import Running, int64, minus, plus, test, unrolled
 from fusec.passes.ahead import Inside
 from fusec.passes.buffer_rows import buffer_rows, kept_rows
-from fusec.passes.shared_values import shared_values
+from fusec.passes.shared_values import any_value, is_costly, shared_values
 
 AHEAD, AHEAD_BYTES = 8, 128  # slots whose loads for one walk are under way together; of registers for what they load
 LEFT = "_left"  # a local (int32): how many elements there are from the first slot on
@@ -31,10 +31,14 @@ def held_bytes(reduction: ReductionIR) -> int:
 
     Requires: nothing; other passes leave no more such reads. Ensures: the reduction is as it was.
     """
-    apart, rows = _with_rows(reduction)
-    held = {**_read_again(apart), **rows}
+    return _most_held(*_with_rows(reduction))
+
+
+def _most_held(reduction: ReductionIR, rows: Mapping[str, DType]) -> int:
+    """The same of a reduction with rows that hold values between walks."""
+    held = {**_read_again(reduction), **rows}
     names, nbytes = list(held), {name: max(ir.REGISTER, dtype.nbytes) for name, dtype in held.items()}
-    uses = [_addressed(stage) for stage in apart.stages]
+    uses = [_addressed(stage) for stage in reduction.stages]
     first = {name: min(at for at, used in enumerate(uses) if name in used) for name in names}
     last = {name: max(at for at, used in enumerate(uses) if name in used) for name in names}
     between = range(1, len(uses))
@@ -45,9 +49,14 @@ def _with_rows(reduction: ReductionIR) -> tuple[ReductionIR, dict[str, DType]]:
     """The reduction with values that walks hand on in rows that no parameter stands for, and the dtypes of these."""
     kept = kept_rows(reduction)
     types = {param.name: param.dtype for param in reduction.arrays}
-    apart = buffer_rows(reduction, kept)
-    apart, shared = shared_values(apart, _read_again(apart))
-    return apart, {**{row: types[name] for name, row in kept.items()}, **shared}
+    apart, rows = buffer_rows(reduction, kept), {row: types[name] for name, row in kept.items()}
+    inputs = _read_again(apart)
+    for is_wanted in (any_value, is_costly):
+        changed, shared = shared_values(apart, inputs, is_wanted)
+        most, before = _most_held(changed, {**rows, **shared}), _most_held(apart, rows)
+        if shared and (most < before or (most == before and is_wanted is is_costly)):
+            return changed, {**rows, **shared}
+    return apart, rows
 
 
 def _read_again(reduction: ReductionIR) -> dict[str, DType]:

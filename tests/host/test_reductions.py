@@ -15,9 +15,11 @@ from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
 from fusec.codegen.c_family import rows
+from fusec.ir import loops as ir
 from fusec.ir.expr import apply
 from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
+from fusec.ir.walk import expressions, roots_of
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, log_softmax_kernel, softmax_kernel
 from fusec.passes.held_elements import held_bytes
@@ -188,6 +190,14 @@ def calls_with_neighbours():
     ]  # fmt: skip
 
 
+def narrow_softmax(dtype, *shape):
+    """Softmax of narrow floats along the last axis; powers are held in float32 once they are computed."""
+    made = called(softmax_kernel(dtypes.BY_NAME[dtype].numpy).whole(frozenset()), random(dtype, *shape), axis=1)
+    calls = [each for each in expressions(roots_of(made.programs[0].body)) if isinstance(each, ir.Call)]
+    assert len([each for each in calls if "exp" in each.function]) == 1
+    return made
+
+
 def held_cases():
     """Many rows, which groups, blocks of a thread for each lane, and of several, hold in registers."""
     few = [case("softmax", (129, 2100), 1), case("softmax", (129, 5000), 1), case("spread", (130, 2048), 1)]
@@ -196,6 +206,7 @@ def held_cases():
     assert {each.is_full for each in sharings} == {True, False}
     assert held_bytes(EXAMPLES["scores"][0]) == held_bytes(EXAMPLES["softmax"][0]) == 4  # of the product alone
     few += [case("scores", (129, 2100), 1), case("scores", (3, 300), 1), case("scores", (40, 2), 0)]
+    few += [narrow_softmax("bfloat16", 3, 1000), narrow_softmax("float16", 129, 2100)]
     return [*few, case("spread", (129, 3000), 1), case("softmax", (3, 768), 1), case("softmax", (64, 3), 0)]
 
 
