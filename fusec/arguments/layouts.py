@@ -12,14 +12,13 @@ from math import prod
 from typing import NamedTuple
 
 from fusec.base.dtypes import DType, real_type
-from fusec.base.kernel_abi import Layout, Step, strides_in_order
+from fusec.base.kernel_abi import VECTOR_BYTES, Layout, Step, strides_in_order
 from fusec.base.records import dataclass
 
 Shape = tuple[int, ...]
 
 LISTED = 4096  # elements that are listed to see whether they overlap
 SHORT, LONG = 32, 32  # elements of a last axis that is worth no loop of its own, and of one before it that is
-VECTOR_BYTES = 16  # the widest load every GPU has
 LEAST_RAGGED = 256  # bytes of a row that vectors walk though it is not aligned to them
 TILE = 32  # elements along both sides of a square that is turned
 SMALL_STEPS = (2, 3, 4)  # elements from one to the next; beyond, vectors throw away most of what they hold

@@ -16,6 +16,7 @@ MAX_BLOCK = 1024  # threads of a block: the limit of CUDA's and Metal's devices 
 SHARED_BYTES = 48 << 10  # of shared memory that a block has on every CUDA device
 ATOMIC_BYTES = 4  # of the least integers that instructions update
 COPYING_BLOCK = 512  # threads of a block that has copies of arrays: more have too few registers, fewer more copies
+VECTOR_BYTES = 16  # the widest load that every GPU has
 USUAL_BLOCK = 256  # threads of a block unless a call says; texts promise compilers no more
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
 

@@ -209,6 +209,12 @@ template <class T> {FUNCTION}T* fusec_moved(T* base, long long nbytes) {{
     return (T*)((char*)base + nbytes);
 }}"""
 
+_ALIGNED = f"""\
+// rows that begin at multiples of 16 bytes, of which several elements are loaded or stored at once
+template <class T> {FUNCTION}T* fusec_aligned(T* row) {{
+    return (T*)__builtin_assume_aligned(row, 16);
+}}"""
+
 GROUP_HELPERS = {
     "fusec_ahead": f"""\
 // how many elements a row begins behind an address that groups of K are aligned to
@@ -335,7 +341,7 @@ _LOOP_HELPERS = {"fusec_moved": _MOVED, **GROUP_HELPERS}
 
 def _helpers() -> dict[str, str]:
     words = Words(FUNCTION, TYPES, "__float_as_uint({})", "__uint_as_float({})", "__clzll((long long){})")
-    helpers = {"fusec_moved": _MOVED, "fusec_float64_as_uint64": _AS_UINT64}
+    helpers = {"fusec_moved": _MOVED, "fusec_aligned": _ALIGNED, "fusec_float64_as_uint64": _AS_UINT64}
     helpers |= integer_helpers(words) | _conversion_helpers(words) | _narrow_integer_helpers(words)
     helpers |= odd_helpers(words) | {"fusec_odd_float64": _ODD}
     helpers |= storage_helpers(words, frozenset({dtypes.FLOAT16}))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.arguments.layouts import VECTOR_BYTES
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Step
+from fusec.base.kernel_abi import VECTOR_BYTES, Step
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, GridShape, coordinates_of
 from fusec.codegen.c_family.pieces import PRIMARY, SUM, Piece

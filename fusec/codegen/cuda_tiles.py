@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusec.arguments.layouts import VECTOR_BYTES
-from fusec.base.kernel_abi import Step
+from fusec.base.kernel_abi import VECTOR_BYTES, Step
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, GridShape, unravelled
 from fusec.codegen.c_family.tiles import SQUARE_THREADS, Tiles

@@ -104,13 +104,15 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
-    segments, rounds, is_full, alone, chunks = phase.sharing
-    if alone:
-        return reduce_alone(named, phase.axis, rounds, is_full)
-    if segments:
-        return reduce_in_blocks(named, phase.axis, BlockShape(segments, rounds, is_full, chunks))
-    write = reduce_in_groups if phase.is_last else serialise
-    return write(named, phase.axis, rounds, is_full)
+    found, axis = phase.sharing, phase.axis
+    if found.alone:
+        return reduce_alone(named, axis, found.rounds, found.is_full)
+    if found.segments:
+        block = BlockShape(found.segments, found.rounds, found.is_full, found.chunks)
+        return reduce_in_blocks(named, axis, block)
+    if phase.is_last:
+        return reduce_in_groups(named, axis, found.rounds, found.is_full, found.is_wide)
+    return serialise(named, axis, found.rounds, found.is_full)
 
 
 @fork_safe

@@ -27,7 +27,7 @@ from fusec.ir.reductions import REDUCED, ROUNDS, TOTALS, chunk_of
 from fusec.kinds.columns import by_chunks, in_vectors
 from fusec.kinds.launch import MASK, Machine, Request
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, dense, phases
-from fusec.kinds.rows import RowKind
+from fusec.kinds.rows import NARROW, RowKind
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
@@ -81,7 +81,8 @@ def _bound(
     )  # fmt: skip
     reduction, empty = pipeline.lower(kernel.definition, request)
     costly, held = pipeline.is_costly(kernel.definition, request), pipeline.held_bytes(kernel.definition, request)
-    row = RowKind(reduction.lanes, costly, held)
+    narrow = machine.vectors and any(types[name].nbytes <= NARROW for name in along & given.inputs.keys())
+    row = RowKind(reduction.lanes, costly, held, narrow)
     parts = () if reduction.total is None else reduction.total.parts
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)

@@ -13,7 +13,7 @@ from math import prod
 from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, Layout, Step
+from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, VECTOR_BYTES, Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, SHORT, Role, chunk_of
@@ -56,7 +56,8 @@ class Phase(Launch):
     def sharing(self) -> Sharing:
         """How threads share a chunk on targets with many threads."""
         if self.is_last:
-            return self.row.sharing(self.role, self.extent, prod(self.space))
+            is_wide = self.row.fills_sides(self.extent) and self.layout.aligned >= VECTOR_BYTES
+            return self.row.sharing(self.role, self.extent, prod(self.space), is_wide)
         return self.row.column(self.role, self.extent)
 
     @cached_property
@@ -262,7 +263,9 @@ def _phase(
         extents, axis, rows = _columns_together(extents, axis, rows)
     nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
-    layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is)
+    is_wide = is_last and role in ("whole", "first") and rules.row.fills_sides(extents[axis])
+    layout = layouts.make_layout(nest, arrays, rules.raw, c_order=rules.as_is, vectors=is_wide)
+    layout = replace(layout, tiled=False) if is_wide else layout
     return Phase(layout, extents, tuple(rows), role, axis, chunks, space, rules.row), after
 
 

@@ -12,6 +12,8 @@ MANY = 1024  # chunks of few elements at least that threads take alone
 LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
 BLOCK = 512  # threads of such a block
 HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
+WIDE_HELD_BYTES = 256  # the same where it loads several at once
+NARROW = 2  # bytes of such elements
 BLOCK_BYTES, BLOCK_SLOTS = 256, 32  # and those that a thread of such a block holds; more threads of a lane take longer
 MOST_HELD_BYTES = 512  # of elements that a thread holds if others cannot
 ROUNDS_HELD = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)  # of a lane that kernels are made to hold
@@ -24,7 +26,8 @@ class Sharing(NamedTuple):
     segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
     thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
     walks; 0: none. is_full: whether every chunk has all of them. alone: whether a thread has a chunk along the last
-    axis, of at most `rounds` elements. chunks: those of a row, which a block has all at once.
+    axis, of at most `rounds` elements. chunks: those of a row, which a block has all at once. is_wide: whether threads
+    of a group have lanes side by side.
     """
 
     segments: int = 0
@@ -32,6 +35,7 @@ class Sharing(NamedTuple):
     is_full: bool = False
     alone: bool = False
     chunks: int = 1
+    is_wide: bool = False
 
     @property
     def code(self) -> str:
@@ -39,7 +43,7 @@ class Sharing(NamedTuple):
         if self == Sharing():
             return ""
         chunks = f"*{self.chunks}" if self.chunks > 1 else ""
-        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{'a' * self.alone}{chunks}"
+        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{'a' * self.alone}{'w' * self.is_wide}{chunks}"
 
 
 class Level(NamedTuple):
@@ -53,12 +57,18 @@ class RowKind(NamedTuple):
     """The facts that decide how threads share rows.
 
     lanes: those of a chunk. is_costly: whether elements take long. held: bytes of registers that an element needs if
-    it is kept there between walks, 0 if one walk reads all.
+    it is kept there between walks, 0 if one walk reads all. is_narrow: whether arrays have so narrow elements that a
+    group's threads do not load enough of them at once.
     """
 
     lanes: int
     is_costly: bool = False
     held: int = 0
+    is_narrow: bool = False
+
+    def fills_sides(self, extent: int) -> bool:
+        """Whether rows of narrow elements are walked by several at once, if they lie at multiples of 16 bytes."""
+        return self.is_narrow and extent % (self.lanes // GROUP) == 0
 
     @property
     def longest(self) -> int:
@@ -81,8 +91,9 @@ class RowKind(NamedTuple):
             segments *= 2
         return Sharing(segments, ROUNDS, extent % chunk == 0, chunks=chunks)
 
-    def sharing(self, role: Role, extent: int, chunks: int) -> Sharing:
-        """How threads share a chunk along the last axis. chunks: their number for all totals.
+    def sharing(self, role: Role, extent: int, chunks: int, is_wide: bool = False) -> Sharing:
+        """How threads share a chunk along the last axis. chunks: their number for all totals. is_wide: whether groups
+        may load several elements at once.
 
         Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one
         total: this may follow at the end of another kernel.
@@ -100,8 +111,9 @@ class RowKind(NamedTuple):
         if not self.held or role not in ("whole", "first"):
             return Sharing(segments)
         rounds = _rounds(-(-extent // self.lanes))
-        if not segments and rounds * self.lanes // GROUP * self.held <= HELD_BYTES:
-            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0)
+        most = WIDE_HELD_BYTES if is_wide else HELD_BYTES
+        if not segments and rounds * self.lanes // GROUP * self.held <= most:
+            return Sharing(0, rounds, extent % (rounds * self.lanes) == 0, is_wide=is_wide)
         if may_follow:
             return Sharing()
         wanted = max(segments, 1) if chunks <= FEW_CHUNKS else 1

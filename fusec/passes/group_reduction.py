@@ -2,7 +2,8 @@
 
 For targets whose threads can read each other's values. Of the lanes of a chunk, each position of a group holds every
 GROUP-th, so that neighbours read neighbouring elements; the first halves of the lanes meet within a position, the
-last ones by shuffles.
+last ones by shuffles. If elements are narrow, each position holds lanes side by side instead, which it loads and stores
+at once; then the first halves meet by shuffles.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, apply, scalar_type
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
-from fusec.passes.affine import combined, counted, int64, least, minus, over, plus, relocated, rest, test, total_of
+from fusec.passes.affine import (
+    combined,
+    counted,
+    int64,
+    least,
+    minus,
+    over,
+    plus,
+    relocated,
+    rest,
+    test,
+    total_of,
+    unrolled,
+)
 from fusec.passes.ahead import arrays_of
 from fusec.passes.held_elements import HeldElements, HeldSlots
 
@@ -22,15 +36,18 @@ CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
-def reduce_in_groups(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> ir.Program:
+def reduce_in_groups(
+    reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False, is_wide: bool = False
+) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
     rounds: elements of each lane that are held between walks, 0 for none; chunks have no more then. is_full: all chunks
-    have so many.
+    have so many. is_wide: positions hold lanes side by side; chunks have as many elements as fill those of some
+    positions.
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
     `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar parameter.
     """
-    return Cooperation(reduction, axis, rounds, is_full).program()
+    return (_SideBySide if is_wide else Cooperation)(reduction, axis, rounds, is_full).program()
 
 
 def _times(left: Expr, right: int) -> Expr:
@@ -178,14 +195,7 @@ class Cooperation:
         body: list[ir.Stmt] = []
         half = self.each // 2
         while half:
-            name = f"_low{number}_{half}"
-            lane = ir.Local(name, INT64) if half > 1 else int64(0)
-            far = plus(lane, half) if half > 1 else int64(1)
-            before = _times(far, ir.GROUP) if half > 1 else int64(ir.GROUP)
-            joined, both = held.combine(held.read(lane), held.read(far))
-            there = test("less", plus(before, self.member), self.covered)
-            step = ir.If(there, (*joined, *held.write(lane, both)))
-            body += counted(name, half, [step]) if half > 1 else [step]
+            body += self._low(held, number, half, lambda far: plus(_times(far, ir.GROUP), self.member))
             half //= 2
         mine = [ir.Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
         theirs = [ir.Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
@@ -208,7 +218,58 @@ class Cooperation:
         pairs = zip(accumulator.parts, mine, strict=True)
         return [stmt for (name, dtype), own in pairs for stmt in (ir.Declare(name, dtype), ir.Shuffle(name, own, 0))]
 
+    def _low(self, held: GroupLanes, number: int, half: int, place: Callable[[Expr], Expr]) -> Body:
+        """Combine the first lanes of a position with as many that follow. place: of a lane of this position."""
+        name = f"_low{number}_{half}"
+        lane = ir.Local(name, INT64) if half > 1 else int64(0)
+        far = plus(lane, half) if half > 1 else int64(1)
+        joined, both = held.combine(held.read(lane), held.read(far))
+        step = ir.If(test("less", place(far), self.covered), (*joined, *held.write(lane, both)))
+        return counted(name, half, [step]) if half > 1 else (step,)
+
     def inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
         position = plus(ir.Local(START, INT64), place)
         return relocated(body, label, self.axis, position, minus(position, self.here))
+
+
+class _SideBySide(Cooperation):
+    """The same with lanes side by side at a position."""
+
+    def slots(self, reduction: ReductionIR, rounds: int, is_full: bool) -> HeldSlots:
+        """The elements that a position holds: those of its lanes."""
+        count, base = rounds * self.each, _times(self.member, self.each)
+        return HeldSlots(count, reduction.lanes, base, is_full, self.inside, self.each)
+
+    def _meet(self, held: GroupLanes, number: int) -> list[ir.Stmt]:
+        """Halves of the lanes, first between positions, then within the first position; all get its result."""
+        lane = ir.Local(f"_far{number}", INT64)
+        mine, theirs = (
+            [ir.Local(f"_{word}{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
+            for word in ("mine", "theirs")
+        )
+        met: list[ir.Stmt] = [
+            ir.Declare(own.name, own.type, part) for own, part in zip(mine, held.read(lane), strict=True)
+        ]
+        met += [ir.Declare(local.name, local.type) for local in theirs]
+        distance = ir.GROUP // 2
+        while distance:
+            met += [ir.Shuffle(there.name, here, distance) for here, there in zip(mine, theirs, strict=True)]
+            joined, both = held.combine(mine, theirs)
+            reached = test("less", self._place(plus(self.member, distance), lane), self.covered)
+            kept = tuple(ir.Assign(local.name, part) for local, part in zip(mine, both, strict=True))
+            met.append(ir.If(reached, (*joined, *kept)))
+            distance //= 2
+        body = [*unrolled(lane.name, self.each, (*met, *held.write(lane, mine)))]
+        half = self.each // 2
+        while half:
+            body += self._low(held, number, half, lambda far: self._place(self.member, far))
+            half //= 2
+        found = [ir.Local(f"_first{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.arrays.names)]
+        pairs = zip(found, held.read(int64(0)), strict=True)
+        body += [ir.Declare(local.name, local.type, part) for local, part in pairs]
+        return [*body, *self.told(held.accumulator, found, number)]
+
+    def _place(self, member: Expr, lane: Expr) -> Expr:
+        """The number of a lane of a position."""
+        return plus(_times(member, self.each), lane)

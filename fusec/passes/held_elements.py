@@ -15,7 +15,7 @@ from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, apply, scalar_type, type_of
 from fusec.ir.reductions import COVERED, ReductionIR, Stage, parts_of
 from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter, roots_of, statements
-from fusec.passes.affine import Running, int64, minus, plus, test, unrolled
+from fusec.passes.affine import Running, int64, minus, over, plus, rest, test, unrolled
 from fusec.passes.ahead import Inside
 from fusec.passes.buffer_rows import buffer_rows, kept_rows
 from fusec.passes.shared_values import any_value, is_costly, shared_values
@@ -88,7 +88,8 @@ def _loaded(stage: Stage) -> set[str]:
 class HeldSlots:
     """The elements of a thread: as many as `count`, `stride` elements of the chunk apart, the first one at `base`.
 
-    is_full: whether the chunk has an element for each slot. inside: places a body at a position of the chunk.
+    is_full: whether the chunk has an element for each slot. inside: places a body at a position of the chunk. side:
+    elements that lie side by side, which are all there or not; the distance is that of so many.
     """
 
     count: int
@@ -96,17 +97,72 @@ class HeldSlots:
     base: Expr
     is_full: bool
     inside: Inside
+    side: int = 1
 
     def place(self, slot: Expr) -> Expr:
         """The position of an element in the chunk."""
-        return plus(apply("multiply", slot, int64(self.stride)), self.base)
+        if self.side > 1:
+            return plus(plus(self._distance(slot), rest(slot, self.side)), self.base)
+        return plus(self._distance(slot), self.base)
+
+    def _distance(self, slot: Expr) -> Expr:
+        """How far a slot is from the first one, or from that of those side by side."""
+        return apply("multiply", over(slot, self.side) if self.side > 1 else slot, int64(self.stride))
 
     def if_there(self, slot: Expr, body: Body) -> Body:
-        """Statements for slots that have an element."""
+        """Statements for slots that have an element; of those side by side, `loop` asks."""
+        return self._guarded(slot, body) if self.side == 1 else tuple(body)
+
+    def _guarded(self, slot: Expr, body: Body) -> Body:
         if self.is_full or not body:
             return tuple(body)
-        distance = apply("multiply", slot, int64(self.stride))
-        return (ir.If(apply("less", apply("convert", distance, target=INT32), ir.Local(LEFT, INT32)), tuple(body)),)
+        distance = apply("convert", self._distance(slot), target=INT32)
+        return (ir.If(apply("less", distance, ir.Local(LEFT, INT32)), tuple(body)),)
+
+    def loop(self, name: str, count: int, body: Body, slot: Callable[[Expr], Expr] = lambda number: number) -> Body:
+        """A loop over some slots, whose numbers `name` holds; `slot` makes those among all slots of them.
+
+        What lies side by side is loaded, and stored last, with nothing in between: compilers make one access of it.
+        """
+        if self.side == 1:
+            return unrolled(name, count, body)
+        first, start = ir.Local(f"{name}_first", INT64), ir.Local(f"{name}_start", INT64)
+        arrays, body, stores = _stored_last(body, ir.Local(name, INT64), self.side)
+
+        def beside(word: str, part: Body) -> Body:
+            at = ir.Local(f"{name}_{word}", INT64)
+            return unrolled(at.name, self.side, (ir.Declare(name, INT64, plus(start, at)), *part))
+
+        inner = (*arrays, *beside("beside", body), *(beside("stored", stores) if stores else ()))
+        begin = ir.Declare(start.name, INT64, apply("multiply", first, int64(self.side)))
+        return unrolled(first.name, count // self.side, (begin, *self._guarded(slot(start), inner)))
+
+
+def _stored_last(body: Body, slot: ir.Local, side: int) -> tuple[Body, Body, Body]:
+    """The body with results in arrays for the elements side by side: these, the body, and what stores from them."""
+    arrays: list[ir.Stmt] = []
+    first: list[ir.Stmt] = []
+    last: list[ir.Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, ir.Store) and isinstance(stmt.pointer, ir.Moved):
+            array, kind = f"{slot.name}_result{len(arrays)}", scalar_type(stmt.value)
+            place = _place(array, kind, rest(slot, side))
+            arrays.append(ir.DeclareArray(array, kind, side))
+            first.append(ir.Store(place, stmt.value))
+            last.append(ir.Store(stmt.pointer, ir.Load(place, kind), line=stmt.line))
+        else:
+            first.append(stmt)
+    places: list[ir.Stmt] = []
+    needed = _locals_of(roots_of(last))
+    for stmt in reversed(body):
+        if isinstance(stmt, ir.Declare) and stmt.name in needed and stmt.value is not None:
+            places.append(stmt)
+            needed |= _locals_of([stmt.value])
+    return tuple(arrays), tuple(first), (*places[::-1], *last)
+
+
+def _locals_of(roots: Iterable[Expr]) -> set[str]:
+    return {each.name for each in expressions(roots) if isinstance(each, ir.Local)}
 
 
 class HeldElements:
@@ -127,7 +183,7 @@ class HeldElements:
         body += [ir.DeclareArray(array, dtype, self.slots.count) for array, dtype in self._arrays.values()]
         slot = ir.Local("_slot", INT64)
         loads = self._loads([(*self._arrays[name], name) for name in self._inputs], "held", slot, slot)
-        return [*body, *(unrolled(slot.name, self.slots.count, loads) if loads else ())]
+        return [*body, *(self.slots.loop(slot.name, self.slots.count, loads) if loads else ())]
 
     def walk(self, stage: Stage, number: int, taken: Taken | None = None) -> Body:
         """The loop over all slots of a walk. taken: what is done with the values that it accumulates.
@@ -137,10 +193,11 @@ class HeldElements:
         others = sorted((_loaded(stage) & self._types.keys()) - self._inputs.keys())
         label, slot = f"{number}", ir.Local(f"_slot{number}", INT64)
         if not others:
-            return unrolled(slot.name, self.slots.count, self._element(stage, label, slot, {}, taken))
+            return self.slots.loop(slot.name, self.slots.count, self._element(stage, label, slot, {}, taken))
         room = AHEAD_BYTES // sum(max(ir.REGISTER, self._types[name].nbytes) for name in others)
         most = max(1, min(AHEAD, self.slots.count, room))
-        size = next(each for each in range(most, 0, -1) if self.slots.count % each == 0)
+        side = self.slots.side
+        size = next(each for each in range(max(most // side, 1) * side, 0, -side) if self.slots.count % each == 0)
         batch, near, at = (ir.Local(f"_{word}{number}", INT64) for word in ("batch", "near", "ahead"))
         arrays = {name: (f"_ahead{number}_{at}", self._types[name]) for at, name in enumerate(others)}
         first = apply("multiply", batch, int64(size))
@@ -148,7 +205,8 @@ class HeldElements:
         here = {name: (*array, near) for name, array in arrays.items()}
         body = (ir.Declare(slot.name, INT64, plus(first, near)), *self._element(stage, label, slot, here, taken))
         declared = [ir.DeclareArray(array, dtype, size) for array, dtype in arrays.values()]
-        whole = (*declared, *unrolled(at.name, size, loads), *unrolled(near.name, size, body))
+        loads = self.slots.loop(at.name, size, loads, lambda number: plus(first, number))
+        whole = (*declared, *loads, *self.slots.loop(near.name, size, body, lambda number: plus(first, number)))
         return unrolled(batch.name, self.slots.count // size, whole)
 
     def combined(self, stage: Stage, number: int) -> tuple[Body, Sequence[Expr]]:

@@ -74,6 +74,17 @@ def test_weights_of_rows_beyond_a_chunk():
         compare(fusec.layer_norm, x[0], rows, weight)  # the weights have more axes than what they scale
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("count", [40, 1000, 1001, 1024, 1992, 2048, 2056])
+def test_narrow_rows(dtype, count):
+    """Rows at multiples of 16 bytes, and others."""
+    x = normal(5000, count + 8).astype(BY_NAME[dtype].numpy)
+    for function in (fusec.softmax, fusec.log_softmax, fusec.layer_norm):
+        for rows in (x[:, :count], x[:, 1 : count + 1], np.ascontiguousarray(x[:, :count])):
+            compare(function, rows)
+    compare(fusec.layer_norm, x[:300, :count], x[0, :count], normal(count, seed=1))
+
+
 @pytest.mark.parametrize("count", [8193, 16384, 16385, 20000, 32768, 32769, 65537, 100_000])
 def test_rows_of_several_chunks(count):
     """Blocks hold some, and a kernel for each level walks the others."""

@@ -192,7 +192,7 @@ def calls_with_neighbours():
 
 def narrow_softmax(dtype, *shape):
     """Softmax of narrow floats along the last axis; powers are held in float32 once they are computed."""
-    made = called(softmax_kernel(dtypes.BY_NAME[dtype].numpy).whole(frozenset()), random(dtype, *shape), axis=1)
+    made = called(softmax_kernel(dtypes.BY_NAME[dtype].numpy).whole(frozenset()), random(dtype, *shape), axis=-1)
     calls = [each for each in expressions(roots_of(made.programs[0].body)) if isinstance(each, ir.Call)]
     assert len([each for each in calls if "exp" in each.function]) == 1
     return made
@@ -253,6 +253,28 @@ def long_rows():
     ]  # fmt: skip
 
 
+def narrow_rows():
+    """Rows of narrow elements, several of which a thread loads at once if all rows lie at multiples of 16 bytes."""
+    half, short = (dtypes.BY_NAME[name].numpy for name in ("bfloat16", "float16"))
+    norm = layer_norm_kernel(half, half, np.dtype("f4")).whole(frozenset({"eps"}))
+    small = softmax_kernel(np.dtype("i1")).whole(frozenset())
+    wide = random("bfloat16", 3, 1008)
+    found = [
+        narrow_softmax("bfloat16", 130, 1024),
+        narrow_softmax("float16", 130, 1992),
+        narrow_softmax("float16", 2, 40),
+    ]
+    found += [called(norm, random("bfloat16", 3, 1000), wide[0, :1000], random("float32", 1000), 1e-5, axis=1)]
+    found += [called(small, random("int8", 3, 400), axis=1), narrow_softmax("float16", 3, 2, 520)]
+    found += [narrow_softmax("float16", 2, 40)]
+    found += [called(softmax_kernel(half).whole(frozenset()), wide[:, :1000], axis=1)]
+    assert all(run.phases[0].sharing.is_wide for run in found)
+    apart = [narrow_softmax("bfloat16", 3, 1001), narrow_softmax("float16", 3, 1004)]
+    apart += [called(softmax_kernel(short).whole(frozenset()), random("float16", 3, 1001)[:, 1:], axis=1)]
+    assert not any(run.phases[0].sharing.is_wide for run in apart)
+    return [*found, *apart]
+
+
 def short_rows():
     """Many short rows, of which each thread has one, and blocks copy them by way of shared memory."""
     named = [("softmax", 5), ("softmax", 12), ("scores", 2), ("sum", 7), ("argmin", 4), ("small", 31), ("spread", 9)]
@@ -291,6 +313,16 @@ def test_rows_of_several_chunks_have_the_bits_of_a_kernel_for_each_level(tmp_pat
 @pytest.mark.slow
 def test_rows_of_several_chunks_have_these_bits_in_ptx():
     check_ptx(long_rows()[:2], ["shuffled"])
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_narrow_rows_have_the_bits_of_the_cpu(tmp_path):
+    check_fibers(narrow_rows(), tmp_path)
+
+
+@pytest.mark.slow
+def test_narrow_rows_have_these_bits_in_ptx():
+    check_ptx(narrow_rows()[:4], ["shuffled"])
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.arguments.layouts import VECTOR_BYTES
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, Fp, Kernel, Layout
+from fusec.base.kernel_abi import ATOMIC_BYTES, SHARED_BYTES, VECTOR_BYTES, Fp, Kernel, Layout
 from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.arguments.layouts import VECTOR_BYTES
-from fusec.base.kernel_abi import Layout, Step
+from fusec.base.kernel_abi import VECTOR_BYTES, Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.copies import CopiedArray

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX128, INT64, DType
-from fusec.base.kernel_abi import Layout, Slot, SlotKind, Step
+from fusec.base.kernel_abi import VECTOR_BYTES, Layout, Slot, SlotKind, Step
+from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.copies import CopiedArray
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
@@ -65,6 +66,8 @@ class AddressPrinter:
         self.copies: dict[str, CopiedArray] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False
+        is_wide = layout.aligned >= VECTOR_BYTES and facts.has_shuffles(program.body)  # groups that walk rows
+        self._is_aligned = is_wide and "fusec_aligned" in spelling.helpers
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
         self._used: dict[SlotKey, str] = {}
         self._names = names
@@ -196,6 +199,8 @@ class AddressPrinter:
         index = position(unit[0])
         for axis in unit[1:]:
             index = infix("+", SUM, index, position(axis))
+        if self._is_aligned and unit == [self.layout.ndim - 1]:
+            base = Piece(f"fusec_aligned({base.text})", POSTFIX)
         return AddressText(base, index)
 
     # --- elements of raw arrays ------------------------------------------------------------------------------
