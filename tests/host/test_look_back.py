@@ -36,11 +36,12 @@ def run(
     orders: tuple[int, ...] = ORDERS,
     spoilt: Callable[[str], str] = lambda text: text,
     first: int = 0,
+    seconds: int = 60,
 ) -> None:
-    """Run scans on fibers. spoilt: changes texts. first: the number of the first launch."""
+    """Run scans on fibers. spoilt: changes texts. first: the number of the first launch. seconds: for one order."""
     texts = Texts(runs, cuda.generate)
     programs = cuda_on_host.BlockPrograms([spoilt(each) for each in texts.distinct], folder)  # type: ignore[arg-type]
-    programs.seconds = 5
+    programs.seconds = seconds
     for number, each in enumerate(runs):
         pairs = zip(texts.launches(number, each, in_struct=False), each.phases, strict=True)
         sized = [replace(launch, grid=-(-prod(step.extents) // BLOCK), block=BLOCK) for launch, step in pairs]
@@ -90,13 +91,13 @@ def test_blocks_that_take_positions_by_their_numbers_wait_for_ever(tmp_path):
     """The last block runs first in this order, and waits for blocks that have no room."""
     by_number = without(r"turn = \(long long\)atomicAdd\([^;]*;", "turn = blockIdx.x;")
     with pytest.raises(KernelFault, match="a launch does not end"):
-        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (1,), by_number)
+        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (1,), by_number, seconds=2)
 
 
 def test_totals_that_nobody_publishes_are_awaited_for_ever(tmp_path):
     silent = without(r"fusec_atomic_store_uint64\(seen_data \+ [^;]*& 31\)\),[^;]*;", ";")
     with pytest.raises(KernelFault, match="a launch does not end"):
-        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (0,), silent)
+        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (0,), silent, seconds=2)
 
 
 def test_totals_that_are_read_too_soon_are_wrong(tmp_path):
@@ -120,4 +121,4 @@ def test_words_that_are_not_cleared_are_found(tmp_path):
 def test_plain_accesses_of_words_are_races(tmp_path):
     plain = without(r"\(const volatile unsigned long long\*\)address", "address")
     with pytest.raises(KernelFault, match=r"race|does not end"):
-        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (0,), plain)
+        run([case("sum", (1, LONG), 1, HELD)], tmp_path, (0,), plain, seconds=2)

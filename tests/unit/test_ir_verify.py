@@ -10,6 +10,8 @@ from fusec.ir.loops import (
     Assign,
     At,
     Atomic,
+    AtomicLoad,
+    AtomicStore,
     Break,
     Call,
     CallStatement,
@@ -66,6 +68,9 @@ GOOD = kernel(
     Assign("y", Call("twice", (Field(Local("s", PAIR), "u", FLOAT32),), FLOAT32)),
     Store(Offset(LocalArray("t", Pointer(FLOAT32, "local")), ZERO, Pointer(FLOAT32, "local")), ONE),
     Atomic("add", At("h", (ZERO, Query("h", "shape", ZERO, INT64)), H), (const(1, INT32),)),
+    Declare("n", INT32),
+    AtomicLoad("n", At("h", (ZERO,), H)),
+    AtomicStore(At("h", (ZERO,), H), Local("n", INT32)),
     Store(Element("z", X), Local("y", FLOAT32)),
 )
 
@@ -128,6 +133,9 @@ BAD = {
     "x is no raw array": (declared(Query("x", "size", None, INT64), INT64),),
     "belongs to the iteration space": (declared(Query("h", "index", None, INT64), INT64),),
     "the iteration space has no strides": (declared(Query("", "stride", ZERO, INT64), INT64),),
+    "an atomic load of float32": (Declare("y", FLOAT32), AtomicLoad("y", Element("z", X))),
+    "an atomic store of float32": (AtomicStore(Element("z", X), ONE),),
+    "a float32 stored to": (AtomicStore(At("h", (ZERO,), H), ONE),),
     "compare_exchange takes 2 operands": (Atomic("compare_exchange", At("h", (ZERO,), H), (const(1, INT32),)),),
     "an operand of add is not int32": (Atomic("add", At("h", (ZERO,), H), (ONE,)),),
     "q is not declared ": (CallStatement(Call("twice", (ONE,), FLOAT32), "q"),),

@@ -167,7 +167,11 @@ def test_outputs_in_repeated_calls():
 
 def test_texts_and_reports():
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
-    assert kernel.source(types={"T": "float32"}).count("__global__") == 3
+    assert kernel.source(types={"T": "float32"}).count("__global__") == 2  # the first clears what groups publish
+    assert kernel.source("metal", {"T": "float32"}).count("kernel void") == 3
+    state = "struct Wide { double a, b, c, d, e; };"  # of more bytes than groups publish
+    wide = fusec.ScanKernel("double x", "double y", "Wide{x}", "b", "y = a.a", None, "wide", "Wide", state)
+    assert wide.source().count("__global__") == 3
     assert kernel.source("metal", {"T": "float32"}, shape=(9, 9)).count("kernel void") == 1
     assert kernel.source("ir", {"T": "float32"}, shape=(65, 9), axis=0, reverse=True).count("kernel add") == 1
     kernel(normal((40, 50)), axis=0)
