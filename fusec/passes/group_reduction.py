@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, apply, scalar_type
+from fusec.ir.expr import Const, Expr, apply, scalar_type
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of
 from fusec.ir.walk import Body, fresh_names, map_expressions, rewriter
 from fusec.passes.affine import (
@@ -51,7 +51,7 @@ def reduce_in_groups(
 
 
 def _times(left: Expr, right: int) -> Expr:
-    return apply("multiply", left, int64(right))
+    return int64(int(left.value) * right) if isinstance(left, Const) else apply("multiply", left, int64(right))
 
 
 class GroupLanes:
