@@ -356,6 +356,31 @@ def test_repeated_calls_take_arrays_that_never_change(jax):
         assert {"Cuda.run", "describe"}.isdisjoint(python_calls(call, jax(X), jax(X)))
 
 
+def test_arrays_that_are_computed_are_not_exported_again(jax, monkeypatch):
+    exports, is_ready = [], True
+    export = ArrayImpl.__dlpack__
+    own = {
+        "is_ready": lambda self: is_ready,
+        "unsafe_buffer_pointer": lambda self: self.own.pointer,
+        "device": property(lambda self: ("gpu", self.own.device)),
+        "format": property(lambda self: SimpleNamespace(layout=tuple(range(len(self.shape))))),
+        "__dlpack__": lambda self, **options: exports.append(self) or export(self, **options),
+    }
+    for name, value in own.items():
+        monkeypatch.setattr(ArrayImpl, name, value, raising=False)
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x - 2 * y", "minus_twice")
+    fused = fusec.fuse(lambda x, y: np.exp(x) + y)
+    for call, wanted in ((kernel, X * 3 - 2 * X), (fused, np.exp(X * 3) + X)):
+        for _ in range(3):
+            call(jax(X * 3), jax(X))
+        for is_ready in (True, False, True):
+            x, y = jax(X * 3), jax(X)
+            exports.clear()
+            check([call(x, y).own], [wanted])
+            assert exports == ([] if is_ready else [x, y])
+            assert {"Cuda.run", "describe"}.isdisjoint(python_calls(call, x, y))
+
+
 @pytest.mark.parametrize("library", ["tensor", "cupy", "jax", None])
 def test_repeated_calls_of_libraries_take_arrays_of_all(library, request, cupy):
     made = cuda.from_numpy if library is None else request.getfixturevalue(library)
