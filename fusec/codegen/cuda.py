@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
@@ -30,6 +31,8 @@ from fusec.codegen.cuda_loops import loop
 from fusec.codegen.cuda_together import beside, ended
 from fusec.ir.loops import FIRST, GROUP, LAST, REGISTER, Program
 from fusec.ir.reductions import ROUNDS
+
+ARCH = 800  # of the devices that have the instructions below
 
 TYPES: dict[DType, str] = {
     dtypes.BOOL: "bool",
@@ -231,19 +234,15 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
 template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
     unsigned w[N / 4];
 };""",
-    "fusec_load_each": f"""\
-// the first `count` of K neighbours, one by one; the last of them stands for those beyond
-template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load_each(const T* from, int count) {{
-    fusec_group<T, K> group;
-    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
-    return group;
-}}""",
     "fusec_load": f"""\
-// the same, by words if there are all of them
+// the first `count` of K neighbours; the last of them stands for those beyond
 template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, int count) {{
-    if (count != K) return fusec_load_each<K>(from, count);
     fusec_group<T, K> group;
-    *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
+    if (count == K) {{
+        *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
+    }} else {{
+        for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    }}
     return group;
 }}""",
     "fusec_copy": f"""\
@@ -292,7 +291,9 @@ template <int K, class T> {FUNCTION}void fusec_store(T* to, const fusec_group<T,
     if (count == K) {{
         *(fusec_group<T, K>*)to = group;
     }} else {{
-        fusec_store_each<K>(to, group, count);
+        for (int k = 0; k < K; ++k) {{
+            if (k < count) to[k] = group.v[k];
+        }}
     }}
 }}""",
     "fusec_elements": f"""\
@@ -347,7 +348,7 @@ def _helpers() -> dict[str, str]:
     helpers |= storage_helpers(words, frozenset({dtypes.FLOAT16}))
     half, single, double = dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
     bfloat16 = "fusec_float32_to_bfloat16"
-    helpers[bfloat16] = _rounded_in_pairs(helpers[bfloat16], "cvt.rn.bf16x2.f32", 800)
+    helpers[bfloat16] = _rounded_in_pairs(helpers[bfloat16], "cvt.rn.bf16x2.f32", ARCH)
     helpers |= _instruction("float16_to_float32", "cvt.f32.f16", half, single)
     helpers |= _instruction("float32_to_float16", "cvt.rn.f16.f32", single, half)
     helpers |= _instruction("float64_to_float16", "cvt.rn.f16.f64", double, half)
@@ -436,8 +437,26 @@ def _shuffle(dtype: DType, distance: int) -> str:
     return call if dtype.bits >= 32 else f"({TYPES[dtype]}){call}"
 
 
+_INSTRUCTIONS = {
+    "fusec_maximum_float32": "max.NaN.f32 %0, %1, %2", "fusec_minimum_float32": "min.NaN.f32 %0, %1, %2",
+    "fusec_fmax_float32": "max.f32 %0, %1, %2", "fusec_fmin_float32": "min.f32 %0, %1, %2",
+}  # fmt: skip
+"""Functions of float32 that are one instruction of PTX on devices of ARCH and later; 0.0 is greater than -0.0 there."""
+
+
+def by_instruction(name: str, parameters: Sequence[str], body: str) -> str:
+    """The body of a function, or one instruction where devices have it."""
+    instruction = _INSTRUCTIONS.get(name)
+    if instruction is None:
+        return body
+    given = ", ".join(f'"f"({each})' for each in parameters)
+    asm = f'    float found;\n    asm("{instruction};" : "=f"(found) : {given});\n    return found;'
+    return f"#if __CUDA_ARCH__ >= {ARCH}\n{asm}\n#else\n{body}\n#endif"
+
+
 SPELLING = Spelling(
     target="cuda",
+    specialised=by_instruction,
     types=TYPES,
     native=frozenset(),
     long_suffix="ll",

@@ -297,6 +297,7 @@ SPELLING = Spelling(
     long_suffix="l",
     function=FUNCTION,
     rare=FUNCTION,
+    specialised=lambda *given: given[-1],
     pointers={"global": "device ", "local": "thread ", "shared": "threadgroup "},
     ops=_ops(),
     casts=_casts(),

@@ -135,6 +135,8 @@ def steps_of(
     """
     if is_expensive and not machine.twice:
         machine = replace(machine, groups=1, columns=1)
+    if is_expensive:  # then one pass does twice what takes longest, on fewer threads
+        machine = replace(machine, waits=False)
     return tuple(_steps(walk, totals, inputs, machine, 0))
 
 

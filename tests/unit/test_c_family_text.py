@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel
+from fusec import ElementwiseKernel, fuse
 from fusec.base.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
@@ -337,4 +337,13 @@ def test_bfloat16_is_rounded_by_one_instruction_where_devices_have_it():
     first, _, second = rounding.partition("#else")
     assert "#if __CUDA_ARCH__ >= 800" in first
     assert "cvt.rn.bf16x2.f32" in first
-    assert "code > 0x7f7fu" in second
+    assert "magnitude + 0x7fffu" in second
+
+
+@pytest.mark.parametrize(
+    ("function", "instruction"), [(np.maximum, "max.NaN"), (np.minimum, "min.NaN"), (np.fmax, "max"), (np.fmin, "min")]
+)
+def test_the_greater_of_two_numbers_is_one_instruction_where_devices_have_it(function, instruction):
+    fused, x = fuse(lambda x, y: function(x, y)), np.ones(300, np.float32)
+    assert f'asm("{instruction}.f32 ' in fused.source("cuda", x, x)
+    assert "asm" not in fused.source("cuda", x.astype(np.float64), x.astype(np.float64))

@@ -127,7 +127,7 @@ def _function(function: Function, program: Program, outer: ScopeNames, spelling:
         printer.write("return {};", 1)  # the end is not reached in a program that means anything
     pairs = [(spelling.type(dtype), names[name]) for name, dtype in function.params]
     params = ", ".join(f"{c_type} {name}" for c_type, name in pairs)
-    lines = "\n".join(printer.lines)
+    lines = spelling.specialised(function.name, [name for _, name in pairs], "\n".join(printer.lines))
     shown = harmless(function.text)
     comment = f"// {shown}\n" if shown else ""
     before = spelling.rare if rare else spelling.function

@@ -21,7 +21,7 @@ from fusec.ir.walk import (
     uses_of,
 )
 
-LEAST_ALTERNATIVE, MOST_ALTERNATIVE = 3, 24  # operations of what is computed though it may not be chosen
+LEAST_ALTERNATIVE, MOST_ALTERNATIVE = 6, 24  # operations of what is computed though it may not be chosen
 
 
 def nodes(body: Iterable[ir.Stmt]) -> Iterator[Expr]:

@@ -5,7 +5,7 @@ The shared printer asks a `Spelling`; it never tests which target it prints for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
@@ -40,7 +40,8 @@ class Spelling:
     types: how each dtype is stored; storage floats without a type of their own are carried as unsigned integers.
     native: storage floats that do have a type of their own. long_suffix: of a 64-bit integer literal.
     function: what stands before a device function; rare: before one that few arguments need. pointers: what stands
-    before a pointed-to type, by address space.
+    before a pointed-to type, by address space. specialised: the body of a function, given its name and parameters, or
+    what is there instead on some devices.
     ops: templates for ops that are not operators, by name and operand dtype. casts, bitcasts: templates for changes of
     type that a plain cast does not do. float_bits: template of a float from the hexadecimal digits of its bits.
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
@@ -59,6 +60,7 @@ class Spelling:
     long_suffix: str
     function: str
     rare: str
+    specialised: Callable[[str, Sequence[str], str], str]
     pointers: Mapping[Space, str]
     ops: Mapping[OpKey, str]
     casts: Mapping[Cast, str]

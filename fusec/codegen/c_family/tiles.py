@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusec.arguments.layouts import TILE
-from fusec.base.kernel_abi import SHARED_BYTES, Layout, Step
+from fusec.base.kernel_abi import SHARED_BYTES, VECTOR_BYTES, Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.groups import LoadGroup, group_of
@@ -150,6 +150,8 @@ _PARTS = ("tile", "ahead", "group")
 
 def _lanes(program: Program, layout: Layout, found: Sequence[ArrayParam], beside: Sequence[ArrayParam]) -> int:
     """The neighbours in a word, as many as the narrowest array has; 1 if nothing is narrow, or words do not pay."""
+    if layout.aligned < VECTOR_BYTES:
+        return 1  # rows of an odd number of elements, mostly: words would be loaded one element at a time
     steps = {each.name: layout.step(each.name) for each in (*found, *beside)}
     dense = [each for each in beside if steps[each.name][-1] is Step.UNIT]
     lanes = max(1, REGISTER // min(each.dtype.nbytes for each in (*found, *dense)))

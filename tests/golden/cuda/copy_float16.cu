@@ -13,32 +13,24 @@ template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
     unsigned w[N / 4];
 };
 
-// the first `count` of K neighbours, one by one; the last of them stands for those beyond
-template <int K, class T> static __device__ fusec_group<T, K> fusec_load_each(const T* from, int count) {
-    fusec_group<T, K> group;
-    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
-    return group;
-}
-
-// the same, by words if there are all of them
+// the first `count` of K neighbours; the last of them stands for those beyond
 template <int K, class T> static __device__ fusec_group<T, K> fusec_load(const T* from, int count) {
-    if (count != K) return fusec_load_each<K>(from, count);
     fusec_group<T, K> group;
-    *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
-    return group;
-}
-
-template <int K, class T> static __device__ void fusec_store_each(T* to, const fusec_group<T, K>& group, int count) {
-    for (int k = 0; k < K; ++k) {
-        if (k < count) to[k] = group.v[k];
+    if (count == K) {
+        *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
+    } else {
+        for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
     }
+    return group;
 }
 
 template <int K, class T> static __device__ void fusec_store(T* to, const fusec_group<T, K>& group, int count) {
     if (count == K) {
         *(fusec_group<T, K>*)to = group;
     } else {
-        fusec_store_each<K>(to, group, count);
+        for (int k = 0; k < K; ++k) {
+            if (k < count) to[k] = group.v[k];
+        }
     }
 }
 

@@ -8,17 +8,13 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
     T v[K];
 };
 
-template <int K, class T> static __device__ void fusec_store_each(T* to, const fusec_group<T, K>& group, int count) {
-    for (int k = 0; k < K; ++k) {
-        if (k < count) to[k] = group.v[k];
-    }
-}
-
 template <int K, class T> static __device__ void fusec_store(T* to, const fusec_group<T, K>& group, int count) {
     if (count == K) {
         *(fusec_group<T, K>*)to = group;
     } else {
-        fusec_store_each<K>(to, group, count);
+        for (int k = 0; k < K; ++k) {
+            if (k < count) to[k] = group.v[k];
+        }
     }
 }
 

@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) add(
                 held0_0[low0_2] = combine(held0_0[low0_2], held0_0[low0_2 + 2]);
             }
         }
-        if (1ll * 32ll + member < covered) {
+        if (32 + member < covered) {
             held0_0[0] = combine(held0_0[0], held0_0[1]);
         }
         float mine0_0 = held0_0[0];

@@ -78,7 +78,7 @@ kernel void add(
             held0_0[low0_2] = combine(held0_0[low0_2], held0_0[low0_2 + 2]);
         }
     }
-    if (1l * 32l + member < covered) {
+    if (32 + member < covered) {
         held0_0[0] = combine(held0_0[0], held0_0[1]);
     }
     float mine0_0 = held0_0[0];
