@@ -105,7 +105,7 @@ def library_of(args: Sequence[object], device: int, stream: int) -> cuda.ArrayLi
     """The library of all arrays of a call, if calls with the stream that is current there can be repeated."""
     arrays = [arg for arg in args if not isinstance(arg, SCALAR_TYPES)]
     source = cuda.source_of(arrays[0])
-    if source is None or any(cuda.source_of(each) is not source for each in arrays) or source.stream(device) != stream:
+    if source is None or any(type(each) is not source.kind for each in arrays) or source.stream(device) != stream:
         return None
     return source
 

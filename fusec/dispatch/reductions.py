@@ -130,7 +130,7 @@ def _are_as_levels(
         if any(stride == 0 for _, stride in steps):
             continue
         along, across = ([stride for is_along, stride in steps if is_along == wanted] for wanted in (True, False))
-        if min(along) < 0 or max(along) >= min(map(abs, across), default=0):
+        if not along or min(along) < 0 or max(along) >= min(map(abs, across), default=0):
             return False
         whole.add(name)
     return all(level.inputs & whole for level in levels)

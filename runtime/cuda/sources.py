@@ -31,8 +31,7 @@ class ArrayLibrary:
     else are known only from a function, read_by. stream: the handle of the current stream of a device. maker: for a new
     array's shape, axes from outermost to innermost in memory, dtype and device, a function that makes one and tells its
     address. look: the dtype and the shape of an array on a device. strides: in bytes. deliver: makes the user's array
-    from what a maker made, once work on it is enqueued; None if these are the same. is_ready: whether work on the
-    current stream may use an array at once; None if that is so of each, or if reading an array waits.
+    from what a maker made, once work on it is enqueued; None if these are the same.
     """
 
     library: foreign.Library
@@ -45,7 +44,6 @@ class ArrayLibrary:
     strides: Callable[[Any], tuple[int, ...]]
     read_by: Reader | None = None
     deliver: Callable[[Any], Any] | None = None
-    is_ready: Callable[[Any], bool] | None = None
 
     @cached_property
     def read(self) -> Reader:
@@ -61,12 +59,9 @@ class ArrayLibrary:
 
 
 def source_of(value: object) -> ArrayLibrary | None:
-    """The source of an array of CuPy, PyTorch, Numba, JAX or fusec itself; None for any other, and for one that must be
-    waited for.
-    """
+    """The source of an array of CuPy, PyTorch, JAX or fusec itself; None for any other."""
     kind: Any = type(value)
-    library = _of_type(kind)
-    return library if library is None or library.is_ready is None or library.is_ready(value) else None
+    return _of_type(kind)
 
 
 def look(value: object) -> Look | None:
@@ -85,8 +80,6 @@ def _of_type(kind: type) -> ArrayLibrary | None:
         return _torch(foreign.module("torch"))
     if root == "cupy" and kind is foreign.module("cupy").ndarray:
         return _cupy(foreign.module("cupy"))
-    if root in ("numba", "numba_cuda") and kind.__name__ == "DeviceNDArray":
-        return _numba(foreign.module("numba.cuda"), kind)
     if root == "jaxlib" and kind.__name__ == "ArrayImpl":
         return _jax(foreign.module("jax"), kind)
     return None
@@ -117,15 +110,6 @@ TORCH = (
     ("{}.is_conj()", "is"),
 )
 CUPY = (("{}.dtype", "=="), ("{}.shape", "=="), ("{}.strides", "=="), ("{}.data.device_id", "=="))
-
-
-NUMBA = (
-    ("{}.dtype", "=="),
-    ("{}.shape", "=="),
-    ("{}.strides", "=="),
-    ("{}.gpu_data.context.device.id", "=="),
-    ("(int({}.stream) or 1)", "=="),  # 0 is the legacy stream, too
-)
 
 
 def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
@@ -199,38 +183,6 @@ def _cupy(cupy: Any) -> ArrayLibrary:
         return _typed(dtypes.from_numpy(array.dtype), array.shape)
 
     return ArrayLibrary("cupy", cupy.ndarray, "{}.data.ptr", CUPY, stream, maker, looked, _strides)
-
-
-@cache
-def _numba(numba_cuda: Any, kind: type) -> ArrayLibrary:
-    """The source of Numba, which has no current stream: each array says on which it is used."""
-
-    def maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device: int) -> Maker:
-        extents, row, on = tuple(shape), dtype.numpy, numba_cuda.gpus[device]
-        strides = strides_in_order(extents, order, dtype.nbytes)
-        with on:
-            legacy = numba_cuda.external_stream(streams.LEGACY)
-
-        def make() -> tuple[Any, int]:
-            with on:
-                array = numba_cuda.device_array(extents, row, strides, stream=legacy)
-            return array, array.device_ctypes_pointer.value or 0
-
-        return make
-
-    def looked(array: Any) -> Look | None:
-        return _typed(dtypes.from_numpy(array.dtype), array.shape)
-
-    def is_ready(array: Any) -> bool:
-        try:
-            library.read(array)
-            return int(array.stream) in (0, streams.LEGACY)
-        except (AttributeError, TypeError):  # of a version that keeps these elsewhere
-            return False
-
-    address, legacy = "({}.device_ctypes_pointer.value or 0)", lambda _: streams.LEGACY
-    library = ArrayLibrary("numba", kind, address, NUMBA, legacy, maker, looked, _strides, is_ready=is_ready)
-    return library
 
 
 def _exported(array: Any) -> tuple[int, object]:

@@ -25,19 +25,13 @@ def cupy(values):
     return pytest.importorskip("cupy").asarray(values)
 
 
-def numba(values):
-    return pytest.importorskip("numba.cuda").to_device(np.ascontiguousarray(values))
-
-
 def back(array):
     if isinstance(array, cuda.CudaArray):
         return array.numpy()
-    if hasattr(array, "copy_to_host"):
-        return array.copy_to_host()
     return array.cpu().numpy() if "torch" in type(array).__module__ else array.get()
 
 
-LIBRARIES = [own, *(pytest.param(each, marks=pytest.mark.hardware) for each in (torch, cupy, numba))]
+LIBRARIES = [own, pytest.param(torch, marks=pytest.mark.hardware), pytest.param(cupy, marks=pytest.mark.hardware)]
 
 
 def is_repeated(kernel, *args):

@@ -46,7 +46,7 @@ def assert_passes(arguments: list[str], env: dict[str, str]) -> str:
 def test_the_runtime_works_end_to_end_on_the_stand_in(driver, cases):
     files = [str(HERE / name) for name in ("under_stub.py", "under_stub_blocks.py", "under_stub_reductions.py")]
     files += [str(HERE / "under_stub_scans.py"), str(HERE / "under_stub_fuse.py"), str(HERE / "under_stub_products.py")]
-    files += [str(HERE / f"under_stub_{name}.py") for name in ("transforms", "linear", "calls", "atomics", "numba")]
+    files += [str(HERE / f"under_stub_{name}.py") for name in ("transforms", "linear", "calls", "atomics")]
     printed = assert_passes([*files, "-m", cases], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
     assert "skipped" not in printed
 
