@@ -234,6 +234,13 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
 template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
     unsigned w[N / 4];
 };""",
+    "fusec_load_each": f"""\
+// the first `count` of K neighbours, one by one; the last of them stands for those beyond
+template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load_each(const T* from, int count) {{
+    fusec_group<T, K> group;
+    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    return group;
+}}""",
     "fusec_load": f"""\
 // the first `count` of K neighbours; the last of them stands for those beyond
 template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, int count) {{
