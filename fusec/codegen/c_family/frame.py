@@ -144,7 +144,7 @@ class Frame:
             for each in self.copies
         ]
         if facts.takes_turns(self.program):
-            demands.append("as many blocks as have a thread for every position, and zeros where it publishes")
+            demands.append("as many blocks as have a thread for every position, and zeros in what it publishes")
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:
