@@ -101,7 +101,7 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
         head = [f"for ({begin}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
         end = size
     else:
-        head, lines, end = _rows(frame, threads, first, long, base, ahead)
+        head, lines, end = _rows(frame, grid, base, ahead)
     if ragged:
         start = frame.names.fresh("start")
         lines.append(f"const int {start} = {base} < 0 ? (int)-{base} : 0;")
@@ -172,20 +172,20 @@ def _ahead(frame: Frame) -> str:
     return f"fusec_ahead<{frame.lanes}>({frame.places.row(leader.array.name)})"
 
 
-def _rows(frame: Frame, threads: str, first: str, long: str, base: str, ahead: str) -> tuple[list[str], list[str], str]:
+def _rows(frame: Frame, grid: GridShape, base: str, ahead: str) -> tuple[list[str], list[str], str]:
     """Groups lie within rows, the innermost axis, so that one division finds the row of several elements.
 
     Returns the loop's head, the declarations of the coordinates and of the position in the row, and the row's end.
     ahead: in ragged rows, the elements that the first group begins before the row.
     """
-    fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
+    fresh, lanes, c_type = frame.names.fresh, frame.lanes, grid.long.strip()
     group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
     extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
     head = [
         f"const {c_type} {row} = {extents[-1]};",
         f"const {c_type} {pieces} = ({row} + {2 * lanes - 2 if ahead else lanes - 1}) / {lanes};",
         f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
-        f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
+        f"for ({c_type} {group} = ({grid.first}); {group} < {groups}; {group} += {grid.threads}) {{",
     ]
     cast = [f"({c_type}){extent}" for extent in extents[:-1]]
     lines = unravelled(f"{group} / {pieces}", frame.places.coordinates[:-1], cast, c_type)

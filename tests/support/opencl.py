@@ -63,7 +63,8 @@ def frame(kernel: Frame) -> list[Part]:
 
 
 SPELLING = Spelling(
-    target="opencl", types=TYPES, native=frozenset(), long_suffix="l", function="",
+    target="opencl", types=TYPES, native=frozenset(), long_suffix="l", function="", rare="",
+    specialised=lambda *given: given[-1],
     pointers={"global": "__global ", "local": "", "shared": "__local "}, ops=OPS, casts=CASTS, bitcasts=BITCASTS,
     float_bits={FLOAT32: "as_float({}u)", FLOAT64: "as_double({}ul)"}, signed_remainder=False,
     reserved=CXX_WORDS | {"uchar", "ushort", "uint", "ulong", "half"}, helpers=HELPERS, atomic=lambda *_: None,

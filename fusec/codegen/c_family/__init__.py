@@ -119,8 +119,8 @@ def _function(function: Function, program: Program, outer: ScopeNames, spelling:
     """The text of a device function. rare: whether it is called for few arguments only."""
     scope = ScopeNames(outer=outer)
     names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])
-    types, selects = dict(function.params), is_elementary(function) and not rare
-    printer = StmtPrinter(ExprPrinter(spelling, names), scope, program.source, types=types, selects=selects)
+    printer = StmtPrinter(ExprPrinter(spelling, names), scope, program.source, types=dict(function.params))
+    printer.selects = is_elementary(function) and not rare
     printer.whole(function.body, 1)
     result = "void" if function.result is None else spelling.type(function.result)
     if function.result is not None and not facts.always_returns(function.body):

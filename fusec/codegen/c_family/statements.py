@@ -40,10 +40,9 @@ class StmtPrinter:
         source: SourceFile | None,
         leave: tuple[str, str] | None = None,
         types: Mapping[str, Type] | None = None,
-        selects: bool = False,
     ) -> None:
         self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
-        self.selects = selects
+        self.selects = False
         self.lines: list[str] = []
         self._constant = set[str]()  # locals that never change
         self._types: dict[str, Type] = dict(types or {})
