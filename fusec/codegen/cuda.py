@@ -193,17 +193,22 @@ def _instruction(name: str, instruction: str, source: DType, target: DType) -> d
     return {f"fusec_{name}": text}
 
 
-def _rounded_in_pairs(text: str, instruction: str, arch: int) -> str:
+def _where_devices_have(asm: str, body: str) -> str:
+    """The body of a function: instructions of PTX on devices of ARCH and later, else statements."""
+    return f"#if __CUDA_ARCH__ >= {ARCH}\n{asm}\n#else\n{body}\n#endif"
+
+
+def _rounded_in_pairs(text: str, instruction: str) -> str:
     """A helper of a float32 that gives 16 bits, as one instruction of PTX where devices have it.
 
-    The instruction rounds two floats: what rounds one takes an eighth of the rate.
+    The instruction rounds two floats, since the one that rounds a single float has an eighth of its rate.
     """
-    head, body = text.split("{\n", 1)
+    head, body = text.removesuffix("\n}").split("{\n", 1)
     asm = f"""\
     unsigned pair;
     asm("{instruction} %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
     return (unsigned short)pair;"""
-    return f"{head}{{\n#if __CUDA_ARCH__ >= {arch}\n{asm}\n#else\n{body[:-2]}\n#endif\n}}"
+    return f"{head}{{\n{_where_devices_have(asm, body)}\n}}"
 
 
 _MOVED = f"""\
@@ -218,6 +223,7 @@ template <class T> {FUNCTION}T* fusec_aligned(T* row) {{
     return (T*)__builtin_assume_aligned(row, 16);
 }}"""
 
+# A group's load and store have both their ways in one function: ptxas takes more registers where one calls the other.
 GROUP_HELPERS = {
     "fusec_ahead": f"""\
 // how many elements a row begins behind an address that groups of K are aligned to
@@ -355,7 +361,7 @@ def _helpers() -> dict[str, str]:
     helpers |= storage_helpers(words, frozenset({dtypes.FLOAT16}))
     half, single, double = dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64
     bfloat16 = "fusec_float32_to_bfloat16"
-    helpers[bfloat16] = _rounded_in_pairs(helpers[bfloat16], "cvt.rn.bf16x2.f32", ARCH)
+    helpers[bfloat16] = _rounded_in_pairs(helpers[bfloat16], "cvt.rn.bf16x2.f32")
     helpers |= _instruction("float16_to_float32", "cvt.f32.f16", half, single)
     helpers |= _instruction("float32_to_float16", "cvt.rn.f16.f32", single, half)
     helpers |= _instruction("float64_to_float16", "cvt.rn.f16.f64", double, half)
@@ -458,7 +464,7 @@ def by_instruction(name: str, parameters: Sequence[str], body: str) -> str:
         return body
     given = ", ".join(f'"f"({each})' for each in parameters)
     asm = f'    float found;\n    asm("{instruction};" : "=f"(found) : {given});\n    return found;'
-    return f"#if __CUDA_ARCH__ >= {ARCH}\n{asm}\n#else\n{body}\n#endif"
+    return _where_devices_have(asm, body)
 
 
 SPELLING = Spelling(

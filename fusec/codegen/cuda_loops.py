@@ -92,10 +92,8 @@ def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
         begin = f"{long}{base} = {lanes} * {first}"
         if ragged:
             behind = frame.names.fresh("ahead")
-            before, begin = (
-                [f"const int {behind} = {ahead};"],
-                f"long long {base} = (long long){lanes} * {first} - {behind}",
-            )
+            before = [f"const int {behind} = {ahead};"]
+            begin = f"long long {base} = (long long){lanes} * {first} - {behind}"
         elif frame.rounds > 1:
             before, begin = [f"{begin};", *_rounds_loop(frame, grid, base)], ""
         head = [f"for ({begin}; {base} < {size}; {base} += {lanes} * {threads}) {{"]

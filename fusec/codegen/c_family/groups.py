@@ -42,9 +42,9 @@ def groups_of(
 ) -> tuple[int, list[LoadGroup]]:
     """How many neighbours a thread takes at once, and the arrays it takes them from.
 
-    More than one only where 16-byte loads are possible, or rows are long enough to begin at such addresses, and nothing
-    but current elements is written, and arrays whose updates go to copies: a group reads all its elements before it
-    writes any.
+    More than one only where 16-byte loads are possible, or rows are long enough to begin groups at such addresses. A
+    group reads all its elements before it writes any, so the body may write current elements alone, and update arrays
+    that have copies.
     """
     used = {node.param for node in facts.nodes(program.body) if isinstance(node, Element)}
     arrays = [array for array in program.arrays if array.name in used]
