@@ -120,8 +120,8 @@ def erfcx(x: Term) -> Term:
 
 
 def _erfc_limit(x: Term) -> float:
-    """Beyond this erfc, and half of it, rounds to 0."""
-    return format_of(x).pick(10.1, 27.3)
+    """Beyond this erfc vanishes."""
+    return format_of(x).pick(11.3, 28.1)
 
 
 def erfc(x: Term) -> Term:
@@ -141,7 +141,7 @@ def _reflected(left: Term, near: Pair, exponent: Term, whole: float) -> Term:
     """Near * 2^exponent, or `whole` less it on the left side."""
     form = format_of(near.hi)
     right = scale(near.value(), exponent)
-    least = 2 - form.bias
+    least = -4 * form.mantissa  # far below the last place of `whole`
     factor = power_of_two(where(exponent < least, exponent.like(least), exponent))
     head = quick_sum(near.hi.like(whole), near.hi * -factor)
     return where(left, head.hi + fma(near.lo, -factor, head.lo), right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.base.records import dataclass
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
-from fusec.math.formats import Format, constant_pair, format_of, horner, horner_of, power_of_two, scale
+from fusec.math.formats import Format, constant_pair, format_of, horner, horner_of, power_of_two, scale, vanishing
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Term, fma, rint, where
 
@@ -39,7 +39,7 @@ def clamp(x: Term, low: float, high: float) -> Term:
 def clamp_exponent(x: Term) -> Term:
     """X moved to where exp under- and overflows but its reduction still works."""
     form = format_of(x)
-    return clamp(x, form.pick(-104.0, -746.0), form.pick(89.0, 710.0))
+    return clamp(x, form.pick(-125.0, -786.0), form.pick(89.0, 710.0))
 
 
 def tail(rest: Term) -> Term:
@@ -83,7 +83,7 @@ def exp2(x: Term) -> Term:
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.73 ulp.
     """
     form = format_of(x)
-    y = clamp(x, -form.bias - form.mantissa - 2.0, form.bias + 2.0)
+    y = clamp(x, float(vanishing(form)), form.bias + 2.0)
     count = rint(y)
     ln2 = constant_pair("ln2", x)
     near = y - count
@@ -98,7 +98,7 @@ def exp10(x: Term) -> Term:
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.76 ulp.
     """
     form = format_of(x)
-    y = clamp(x, form.pick(-46.0, -324.0), form.pick(39.0, 309.0))
+    y = clamp(x, form.pick(-55.0, -342.0), form.pick(39.0, 309.0))
     count = rint(y * parts("log2_10", form.dtype)[0])
     high, low, _ = parts("log10_2", form.dtype)
     near, rest = fma(count, -high, y), count * -low  # the first is exact
@@ -132,30 +132,24 @@ def expm1(x: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Fallen:
-    """A power as power * 2^exponent; scaled = power * factor is the same unless it would be subnormal."""
+    """A power as power * 2^exponent."""
 
     power: Pair
     exponent: Term
-    factor: Term
-    scaled: Pair
 
-
-def least_exponent(form: Format) -> int:
-    """Far below the last place of 1; a power near 1 scaled by it is just above the subnormal numbers."""
-    return 2 - form.bias
+    def bounded(self, least: int) -> Pair:
+        """The power, or one with this exponent where its own is less."""
+        return self.power.scaled(power_of_two(where(self.exponent < least, self.exponent.like(least), self.exponent)))
 
 
 def fallen(distance: Pair) -> Fallen:
     """E^distance for a distance <= 0."""
     form = format_of(distance.hi)
-    least = form.pick(-110.0, -760.0)  # there twice the power rounds to 0 too
+    least = form.pick(-125.0, -786.0)  # there the power vanishes
     far = distance.hi < least
     reduced = reduce(Pair(where(far, least, distance.hi), where(far, 0.0, distance.lo)))
     loose = exp_rest(reduced.rest)
-    power = quick_sum(loose.hi, loose.lo)
-    lowest = least_exponent(form)
-    factor = power_of_two(where(reduced.integer < lowest, reduced.integer.like(lowest), reduced.integer))
-    return Fallen(power, reduced.integer, factor, power.scaled(factor))
+    return Fallen(quick_sum(loose.hi, loose.lo), reduced.integer)
 
 
 def sigmoid(x: Term) -> Term:
@@ -165,10 +159,11 @@ def sigmoid(x: Term) -> Term:
     """
     falling = fallen(Pair(-abs(x), x.like(0.0)))
     power, negative = falling.power, x < 0.0
-    below = quick_sum(x.like(1.0), falling.scaled.hi)
+    added = falling.bounded(-4 * format_of(x).mantissa)  # less would be far below the last place of 1
+    below = quick_sum(x.like(1.0), added.hi)
     top = where(negative, power.hi, 1.0)
     inverse = 1.0 / below.hi
     quotient = top * inverse
-    rest = fma(-quotient, below.hi, top) - quotient * (below.lo + falling.scaled.lo)
+    rest = fma(-quotient, below.hi, top) - quotient * (below.lo + added.lo)
     near = fma(rest + where(negative, power.lo, 0.0), inverse, quotient)
     return scale(near, where(negative, falling.exponent, 0))

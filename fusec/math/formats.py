@@ -158,10 +158,21 @@ def power_of_two(n: Term) -> Term:
     return ((n + form.bias) << form.mantissa).bitcast(form.dtype)
 
 
+def vanishing(form: Format) -> int:
+    """A number n such that x * 2^n rounds to 0, whatever significand a normal x near 1 may have lost on its way."""
+    return -form.bias - 2 * form.mantissa - 5
+
+
 def scale(x: Term, n: Term) -> Term:
-    """X * 2^n for normal x near 1 and |n| up to twice the exponent range, rounded once."""
+    """X * 2^n for normal x near 1 and |n| up to twice the exponent range, rounded once.
+
+    Where the result is certainly 0 the second factor is: products that underflow take CPUs a hundred times as long, and
+    exp(-inf) is common.
+    """
+    form = format_of(x)
     half = n >> 1
-    return x * power_of_two(half) * power_of_two(n - half)
+    rest = power_of_two(n - half)
+    return x * power_of_two(half) * where(n > vanishing(form), rest, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

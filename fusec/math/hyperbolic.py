@@ -47,7 +47,8 @@ def _quarter_powers(size: Term) -> tuple[Pair, Pair]:
     loose = exp_rest(reduced.rest)
     power = quick_sum(loose.hi, loose.lo)
     falling = -2 - reduced.integer
-    falling = where(falling < 1 - form.bias, falling.like(1 - form.bias), falling)  # far below the other's last place
+    least = -4 * form.mantissa  # far below the other's last place
+    falling = where(falling < least, falling.like(least), falling)
     return power.scaled(power_of_two(reduced.integer - 2)), reciprocal(power).scaled(power_of_two(falling))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.base.dtypes import FLOAT32
 from fusec.math.constants import parts
-from fusec.math.exponential import fallen, least_exponent
+from fusec.math.exponential import fallen
 from fusec.math.formats import (
     INF,
     NAN,
@@ -13,6 +13,7 @@ from fusec.math.formats import (
     estrin,
     format_of,
     horner,
+    power_of_two,
     scale,
     split_exponent,
 )
@@ -138,8 +139,8 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     With p = e^distance it is 2 atanh(s), s = p / (2 + p) <= 1/3; where p is tiny, p itself.
     """
     form = format_of(distance.hi)
-    falling = fallen(distance)
-    p, power = falling.scaled, falling.power
+    falling, tiny = fallen(distance), -form.mantissa - 4
+    p, power = falling.bounded(tiny - 1), falling.power
     below = quick_sum(p.hi.like(2.0), p.hi)
     inverse = 1.0 / below.hi
     first = p.hi * inverse
@@ -149,11 +150,11 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     near = quick_sum(first + first, (rest + rest) + third)
     if times is not None:
         near, power = near * times, power * times
-        p = power.scaled(falling.factor)
-    # below the normal numbers one number is scaled, so that it is rounded once
-    single = Pair(scale(power.value(), falling.exponent), p.hi.like(0.0))
-    small = choose(falling.exponent < least_exponent(form), single, p)
-    return choose(falling.exponent < -form.mantissa - 4, small, near)
+        power = quick_sum(power.hi, power.lo)
+    # the lower part is left out where it would be below the normal numbers
+    factor = where(falling.exponent > form.mantissa + 4 - form.bias, power_of_two(falling.exponent), 0.0)
+    small = Pair(scale(power.hi, falling.exponent), power.lo * factor)
+    return choose(falling.exponent < tiny, small, near)
 
 
 def _distance(x: Term, y: Term) -> Pair:

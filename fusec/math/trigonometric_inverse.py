@@ -35,7 +35,8 @@ def atan(x: Term) -> Term:
     """
     form = format_of(x)
     size = abs(x)
-    bounded = where(size > 2.0 ** (2 * form.mantissa), 2.0 ** (2 * form.mantissa), size)  # where it is pi / 2
+    limit = 2.0 ** (form.mantissa + 10)  # beyond it is pi / 2, and cubes of 1 / x would underflow
+    bounded = where(size > limit, limit, size)
     near = _atan_ratio(bounded, x.like(1.0))
     return copy_sign(where(x.ne(x) | (size < form.tiny), size, near), x)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import erfc
 
 import numpy as np
 import pytest
@@ -317,3 +318,24 @@ def test_hypot_errs_by_half_an_ulp_where_results_are_normal(dtype):
     near = Fraction(502, 1000) * units
     assert np.all(np.maximum(found - near, 0) ** 2 <= squares)
     assert np.all(squares <= (found + near) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most", "exact"),
+    [
+        ("exp", -190.0, -80.0, np.exp),
+        ("exp2", -270.0, -120.0, np.exp2),
+        ("exp10", -80.0, -36.0, lambda x: 10.0**x),
+        ("sigmoid", -190.0, -80.0, np.exp),
+        ("softplus", -190.0, -80.0, np.exp),
+        ("erfc", 9.0, 14.0, lambda x: np.array([erfc(each) for each in x])),
+        ("normcdf", -20.0, -13.0, lambda x: np.array([erfc(-each / 2**0.5) / 2 for each in x])),
+    ],
+)
+def test_small_powers_become_subnormal_and_then_vanish(name, least, most, exact):
+    x = np.linspace(least, most, 20_001).astype(np.float32)
+    found = fusec.ElementwiseKernel("float32 x", "float32 y", f"y = {name}(x)", "small")(x)
+    wanted = exact(x.astype(np.float64))
+    assert np.all(np.abs(found - wanted) <= np.spacing(wanted.astype(np.float32)))
+    assert np.all((found == 0) == (wanted <= 2.0**-150))  # ties go to even
+    assert 0 < np.count_nonzero(found) < found.size
