@@ -65,6 +65,20 @@ def test_rows_that_share_elements_have_the_same_totals_in_any_turn(given, dtype,
     assert np.allclose(found[0][0], (left * right).sum(2), rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+@pytest.mark.parametrize("shape", [(2, 9, 50, 4), (1, 3, 64, 3), (3, 22, 150, 2), (2, 6, 130, 17)], ids=str)
+def test_few_columns_beside_each_other_are_walked_down_in_turn(shape, dtype):
+    outer, many, inside, few = shape
+    rng = np.random.default_rng(0)
+    left = rng.integers(-99, 99, (outer, many, inside)).astype(dtype)[:, :, :, None]
+    right = (rng.integers(-99, 99, (outer, inside, few)).astype(dtype) / 7).astype(dtype)[:, None]
+    chunks = [slice(start, start + 64) for start in range(0, inside, 64)]
+    parts = [np.add.accumulate((left * right)[:, :, chunk], 2, dtype)[:, :, -1] for chunk in chunks]
+    assert np.array_equal(fusec.fuse(lambda x, y: (x * y).sum(2, dtype=dtype))(left, right), sum(parts[1:], parts[0]))
+    place = fusec.fuse(lambda x, y: (x - y).argmax(2))(left, right)
+    assert np.array_equal(place, (left - right).argmax(2))
+
+
 def test_rows_take_turns_only_if_they_share_what_no_cache_holds():
     rules = PhaseRules(RowKind(64), [("stored", "given", FLOAT64)])
 

@@ -31,7 +31,7 @@ _MOST_COLUMNS = 4096
 _LINES = 256  # of columns that do not lie side by side: the rows that follow find theirs in the first cache
 _ROWS = 4  # taken at a time
 _LIGHT = 24  # operations for an element up to which they are
-_TURNS = 4  # chunks of few columns whose rows are taken in turn
+_TURNS = 4  # neighbours of few columns whose rows are taken in turn
 _FEW = 4  # vectors that such columns fill at most
 _SHORT = 48  # operations for an element up to which they are
 
@@ -59,8 +59,8 @@ class ColumnNest(TilesNest):
         self.fetched = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_wide(name)]
         self.next_tile: dict[str, Value] = {}  # how many bytes further it begins
         self.goes_on = Value("i1", "false")  # whether the next chunk is this thread's too
-        self.takes_turns = False  # whether there is text for some chunks of one vector of columns
-        self.turns = integer(1)  # chunks that are walked down at once
+        self.takes_turns = False  # whether there is text for some neighbours of few columns
+        self.turns = integer(1)  # neighbours along the axis before the last one that are walked down at once
 
     def _hold(self) -> None:
         parts: list[tuple[str, Type]] = []
@@ -77,12 +77,17 @@ class ColumnNest(TilesNest):
         self.tile = max(self.width, columns // self.width * self.width)
         costs = [self._stage_cost(stage) for stage in self.reduction.stages]
         has_masks = self.tail == "masked" and self.width > 1
-        is_simple = self.axis == self.layout.ndim - 2 and not self.layout.c_order and max(costs) <= _SHORT
+        is_simple = self._has_neighbours() and not self.layout.c_order and max(costs) <= _SHORT
         self.takes_turns = bool(self.chunk) and has_masks and is_simple and not (apart or self.turned or self.packed)
         lanes = max(self.tile, self.takes_turns * _TURNS * _FEW * self.width)
         for name, kind in parts:
             self.held[name], self.types[name] = Held(self.b, kind, lanes, zeroed=False), kind
         self._make_room()
+
+    def _has_neighbours(self) -> bool:
+        """Whether the axis before the last one has chunks, or columns beside these that are in the same chunk."""
+        before = self.layout.ndim - 2
+        return self.axis == before or (self.axis < before and not self.layout.strips)
 
     def _is_wide(self, name: str) -> bool:
         """Whether a vector of an input is at least half a line, so that it is worth asking for."""
@@ -96,15 +101,17 @@ class ColumnNest(TilesNest):
         return super()._row_address(param, steps, outer)
 
     def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
-        """Also some whole chunks at once, if columns are few: each sum would wait for itself."""
-        b = self.b
+        """Also some neighbours at once, if columns are few: each sum would wait for itself. Chunks are whole ones."""
+        b, before = self.b, self.layout.ndim - 2
         if self.takes_turns:
-            columns, later = self._extent(self.axis + 1), b.binary("add", at[self.axis], integer(_TURNS))
+            columns, later = self._extent(before + 1), b.binary("add", at[before], integer(_TURNS))
             fits = b.compare("icmp ule", columns, integer(_FEW * self.width))
+            is_chunk = before == self.axis
+            reached = b.binary("mul", later, integer(self.chunk)) if is_chunk else later
             for condition in (
                 b.compare("icmp eq", at[-1], integer(0)),
                 b.compare("icmp sge", left, b.binary("mul", columns, integer(_TURNS))),
-                b.compare("icmp sle", b.binary("mul", later, integer(self.chunk)), self.count),
+                b.compare("icmp sle", reached, self.count if is_chunk else self._extent(before)),
             ):
                 fits = b.binary("and", fits, condition)
             self.turns = b.select(fits, integer(_TURNS), integer(1))
@@ -123,12 +130,12 @@ class ColumnNest(TilesNest):
             is_ours = b.compare("icmp slt", b.binary("add", first, self._extent(self.axis + 1)), Value("i64", "%hi"))
             following = b.binary("add", outer[self.axis], integer(1))
             self.goes_on = b.binary("and", is_ours, b.compare("icmp slt", following, self.chunks))
-        return replace(row, coordinates=self._at_row(row, integer(0)))
+        return replace(row, coordinates=(*outer[: self.axis], self.begin, *outer[self.axis + 1 :]))
 
-    def _at_row(self, row: Row, number: Value) -> tuple[Value, ...]:
-        """The coordinates of a row of the chunk."""
-        here = self.b.binary("add", self.begin, number)
-        return (*row.coordinates[: self.axis], here, *row.coordinates[self.axis + 1 :])
+    def _shifted(self, row: Row, axis: int, number: Value) -> tuple[Value, ...]:
+        """The coordinates of a row so many elements further along an axis."""
+        here = self.b.binary("add", row.coordinates[axis], number)
+        return (*row.coordinates[:axis], here, *row.coordinates[axis + 1 :])
 
     # --- tiles of columns ----------------------------------------------------------------------------------------
 
@@ -193,24 +200,29 @@ class ColumnNest(TilesNest):
         self._in_vectors(Value("i64", start), end, at)
 
     def _once(self, row: Row, start: str, end: Value, body: Body) -> None:
-        """The columns of a tile, once for each of its chunks."""
+        """The columns of a tile, once for each of some neighbours."""
 
-        def chunk(number: str) -> None:
+        def neighbour(number: str) -> None:
             before = self.b.binary("mul", Value("i64", number), integer(_FEW * self.width))
             self._columns([self._further_on(row, Value("i64", number))], start, end, body, before.text)
 
         if self.takes_turns:
-            self._loop("0", 1, chunk, self.turns.text)
+            self._loop("0", 1, neighbour, self.turns.text)
         else:
             self._columns([row], start, end, body)
 
-    def _further_on(self, row: Row, chunks: Value) -> Row:
-        """The same row of a later chunk."""
-        b, addresses = self.b, dict(row.addresses)
+    def _further_on(self, row: Row, number: Value) -> Row:
+        """The same row of a neighbour: of a later chunk, or of other columns."""
+        b, addresses, before = self.b, dict(row.addresses), self.layout.ndim - 2
         for name, address in row.addresses.items():
-            once = integer(reductions.ROUNDS if name in self.inputs else 1)
-            addresses[name] = self._further(address, b.binary("mul", chunks, b.binary("mul", self._stride(name), once)))
-        return replace(row, addresses=addresses)
+            if before == self.axis:
+                once = integer(reductions.ROUNDS if name in self.inputs else 1)
+                step = b.binary("mul", self._stride(name), once)
+            else:
+                step = self._step(name, before)
+            addresses[name] = self._further(address, b.binary("mul", number, step))
+        elements = b.binary("mul", number, integer(self.chunk)) if before == self.axis else number
+        return replace(row, addresses=addresses, coordinates=self._shifted(row, before, elements))
 
     # --- rows of a chunk -----------------------------------------------------------------------------------------
 
@@ -372,7 +384,7 @@ class ColumnNest(TilesNest):
         b, addresses = self.b, dict(row.addresses)
         for name in sorted(self.inputs & addresses.keys()):
             addresses[name] = self._further(addresses[name], b.binary("mul", number, self._stride(name)))
-        return replace(row, addresses=addresses, coordinates=self._at_row(row, number))
+        return replace(row, addresses=addresses, coordinates=self._shifted(row, self.axis, number))
 
     # --- accumulators --------------------------------------------------------------------------------------------
 

@@ -95,21 +95,21 @@ class TilesNest(ReductionNest):
     def _short(self) -> Value:
         return self.arguments.number("extent", "", self.last + 1)
 
-    def _step(self, name: str) -> Value:
-        """Bytes from one element of an array to the next one along the reduced axis."""
-        match self.layout.step(name)[self.axis]:
+    def _step(self, name: str, axis: int) -> Value:
+        """Bytes from one element of an array to the next one along an axis."""
+        match self.layout.step(name)[axis]:
             case Step.ZERO:
                 return integer(0)
             case Step.UNIT:
                 return integer(self._nbytes([name]))
             case Step.ANY | Step.DENSE:
-                return self.arguments.number("stride", name, self.axis)
+                return self.arguments.number("stride", name, axis)
 
     def _stride(self, name: str) -> Value:
         """Bytes from one row to the next, of a tile if there is one."""
         if name in self.places:
             return self.b.binary("mul", self.pitch, integer(self._nbytes([name])))
-        return self._step(name)
+        return self._step(name, self.axis)
 
     def _column_step(self, name: str) -> Value:
         """Bytes from one column of an array to the next one."""
@@ -159,7 +159,7 @@ class TilesNest(ReductionNest):
         def one_row(number: str) -> None:
             at, place = Value("i64", number), self._place(name).text
             to = Value("ptr", b.at(place, b.binary("mul", at, self._stride(name)).text))
-            come = Value("ptr", b.at(source, b.binary("mul", at, self._step(name)).text))
+            come = Value("ptr", b.at(source, b.binary("mul", at, self._step(name, self.axis)).text))
             self._call(function, to, come, long, inside, b.binary("udiv", count, short), short)
 
         self._loop("0", 1, one_row, rows.text)
@@ -177,7 +177,7 @@ class TilesNest(ReductionNest):
 
         def one_row(place: str) -> None:
             at = Value("i64", place)
-            to = Value("ptr", b.at(base, b.binary("mul", at, self._step(name)).text))
+            to = Value("ptr", b.at(base, b.binary("mul", at, self._step(name, self.axis)).text))
             source = Value("ptr", b.at(self._place(name).text, b.binary("mul", at, self._stride(name)).text))
             self._call(function, to, long, inside, short, source, *span)
 
