@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.base.records import dataclass
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
-from fusec.math.formats import Format, constant_pair, format_of, horner, horner_of, power_of_two, scale, vanishing
+from fusec.math.formats import constant_pair, format_of, horner, horner_of, power_of_two, scale, vanishing
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Term, fma, rint, where
 
