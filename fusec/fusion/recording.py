@@ -162,7 +162,7 @@ class Recording:
             return self.called(value)
         if isinstance(value, constants.KEPT) and not is_of_library(value):
             return self.stands_for(Kept(self, value), value, self.note(found, reads.SAME, value))
-        is_constant = exact(value) is not None and not constants.has_namespace(value)
+        is_constant = exact(value) is not None and not constants.has_stand_in(value)
         if constants.is_user_made(value) or (is_constant and not self._is_changing(found, value)):
             return self._constant(found, value)
         if isinstance(value, (FunctionType, MethodType, functools.partial)):

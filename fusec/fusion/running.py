@@ -22,6 +22,7 @@ from fusec.errors.python import NumberTooLarge
 from fusec.errors.reductions import AxisOutOfBounds
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion.arguments import CallArguments
+from fusec.fusion.functions import randomness
 from fusec.fusion.functions.joining import store_in_places
 from fusec.fusion.functions.masked import Picked
 from fusec.fusion.functions.parts import ComplexPart
@@ -226,8 +227,8 @@ class TracedRun:
     # --- what the function is given ------------------------------------------------------------------------------
 
     def constant(self, value: Any) -> Any:
-        """A constant, but for NumPy itself, whose arrays belong to the trace."""
-        return constants.namespace_of(value) or value
+        """A constant, but for NumPy itself and functions that make arrays, which belong to the trace."""
+        return constants.namespace_of(value) or randomness.traced(value)
 
     def container(self, kind: Any, items: list[Any], owner: int | str) -> Any:
         """A tuple, list or dictionary among the arguments. owner: the argument that has it."""

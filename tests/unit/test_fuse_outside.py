@@ -1109,6 +1109,22 @@ def test_changes_are_refused_with_the_line_of_the_function(where):
     assert "in this function" in str(caught.value)
 
 
+def test_functions_of_lazy_arrays_are_known_by_their_own_names():
+    from fusec.xp import linspace, sin, where
+
+    def written(x, value):
+        x[1] = value
+        return x
+
+    def f(x, shape=sin):
+        return where(x > 1, shape(x), linspace(0, 1, 3)).sum()
+
+    x = np.arange(3.0)
+    assert fusec.fuse(f)(x) == np.where(x > 1, np.sin(x), np.linspace(0, 1, 3)).sum()
+    assert fusec.fuse(f).explain(x).kernels == 1
+    assert np.array_equal(fusec.fuse(lambda make: written(make(3), 2.0))(np.zeros), [0, 2, 0])
+
+
 def test_cupys_functions_are_numpys(monkeypatch):
     cupy = ModuleType("cupy")
     monkeypatch.setitem(sys.modules, "cupy", cupy)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusec import random
 from fusec.fusion.functions.routines import scalar_function
-from fusec.fusion.outside.constants import FUNCTIONS
+from fusec.fusion.outside.constants import FUNCTIONS, of_lazy_arrays
 from fusec.fusion.trace.tables import CREATION
 from fusec.fusion.trace.tracer import Tracer
 from fusec.kernels import elementary
@@ -60,9 +60,10 @@ class Random(ModuleType):
 
 
 def traced(value: Any) -> Any:
-    """The traced version of fusec, fusec.random or one of its functions; other objects unchanged."""
+    """The traced version of fusec, fusec.random, or a function of that or of fusec.xp; other objects unchanged."""
     if isinstance(value, ModuleType):
         return Random(value) if value.__name__ in ("fusec", random.__name__) else value
     if isinstance(value, FunctionType) and value.__module__ == random.__name__:
         return _NAMES[value.__name__]
+    value = of_lazy_arrays(value)
     return CREATION.get(value, value) if isinstance(value, FUNCTIONS) else value

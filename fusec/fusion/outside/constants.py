@@ -222,10 +222,22 @@ def namespace_of(value: object) -> NumPy | None:
     return LAZY if value is LAZY or value is sys.modules.get("fusec.xp") else None
 
 
-def has_namespace(value: object) -> bool:
-    """Whether a container, such as a function's defaults, has a module of which a traced function sees another one."""
+def of_lazy_arrays(value: Any) -> Any:
+    """A function of fusec.xp as LAZY has it; other objects unchanged."""
+    namespace = sys.modules.get("fusec.xp")
+    if namespace is None or not isinstance(value, types.FunctionType):
+        return value
+    return getattr(LAZY, value.__name__) if vars(namespace).get(value.__name__) is value else value
+
+
+def has_stand_in(value: object) -> bool:
+    """Whether a container, such as a function's defaults, has something of which a traced function sees another."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return any(namespace_of(each) is not None or has_namespace(each) for each in items)
+    return any(namespace_of(each) is not None or _is_replaced(each) or has_stand_in(each) for each in items)
+
+
+def _is_replaced(value: Any) -> bool:
+    return isinstance(value, FUNCTIONS) and (value in CREATION or of_lazy_arrays(value) is not value)
 
 
 def is_array(value: object) -> bool:
