@@ -64,6 +64,11 @@ class Layout:
         """Whether vectors run over many elements before the next row begins."""
         return self.ndim == 1 or self.strips
 
+    @property
+    def along(self) -> int:
+        """The axis along which the arrays of `rows` have their rows."""
+        return self.step(self.rows[0][0]).index(Step.UNIT)
+
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""
         return dict(self.steps)[param]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.base.kernel_abi import USUAL_BLOCK
+from fusec.base.kernel_abi import USUAL_BLOCK, VECTOR_BYTES
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.frame import Frame, GridShape, unravelled
@@ -12,8 +12,6 @@ from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
 from fusec.codegen.cuda_strips import strip_loop
 from fusec.codegen.cuda_tiles import tile_loop
 from fusec.ir.scans import TURN
-
-ROWS_AT_ONCE = 8  # elements of rows that a thread copies at once: the addresses of more would stay in registers
 
 
 def loop(frame: Frame) -> list[str]:
@@ -30,8 +28,8 @@ def _loop(frame: Frame) -> list[str]:
     if frame.tiles:
         return tile_loop(frame, frame.tiles, grid)
     lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
-    if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
-        lines.append("#pragma unroll 1")
+    if facts.divides_wide(frame.program) or frame.layout.rows:
+        lines.append("#pragma unroll 1")  # what is long would spill; of short rows, a thread has one
     if facts.takes_turns(frame.program):
         return _turns(frame, grid)
     if frame.program.block:
@@ -197,31 +195,24 @@ def _rows(frame: Frame, grid: GridShape, base: str, ahead: str) -> tuple[list[st
 
 def _shared_rows(frame: Frame, rows: Rows) -> list[str]:
     """Declarations of the rows of a block in shared memory."""
-    types = [frame.spelling.type(each.array.dtype) for each in rows.arrays]
-    pairs = zip(types, rows.arrays, strict=True)
-    return [f"__shared__ {c_type} {each.block}[{USUAL_BLOCK} * {each.pitch}];" for c_type, each in pairs]
+    sizes = {each.block: (frame.spelling.type(each.array.dtype), USUAL_BLOCK * each.pitch) for each in rows.arrays}
+    return [f"__shared__ alignas({VECTOR_BYTES}) {kind} {block}[{n}];" for block, (kind, n) in sizes.items()]
 
 
 def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
     """Every block takes as many rows as it has threads: it copies them, each thread does its own, it copies results."""
     at, size, long, length = frame.places.index, grid.size, grid.long, rows.length
-    begin, count, k, element = (frame.names.fresh(name) for name in ("begin", "count", "k", "element"))
+    begin, count = frame.names.fresh("begin"), frame.names.fresh("count")
 
-    def over(row: CopiedRow, is_load: bool) -> list[str]:
-        inside = f"{row.block}[{element} / {length} * {row.pitch} + {element} % {length}]"
-        outside = f"{frame.places.use('pointer', row.array.name).text}[{begin} * {length} + {element}]"
-        target, source = (inside, outside) if is_load else (outside, inside)
-        return [
-            f"#pragma unroll {ROWS_AT_ONCE}",
-            f"for (unsigned {k} = 0; {k} < {length}; ++{k}) {{",
-            f"    const unsigned {element} = {k} * blockDim.x + threadIdx.x;",
-            f"    if ({element} < {count}) {target} = {source};",
-            "}",
-        ]
+    def copied(row: CopiedRow, is_load: bool) -> str:
+        outside = f"{frame.places.use('pointer', row.array.name).text} + {begin} * {length}"
+        ends = [(row.block, row.pitch), (outside, length)]
+        (to, to_pitch), (start, pitch) = ends if is_load else ends[::-1]
+        return f"fusec_copy_rows<{length}, {to_pitch}, {pitch}>({to}, {start}, {count});"
 
     left = f"{size} - {begin}"
     lines = [f"const unsigned {count} = (unsigned)({left} < blockDim.x ? {left} : blockDim.x) * {length};"]
-    lines += [line for row in rows.arrays if row.is_loaded for line in over(row, True)]
+    lines += [copied(row, True) for row in rows.arrays if row.is_loaded]
     lines += [BARRIER, f"const {long}{at} = {begin} + threadIdx.x;"]
     for row in rows.arrays:
         const = "" if row.array.written else "const "
@@ -229,7 +220,8 @@ def _row_loop(frame: Frame, rows: Rows, grid: GridShape) -> list[str]:
         lines.append(f"{const}{c_type}* const {row.own} = {row.block} + threadIdx.x * {row.pitch};")
     body = [f"if ({at} >= {size}) break;", *frame.coordinates(at), *grid.inside, *frame.body]
     lines += ["do {", *indented(body, 1), "} while (false);", BARRIER]
-    lines += [line for row in rows.arrays if row.array.written for line in over(row, False)]
+    lines += [copied(row, False) for row in rows.arrays if row.array.written]
+    lines += [BARRIER] if len({row.block for row in rows.arrays}) < len(rows.arrays) else []
     wide = grid.first.partition("blockIdx")[0]
     head = f"for ({long}{begin} = {wide}blockIdx.x * blockDim.x; {begin} < {size}; {begin} += {grid.threads}) {{"
     return [head, *indented(lines, 1), "}"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fusec.base.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.locks import fork_safe
 from fusec.base.ops import TABLE
@@ -18,9 +18,9 @@ from fusec.compiler.lowering import lower_reduction
 from fusec.compiler.pipeline import Source
 from fusec.environment import debug
 from fusec.errors.reductions import WhereWithoutIdentity
-from fusec.ir.expr import Apply
-from fusec.ir.loops import Load
-from fusec.ir.reductions import addressed, is_stored
+from fusec.ir.expr import Apply, const
+from fusec.ir.loops import Declare, Load
+from fusec.ir.reductions import AXIS, addressed, is_stored
 from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.launch import MASK, Request
 from fusec.kinds.reduction import Phase
@@ -97,6 +97,15 @@ def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
 
     number: of the phases of one role, where several are in one file.
     """
+    program = _shared_by_threads(reduction, phase, number)
+    if not phase.dense_rows:
+        return program
+    params = tuple(param for param in program.params if param.name != AXIS)
+    return replace(program, params=params, body=(Declare(AXIS, INT64, const(phase.extent, INT64)), *program.body))
+
+
+def _shared_by_threads(reduction: ReductionIR, phase: Phase, number: int) -> Program:
+    """The same with the extent of the axis as a parameter, which that of short rows is not."""
     from fusec.passes.block_reduction import BlockShape, reduce_in_blocks
     from fusec.passes.group_reduction import reduce_in_groups
     from fusec.passes.lone_reduction import reduce_alone

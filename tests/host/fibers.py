@@ -174,17 +174,19 @@ class Programs:
         buffers: Mapping[str, Buffer],
         orders: Sequence[int] = ORDERS,
         unordered: Sequence[str] = (),
+        packed: bool = False,
     ) -> dict[str, np.ndarray]:
         """Run launches one after the other on copies of the buffers, in every order; the final copies by name.
 
-        unordered: buffers whose values may depend on the order of threads, such as float sums by atomics.
+        unordered: buffers whose values may depend on the order of threads, such as float sums by atomics. packed:
+        buffers begin where elements may, and not only at multiples of 16 bytes.
         Raises KernelFault; also if the orders, or the bytes in memory that nobody wrote, make a difference.
         """
         launches = [launches] if isinstance(launches, Launch) else list(launches)
         first: dict[str, np.ndarray] = {}
         for turn, order in enumerate(orders):
             poison = POISONS[turn % len(POISONS)]
-            got = self._run_once(launches, buffers, order, poison)
+            got = self._run_once(launches, buffers, order, poison, packed)
             for name, array in got.items():
                 if name in first and name not in unordered and not isinstance(buffers[name], Workspace):
                     _assert_same(first[name], array, f"{name} in order {orders[0]} and order {order}")
@@ -192,12 +194,13 @@ class Programs:
         return first
 
     def _run_once(
-        self, launches: Sequence[Launch], buffers: Mapping[str, Buffer], order: int, poison: int
+        self, launches: Sequence[Launch], buffers: Mapping[str, Buffer], order: int, poison: int, packed: bool
     ) -> dict[str, np.ndarray]:
-        guarded = {
-            name: Guarded(each) if isinstance(each, np.ndarray) else Guarded(np.empty(each.shape, each.dtype), poison)
-            for name, each in buffers.items()
-        }
+        guarded = {}
+        for name, each in buffers.items():
+            is_given, aligned = isinstance(each, np.ndarray), each.dtype.itemsize if packed else 16
+            array = each if is_given else np.empty(each.shape, each.dtype)
+            guarded[name] = Guarded(array, None if is_given else poison, aligned)
         calls = [self._call(launch, guarded, order, poison) for launch in launches]
 
         def work() -> None:

@@ -1,6 +1,8 @@
 """Reductions as emitted for GPUs: on fibers, in PTX and as Metal, each with the bits of the oracle."""
 
 import re
+from collections import Counter
+from math import gcd
 
 import cuda_in_ptx
 import cuda_on_host
@@ -277,7 +279,8 @@ def narrow_rows():
 
 def short_rows():
     """Many short rows, of which each thread has one, and blocks copy them by way of shared memory."""
-    named = [("softmax", 5), ("softmax", 12), ("scores", 2), ("sum", 7), ("argmin", 4), ("small", 31), ("spread", 9)]
+    named = [("softmax", 5), ("softmax", 8), ("softmax", 12), ("softmax", 31), ("scores", 2), ("scores", 24)]
+    named += [("sum", 7), ("argmin", 4), ("small", 31), ("spread", 9)]
     found = [case(name, (1030, count), 1) for name, count in named]
     base = random("float32", 1030, 6)
     beside = random("float32", 1, 6)
@@ -330,18 +333,24 @@ def test_short_rows_that_blocks_copy_have_the_bits_of_the_oracle(tmp_path):
     check_fibers(short_rows(), tmp_path)
 
 
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_short_rows_may_begin_at_any_element(tmp_path):
+    few = [case("softmax", (1031, 9), 1), called(SUM, random("uint8", 1031, 11), axis=1)]
+    check_fibers(few, tmp_path, packed=True)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_cuda_text_gives_the_bits_of_the_oracle_at_every_boundary(tmp_path):
     check_fibers(cases(EXAMPLES, all_sizes=True), tmp_path)
 
 
-def check_fibers(runs, folder):
+def check_fibers(runs, folder, packed=False):
     texts = Texts(runs, cuda.generate)
     programs = cuda_on_host.BlockPrograms(list(texts.distinct), folder)
     for number, run in enumerate(runs):
         launches = texts.launches(number, run, in_struct=False, grid=2)
-        assert_bits(run, programs.run(launches, run.buffers, (0, 1, 2)))
+        assert_bits(run, programs.run(launches, run.buffers, (0, 1, 2), packed=packed))
 
 
 @pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
@@ -387,13 +396,22 @@ def test_short_rows_that_blocks_copy_have_these_bits_in_ptx():
 
 
 def test_short_rows_lie_in_different_banks():
-    """Of what 32 threads read at once, in words of their elements, no two words share a bank."""
-    for nbytes in (1, 2, 4):
-        for length in range(2, 33):
+    """Threads read the widest words that rows consist of; what they read at once shares no bank, or one for two."""
+    for nbytes in (1, 2, 4, 8):
+        for length in range(2, min(33, 192 // nbytes)):
             pitch = rows._pitch(length, nbytes)
-            banks = [thread * pitch * nbytes // 4 % 32 for thread in range(32)]
+            word = gcd(length * nbytes, pitch * nbytes, 16)
+            words = {thread * pitch * nbytes // 4 for thread in range(min(32, 128 // word))}
             assert length <= pitch
-            assert len({*banks}) == 32
+            assert max(Counter(each % 32 for each in words).values()) <= (1 if word >= 4 else 2)
+
+
+def test_short_rows_are_stored_where_they_were_loaded():
+    """Threads have loaded all of their rows by then; results of another width have a place of their own."""
+    small = softmax_kernel(np.dtype("i1")).whole(frozenset())
+    runs = [case("softmax", (1030, 31), 1), called(small, random("int8", 1030, 12), axis=1)]
+    texts = [cuda.generate(run.programs[0], run.layouts[0]).source for run in runs]
+    assert [text.count("__shared__") for text in texts] == [1, 2]
 
 
 FEW = ("bfloat16", "complex64", "int16")

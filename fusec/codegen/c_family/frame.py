@@ -119,6 +119,8 @@ class Frame:
 
     def _walk(self) -> list[str]:
         """Of a program that walks an axis itself: what its size counts."""
+        if self.layout.rows:
+            return [f"// size: a thread for each row of {self.layout.row} elements"]
         name = next((name for param, name in self.scalars if param.name == AXIS), "")
         if not name:
             return []
@@ -158,6 +160,9 @@ class Frame:
             return []
         c_type, narrow = self.coordinate_types()
         at = f"{narrow}{position}" if self.is_long else position
+        if self.layout.rows:  # of which there are as many as threads, with one chunk each
+            places = enumerate(self.places.coordinates)
+            return [f"const {c_type} {name} = {0 if axis == self.layout.along else at};" for axis, name in places]
         extents = [f"{narrow}{self.places.use('extent', '', axis).text}" if axis else "" for axis in range(ndim)]
         return unravelled(at, self.places.coordinates, extents, c_type)
 

@@ -1,20 +1,21 @@
 """Rows: arrays of which each thread has a short row of its own go through shared memory.
 
 The rows of neighbours follow one another in memory. If each thread walked its own there, what threads load and store at
-once would be as far apart as rows are. So the threads of a block copy all their rows together, element by element, and
-find them in shared memory, where rows begin in different banks.
+once would be as far apart as rows are. So the threads of a block copy all their rows together, by words of 16 bytes,
+and find them in shared memory, where what they read at once lies in different banks.
 """
 
 from __future__ import annotations
 
-from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, Layout, Step
+from collections.abc import Iterator
+
+from fusec.base.kernel_abi import SHARED_BYTES, USUAL_BLOCK, VECTOR_BYTES, Layout
 from fusec.base.records import dataclass
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.ir.expr import Expr
-from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Store
+from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Stmt, Store
 from fusec.ir.walk import inner_first, operands, statements
 
-WORD = 4  # bytes of a bank
 FEW = 8  # elements of rows that threads load on their own: so many loads touch each line again while caches have it
 
 
@@ -45,18 +46,42 @@ def copied_rows(program: Program, layout: Layout, names: ScopeNames) -> Rows | N
     """The arrays with rows that are worth copying, and for which there is room, those that are stored first."""
     if program.block or not layout.rows:
         return None
-    axis = layout.step(layout.rows[0][0]).index(Step.UNIT)
-    is_loaded, placed = dict(layout.rows), _placed(program, axis)
-    left, found = SHARED_BYTES // USUAL_BLOCK, []
+    is_loaded, placed = dict(layout.rows), _placed(program, layout.along)
+    left, found = SHARED_BYTES // USUAL_BLOCK, list[CopiedRow]()
     for array in sorted(program.arrays, key=lambda each: not each.written):
         pitch = _pitch(layout.row, array.dtype.nbytes)
         if layout.row <= FEW and not array.written:
             continue
-        if array.name in is_loaded and array.name in placed and pitch * array.dtype.nbytes <= left:
-            left -= pitch * array.dtype.nbytes
-            block, own = names.fresh(f"{array.name}_rows"), names.fresh(f"{array.name}_row")
-            found.append(CopiedRow(array, block, own, pitch, is_loaded[array.name]))
+        if array.name not in is_loaded or array.name not in placed:
+            continue
+        own, nbytes = names.fresh(f"{array.name}_row"), pitch * array.dtype.nbytes
+        taken = next((each for each in found if _follows(each, array, program, found)), None)
+        if taken is not None:
+            found.append(CopiedRow(array, taken.block, own, pitch, is_loaded[array.name]))
+        elif nbytes <= left:
+            left -= nbytes
+            found.append(CopiedRow(array, names.fresh(f"{array.name}_rows"), own, pitch, is_loaded[array.name]))
     return Rows(found, layout.row) if found else None
+
+
+def _follows(stored: CopiedRow, array: ArrayParam, program: Program, found: list[CopiedRow]) -> bool:
+    """Whether threads store rows in memory that nothing else uses before, but for rows of another array of this dtype.
+
+    found: all rows so far.
+    """
+    if array.written or stored.is_loaded or stored.array.dtype != array.dtype:
+        return False
+    if sum(each.block == stored.block for each in found) > 1:
+        return False
+    places = [{each.param for each in _places(stmt)} for stmt in program.body]
+    last = max((at for at, names in enumerate(places) if array.name in names), default=-1)
+    return all(stored.array.name not in names for names in places[: last + 1])
+
+
+def _places(stmt: Stmt) -> Iterator[Element | Moved]:
+    """The elements of arrays that a statement addresses."""
+    roots = (root for each in statements([stmt]) for root in operands(each))
+    return (each for each in inner_first(roots) if isinstance(each, Element | Moved))
 
 
 def _placed(program: Program, axis: int) -> set[str]:
@@ -80,7 +105,9 @@ def _placed(program: Program, axis: int) -> set[str]:
 
 
 def _pitch(length: int, nbytes: int) -> int:
-    """The least elements from row to row with which rows of neighbours begin in different banks."""
-    unit = max(1, WORD // nbytes)
-    words = -(-length // unit)
-    return (words | 1) * unit
+    """The elements from row to row, so that threads find their rows in different banks.
+
+    They do in rows of an odd number of words of 1, 2, 4, 8 or 16 bytes, if they read such words. Rows that are an even
+    number of words of 16 bytes get one more.
+    """
+    return length + (VECTOR_BYTES // nbytes if length * nbytes % (2 * VECTOR_BYTES) == 0 else 0)
