@@ -37,17 +37,17 @@ GROUPS = 64  # groups of a chunk along the last axis
 ROWS = 64  # elements of a chunk along another axis
 SHORT = 32  # elements of a last axis that are not worth sharing
 WORD = 32  # bits of a value in a word that groups publish
-RECORDS = ir.GROUP + 4  # of GROUP chunks, that groups publish
+RECORDS = ir.GROUP + 4  # of GROUP chunks along the last axis, that groups publish
+RECORDS_DOWN = 2 * ROWS + 1  # of ROWS chunks along another axis, that threads publish
 MOST_WORDS = 8  # of a value that is published: more would take longer than two more kernels
-MOST_LEVELS = 2  # of totals that are published: those of chunks, and of GROUPS * GROUP chunks
+MOST_LEVELS = 2  # of totals that are published: those of chunks, and of as many chunks as a chunk has elements
 
 PREFIX = "_prefix"  # an array of one part of the scanned totals: element c belongs to chunk c + 1
 STATE = "_state"  # and a number: an array of one part of what a group of totals leaves to the next, see `states`
 NUMBER, COUNT = "_number", "_count"
 """Scalar parameters (int64) of a kernel that advances: which group of totals it is, and how many totals it has."""
 SEEN = "_seen"
-"""An array of words (uint64, 0 at first) that groups publish, RECORDS of a value's words for every GROUP chunks: their
-totals and more, see `fusec.passes.look_back`."""
+"""An array of words (uint64, 0 at first) that chunks publish: their totals and more, see `published`."""
 TURN = "_turn"
 """An array of one element (uint64, 0 at first), which counts the blocks that have started: by it, blocks take positions
 in the order in which they start, so that whom a block waits for has started."""
@@ -116,9 +116,17 @@ def words_of(dtypes: Sequence[DType]) -> int:
     return sum(-(-dtype.bits // WORD) for dtype in dtypes)
 
 
-def fits_one_pass(extent: int, totals: Sequence[DType]) -> bool:
-    """Whether a scan of so many elements along the last axis may be one pass. totals: dtypes of a total's parts."""
-    return words_of(totals) <= MOST_WORDS and levels_of(extent, True) <= MOST_LEVELS
+def fits_one_pass(extent: int, totals: Sequence[DType], is_last: bool) -> bool:
+    """Whether a scan of so many elements may be one pass. totals: dtypes of a total's parts."""
+    return words_of(totals) <= MOST_WORDS and levels_of(extent, is_last) <= MOST_LEVELS
+
+
+def published(chunks: int, totals: Sequence[DType], is_last: bool) -> int:
+    """The number of words that so many chunks of one row or column publish: records of GROUP or of ROWS of them each,
+    see `fusec.passes.look_back` and `fusec.passes.hand_down`.
+    """
+    each, records = (ir.GROUP, RECORDS) if is_last else (ROWS, RECORDS_DOWN)
+    return -(-chunks // each) * records * words_of(totals)
 
 
 def first_program(scan: Scan) -> ir.Program:

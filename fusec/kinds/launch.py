@@ -85,6 +85,7 @@ class Machine:
     which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
     to do what is expensive twice, on all threads, takes less time than once on one. vectors: threads load several
     elements at once where these lie at the right addresses. waits: blocks may wait for those that have started before.
+    handed: columns of a scan from which their chunks take longer to read than totals to go from one chunk to the next.
     long_rows: threads that share memory hold rows of several chunks between walks.
     """
 
@@ -95,6 +96,7 @@ class Machine:
     twice: bool = True
     vectors: bool = False
     waits: bool = False
+    handed: int = 1
     long_rows: bool = False
 
 
@@ -102,8 +104,8 @@ MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True
 """Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
 
 
-WAITING = replace(MANY_THREADS, waits=True)
-"""The same where blocks that have started go on until they end."""
+WAITING = replace(MANY_THREADS, waits=True, handed=1 << 11)
+"""The same where blocks that have started go on until they end. A few chunks of so many columns take a microsecond."""
 
 
 ONE_THREAD = Machine(1, 1, 1)

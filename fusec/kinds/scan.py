@@ -191,7 +191,7 @@ def _steps(
     enough = alone >= (machine.groups if is_last else machine.columns)
     if chunks == 1 or enough or prod(extents) < machine.least:
         return [_step(walk, "whole", 1, levels_of(extent, is_last), depth)]
-    if machine.waits and is_last and not depth and scans.fits_one_pass(extent, totals):
+    if not depth and scans.fits_one_pass(extent, totals, is_last) and _may_wait(walk, machine):
         return _one_pass(walk, chunks, totals)
     few = (*extents[:axis], chunks - 1, *extents[axis + 1 :])
     views = [(at, dense(few, dtype)) for at, dtype in enumerate(totals)]
@@ -207,18 +207,30 @@ def _steps(
     ]
 
 
+def _may_wait(walk: Walk, machine: Machine) -> bool:
+    """Whether blocks may wait for those before, and do not wait for long. Of neighbouring columns there are as many as
+    a group has threads, so that no thread waits for another of its group.
+    """
+    extents, axis = walk.extents, walk.axis
+    columns = prod(extents) // extents[axis]
+    is_last, inner = axis == len(extents) - 1, prod(extents[axis + 1 :])
+    return machine.waits and (is_last or (inner >= GROUP and columns >= machine.handed))
+
+
 def _one_pass(walk: Walk, chunks: int, totals: Sequence[DType]) -> list[ScanLaunch]:
-    """The kernels of a scan along the last axis that reads memory once, see Note [Look-back] in `passes.look_back`."""
-    *outer, extent = walk.extents
-    seen, turn = (
-        dense((*outer, -(-chunks // GROUP) * scans.RECORDS * scans.words_of(totals)), UINT64),
-        dense((1,), UINT64),
-    )
+    """The kernels of a scan that reads memory once: Note [Look-back] in `fusec.passes.look_back`, Note [Hand down] in
+    `fusec.passes.hand_down`.
+    """
+    extents, axis = walk.extents, walk.axis
+    extent, is_last = extents[axis], axis == len(extents) - 1
+    words_along = scans.published(chunks, totals, is_last)
+    seen = dense((*extents[:axis], words_along, *extents[axis + 1 :]), UINT64)
+    turn = dense((1,), UINT64)
     size = prod(seen.shape)
     words = ((scans.SEEN, dense((size,), UINT64), (UINT64.nbytes,), 0), (scans.TURN, turn, (0,), 0))
     cleared = _step(Walk((size,), 0, words), "clear", 1, 0, 0)
     operands = (*walk.operands, (scans.SEEN, seen, seen.strides, 0), (scans.TURN, turn, (0,) * len(walk.extents), 0))
-    found = _step(replace(walk, operands=operands), "one_pass", chunks, levels_of(extent, True), 0)
+    found = _step(replace(walk, operands=operands), "one_pass", chunks, levels_of(extent, is_last), 0)
     plain = _step(walk, "results", chunks, 0, 0).layout  # the words are fewer than elements
     wide = plain.wide or size * UINT64.nbytes >= WIDE
     return [

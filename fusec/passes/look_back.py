@@ -20,14 +20,14 @@ from collections.abc import Sequence
 
 from fusec.base.dtypes import INT32, INT64, UINT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr, Pointer, apply, const
-from fusec.ir.scans import GROUPS, RECORDS, SEEN, TURN, Scan, params_of, words_of
-from fusec.ir.walk import Body, renamed
+from fusec.ir.expr import Expr, apply, const
+from fusec.ir.scans import GROUPS, RECORDS, SEEN, TURN, Scan, params_of
+from fusec.ir.walk import Body
 from fusec.passes import Loops
 from fusec.passes.affine import int64, minus, over, plus, rest, test, times, unrolled
-from fusec.passes.scan_loops import SIZE, START
+from fusec.passes.one_pass import OnePass
 from fusec.passes.scan_rows import ELEMENTS, RowScan
-from fusec.passes.tagged_words import are_stored, packed, unpacked, word
+from fusec.passes.tagged_words import are_stored, unpacked, word
 
 END, CARRY, LARGE, RESULT = range(ir.GROUP, RECORDS)
 """The records of GROUP chunks behind their totals; the last two are those of the large chunk that ends there."""
@@ -36,11 +36,11 @@ END, CARRY, LARGE, RESULT = range(ir.GROUP, RECORDS)
 def scan_in_one_pass(scan: Scan, loops: Loops) -> ir.Program:
     """The program over positions whose coordinate along the last axis is GROUP times the chunk, and the member.
 
-    Requires: all arrays have their own strides along the axis, but for TURN, which has one element; SEEN has RECORDS
-    times as many words as a value along it for every GROUP chunks, all 0; `fits_one_pass`. Ensures:
-    Note [Scan order]; AXIS, the axis's extent, is a further scalar parameter.
+    Requires: all arrays have their own strides along the axis, but for TURN, which has one element; SEEN has
+    `published` words along it, all 0; `fits_one_pass`. Ensures: Note [Scan order]; AXIS, the axis's extent, is a
+    further scalar parameter.
     """
-    return _OnePass(scan, loops).program()
+    return _RowsInOnePass(scan, loops).program()
 
 
 def clear(scan: Scan) -> ir.Program:
@@ -50,105 +50,51 @@ def clear(scan: Scan) -> ir.Program:
     return ir.Program(scan.name, params_of(scan, "clear"), (seen, ir.If(is_first, (turn,))))
 
 
-class _OnePass(RowScan):
+class _RowsInOnePass(OnePass, RowScan):
     def __init__(self, scan: Scan, loops: Loops) -> None:
         super().__init__(scan, loops)
-        self.is_held = loops.held
         self.batch = 1 if loops.held else self.batch  # of the last chunk alone
-        self.summing = RowScan(scan, Loops(loops.axis, True, "totals", 0, loops.batch))
-        self.dtypes = [dtype for _, dtype in scan.running.parts]
-        self.words = words_of(self.dtypes)
         self.lead = test("equal", self.member, 0)
         self.is_right = test("equal", self.member, ir.GROUP - 1)
 
-    def one_chunk(self) -> list[ir.Stmt]:
-        """The total of a chunk, what is before it, and the results; a chunk that is not whole has no total."""
-        run, carry = self.run, self.run.variable("_carry0_")
-        reached = minus(self.extent, 1) if self.scan.exclusive else self.extent
-        is_whole = test("less_equal", plus(self.start, ELEMENTS), reached)
-        publish = self._publish(over(self.chunk, ir.GROUP), rest(self.chunk, ir.GROUP), carry)
-        first: Body = self._hold() if self.is_held else renamed(tuple(self.summing.walk()), "_total")[0]
-        rest_of = tuple(self.walk())
-        found = [
-            ir.Declare(START, INT64, times(self.chunk, ELEMENTS)),
-            ir.Declare(SIZE, INT64, apply("where", is_whole, int64(ELEMENTS), minus(self.extent, self.start))),
-            *run.declare("_carry0_"),
-            *(ir.DeclareArray(f"_held{at}", dtype, GROUPS) for at, dtype in enumerate(self.dtypes) if self.is_held),
-            ir.If(is_whole, (*first, *publish)),
-            *run.declare("_prefix1_"),
-            ir.If(test("greater", self.chunk, 0), tuple(self._look())),
-        ]
-        return [*found, ir.If(is_whole, self._release(), rest_of)] if self.is_held else [*found, *rest_of]
+    @property
+    def records(self) -> int:
+        """Of GROUP chunks: totals, their end and carry, and those of a large chunk."""
+        return RECORDS
 
-    # --- elements that stay in registers -------------------------------------------------------------------------
+    @property
+    def slots(self) -> int:
+        """Elements of a chunk that a position holds."""
+        return GROUPS
 
-    def _hold(self) -> Body:
-        """Load all elements of a chunk, then scan its groups; `_carry0_` is its total."""
-        run, slot, at = self.run, ir.Local("_slot", INT64), ir.Local("_round", INT64)
-        declared, position, distance = self._place("h", slot)
-        body, values = self.taken("h", position, distance)
-        loads = (declared, *body, *self._kept(slot, values))
+    def totals_alone(self, loops: Loops) -> Body:
+        """The walk that finds the total of a chunk, and stores nothing."""
+        return tuple(RowScan(self.scan, loops).walk())
+
+    def combine_held(self) -> Body:
+        """Scan the groups that are held; `_carry0_` is the total of the chunk."""
+        run, at = self.run, ir.Local("_round", INT64)
         mine, last, carry = "_mineh", "_lasth", run.variable("_carry0_")
         joined = (*run.join(mine, carry, run.variable(mine)), *run.join("_carry0_", carry, run.variable(last)))
         scan = (
-            *run.declare(mine, self._held(at)),
+            *run.declare(mine, self.held(at)),
             *self._scanned(mine, "_theirsh", last),
             ir.If(test("greater", at, 0), joined, tuple(run.assign("_carry0_", run.variable(last)))),
-            *self._kept(at, run.variable(mine)),
+            *self.kept(at, run.variable(mine)),
         )
-        return (*unrolled(slot.name, GROUPS, loads), *unrolled(at.name, GROUPS, scan))
+        return unrolled(at.name, GROUPS, scan)
 
-    def _release(self) -> Body:
-        """Combine what is held with the prefix, and store the results."""
-        slot, mine = ir.Local("_out", INT64), "_mineo"
-        declared, position, distance = self._place("o", slot)
-        body = (
-            declared,
-            *self.run.declare(mine, self._held(slot)),
-            self.with_prefix(mine),
-            *self.finish("o", mine, position, distance, is_inside=True),
-        )
-        return unrolled(slot.name, GROUPS, body)
+    def publish_total(self) -> Body:
+        """Publish `_carry0_` for the chunks behind."""
+        return self._lead(over(self.chunk, ir.GROUP), rest(self.chunk, ir.GROUP), self.run.variable("_carry0_"))
 
-    def _slots(self, slot: Expr) -> list[Expr]:
-        kinds = [Pointer(dtype, "local") for dtype in self.dtypes]
-        return [ir.Offset(ir.LocalArray(f"_held{at}", kind), slot, kind) for at, kind in enumerate(kinds)]
-
-    def _held(self, slot: Expr) -> list[Expr]:
-        return [ir.Load(place, dtype) for place, dtype in zip(self._slots(slot), self.dtypes, strict=True)]
-
-    def _kept(self, slot: Expr, values: Sequence[Expr]) -> list[ir.Stmt]:
-        return [ir.Store(place, value) for place, value in zip(self._slots(slot), values, strict=True)]
-
-    # --- words ---------------------------------------------------------------------------------------------------
-
-    def _word(self, number: Expr, record: Expr | int, at: int) -> Expr:
-        """The address of a word. number: of the GROUP chunks that have the record."""
-        place = plus(apply("multiply", number, int64(RECORDS)), record)
-        index = plus(apply("multiply", place, int64(self.words)), at)
-        return ir.Moved(SEEN, (self.axis,), (minus(index, self.here),), Pointer(UINT64, "global"))
-
-    def _publish(self, number: Expr, record: Expr | int, values: Sequence[Expr]) -> Body:
-        words = enumerate(packed(values, self.dtypes))
-        stores = tuple(ir.AtomicStore(self._word(number, record, at), value) for at, value in words)
-        return (ir.If(self.lead, stores),)
-
-    def _observed(self, name: str, number: Expr, record: Expr | int) -> tuple[list[ir.Stmt], list[ir.Stmt], list[Expr]]:
-        """Declarations of words, the statements that load them, and the words."""
-        words = [ir.Local(f"{name}{at}_", UINT64) for at in range(self.words)]
-        loads = [ir.AtomicLoad(each.name, self._word(number, record, at)) for at, each in enumerate(words)]
-        return [ir.Declare(each.name, UINT64) for each in words], list(loads), list(words)
-
-    def _awaited(self, name: str, number: Expr, record: Expr | int, of: Expr | None = None) -> list[ir.Stmt]:
-        """A new variable with published values, as soon as there are any. of: which members wait, if not all do."""
-        declared, loads, words = self._observed(f"{name}w", number, record)
-        wait = ir.While(apply("logical_not", are_stored(words)), tuple(loads), test_first=False)
-        waits = (wait,) if of is None else (ir.If(of, (wait,)),)
-        return [*declared, *waits, *self.run.declare(name, unpacked(words, self.dtypes))]
+    def _lead(self, number: Expr, record: Expr | int, values: Sequence[Expr]) -> Body:
+        """One member of the group publishes values."""
+        return (ir.If(self.lead, self.publish(number, record, values)),)
 
     # --- what is before the chunk --------------------------------------------------------------------------------
 
-    def _look(self) -> list[ir.Stmt]:
+    def look(self) -> list[ir.Stmt]:
         """Set `_prefix1_` to the scanned totals up to the chunk before, and publish what this chunk is the last of.
 
         The members hold the totals of GROUP chunks, so that the newest is that of the last member.
@@ -164,7 +110,7 @@ class _OnePass(RowScan):
         return [
             ir.Declare(before.name, INT64, minus(self.chunk, 1)),
             ir.Declare(number.name, INT64, over(before, ir.GROUP)),
-            *self._awaited("_totals", number, place, is_there),
+            *self.awaited("_totals", number, place, is_there),
             *run.declare("_work1_", run.variable("_totals")),
             *self._scanned("_work1_", "_theirs1_", "_total_", first),
             *run.declare("_end_"),
@@ -188,13 +134,13 @@ class _OnePass(RowScan):
         own = tuple(run.assign("_all", run.variable("_carry0_")))
         code = [*run.shuffled("_all", run.variable("_totals"), 1), ir.If(self.is_right, own)]
         code += [*self._scanned("_all", "_theirs2_", "_last2_"), *run.assign("_end_", run.variable("_last2_"))]
-        return [*code, *self._publish(ir.Local("_many", INT64), END, run.variable("_end_"))]
+        return [*code, *self._lead(ir.Local("_many", INT64), END, run.variable("_end_"))]
 
     def _ended(self) -> list[ir.Stmt]:
         """Publish the carry up to this chunk; of the first ends of a large chunk, that is the end itself."""
         run, number = self.run, ir.Local("_many", INT64)
         joined = run.join("_end_", run.variable("_carry1_"), run.variable("_end_"))
-        publish = self._publish(number, CARRY, run.variable("_end_"))
+        publish = self._lead(number, CARRY, run.variable("_end_"))
         code: list[ir.Stmt] = [ir.If(test("greater", self._within, 0), (*joined, *publish))]
         if self.levels > 1:
             code.append(ir.If(test("equal", self._within, GROUPS - 1), tuple(self._large())))
@@ -211,8 +157,8 @@ class _OnePass(RowScan):
         number = plus(minus(ir.Local("_many", INT64), ir.GROUP), self.member)
         oldest = minus(int64(ir.GROUP), within)
         is_oldest = test("equal", self.member, oldest)
-        declared, carries, carry_words = self._observed("_carryw", number, CARRY)
-        more, ends, end_words = self._observed("_endw", number, END)
+        declared, carries, carry_words = self.observed("_carryw", number, CARRY)
+        more, ends, end_words = self.observed("_endw", number, END)
         either = apply("logical_or", are_stored(carry_words), are_stored(end_words))
         wait = ir.While(apply("logical_not", either), (*carries, *ends), test_first=False)
         acc, end = "_folded", "_ends"
@@ -260,7 +206,7 @@ class _OnePass(RowScan):
     def _above(self, above: Expr, whole: Sequence[Expr]) -> list[ir.Stmt]:
         """Combine the prefix with the large chunks before."""
         result = "_prefix1_"
-        found = self._awaited("_prefix2_", self._last_of(minus(above, 1)), RESULT)
+        found = self.awaited("_prefix2_", self._last_of(minus(above, 1)), RESULT)
         joined = self.run.join(result, whole, self.run.variable(result))
         return [ir.If(test("greater", above, 0), (*found, *joined))]
 
@@ -278,14 +224,14 @@ class _OnePass(RowScan):
         own, result = tuple(run.assign("_larges", run.variable("_end_"))), "_result2_"
         before = minus(minus(large, place), 1)
         carried = (
-            *self._awaited("_carry2_", self._last_of(before), RESULT),
+            *self.awaited("_carry2_", self._last_of(before), RESULT),
             *run.join(result, run.variable("_carry2_"), run.variable(result)),
         )
         return [
-            *self._publish(number, LARGE, run.variable("_end_")),
-            *self._awaited("_larges", self._last_of(theirs), LARGE, is_other),
+            *self._lead(number, LARGE, run.variable("_end_")),
+            *self.awaited("_larges", self._last_of(theirs), LARGE, is_other),
             ir.If(self.is_right, own),
             *self._scanned("_larges", "_theirs3_", result, first),
             ir.If(test("greater_equal", before, 0), carried),
-            *self._publish(number, RESULT, run.variable(result)),
+            *self._lead(number, RESULT, run.variable(result)),
         ]

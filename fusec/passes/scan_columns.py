@@ -23,38 +23,34 @@ def scan_columns(scan: Scan, loops: Loops) -> ir.Program:
     Requires: all arrays have their own strides along the axis. Ensures: Note [Scan order]; AXIS, the axis's extent, is
     a further scalar parameter.
     """
-    return _Columns(scan, loops).program()
+    return ColumnScan(scan, loops).program()
 
 
-class _Columns(ScanLoops):
+class ColumnScan(ScanLoops):
+    """One kernel of a scan along another axis than the last."""
+
     @property
     def elements(self) -> int:
+        """Elements of a chunk."""
         return ROWS
 
     def place(self) -> list[ir.Stmt]:
+        """Declare the chunk, and what scans of totals hold."""
         body: list[ir.Stmt] = [ir.Declare(CHUNK, INT64, int64(0) if self.role == "whole" else self.here)]
         for level in range(1, self.levels + 1) if self.role == "whole" else ():
             body += [*self.run.declare(f"_carry{level}_"), *self.run.declare(f"_prefix{level}_")]
         return body
 
     def one_chunk(self) -> list[ir.Stmt]:
-        """The elements of a chunk, one after the other."""
+        """The elements of a chunk, its total, and of "whole" what follows from it for the next chunk."""
         run, left = self.run, minus(self.extent, self.start)
         body: list[ir.Stmt] = [
             ir.Declare(START, INT64, times(self.chunk, ROWS)),
             ir.Declare(SIZE, INT64, least(left, ROWS)),
             *run.declare("_carry0_"),
             *self.prefix(int64(-1)),
-            *self._elements(("p",), int64(0), is_first=True),
-            ir.Declare(AT, INT64, int64(1)),
+            *self.walk(),
         ]
-        if self.batch > 1:
-            labels = tuple(f"b{number}" for number in range(self.batch))
-            more = test("less", plus(self.at, self.batch - 1), self.size)
-            step = (ir.Assign(AT, plus(self.at, self.batch)),)
-            body.append(ir.While(more, tuple(self._elements(labels, self.at)), step))
-        step = (ir.Assign(AT, plus(self.at, 1)),)
-        body.append(ir.While(test("less", self.at, self.size), tuple(self._elements(("",), self.at)), step))
         if self.role == "totals":
             outputs, _ = partials(self.scan.total)
             pairs = zip(outputs, run.variable("_carry0_"), strict=True)
@@ -64,6 +60,22 @@ class _Columns(ScanLoops):
             body.append(ir.If(another, tuple(self._level(1, self.chunk, "_carry0_"))))
         return body
 
+    def walk(self) -> list[ir.Stmt]:
+        """The elements of a chunk, one after the other."""
+        body = [*self._elements(("p",), int64(0), is_first=True), ir.Declare(AT, INT64, int64(1))]
+        if self.batch > 1:
+            labels = tuple(f"b{number}" for number in range(self.batch))
+            more = test("less", plus(self.at, self.batch - 1), self.size)
+            step = (ir.Assign(AT, plus(self.at, self.batch)),)
+            body.append(ir.While(more, tuple(self._elements(labels, self.at)), step))
+        step = (ir.Assign(AT, plus(self.at, 1)),)
+        return [*body, ir.While(test("less", self.at, self.size), tuple(self._elements(("",), self.at)), step)]
+
+    def place_of(self, label: str, at: Expr) -> tuple[ir.Stmt, Expr, ir.Local]:
+        """The same of the element of that number."""
+        position, distance = plus(self.start, at), ir.Local(f"_distance{label}", INT64)
+        return ir.Declare(distance.name, INT64, minus(position, self.here)), position, distance
+
     def _elements(self, labels: Sequence[str], at: Expr, *, is_first: bool = False) -> list[ir.Stmt]:
         """Elements one after the other, from number `at` of the chunk on, one for each label.
 
@@ -72,9 +84,8 @@ class _Columns(ScanLoops):
         code: list[ir.Stmt] = []
         places = []
         for number, label in enumerate(labels):
-            position = plus(self.start, plus(at, number) if number else at)
-            distance = ir.Local(f"_distance{label}", INT64)
-            code.append(ir.Declare(distance.name, INT64, minus(position, self.here)))
+            declared, position, distance = self.place_of(label, plus(at, number) if number else at)
+            code.append(declared)
             places.append((label, position, distance))
         for label, position, distance in places:
             body, values = self.taken(label, position, distance)
@@ -91,7 +102,7 @@ class _Columns(ScanLoops):
         if self.role == "totals":
             return code
         result = "_carry0_"
-        if self.role == "results" or self.levels:
+        if self.role in ("results", "one_pass") or self.levels:
             result = f"_result{label}"
             code += run.declare(result, run.variable("_carry0_"))
             code.append(self.with_prefix(result, "_carry0_"))

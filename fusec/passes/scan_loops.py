@@ -41,6 +41,14 @@ class ScanLoops(ABC):
     def one_chunk(self) -> list[Stmt]:
         """The work on a chunk."""
 
+    @abstractmethod
+    def walk(self) -> list[Stmt]:
+        """All elements of a chunk: `_carry0_` becomes their total, and all but totals are stored."""
+
+    @abstractmethod
+    def place_of(self, label: str, at: Expr) -> tuple[Stmt, Expr, Local]:
+        """Where number `at` of the chunk is: the distance from the position's own place, declared, and the place."""
+
     def program(self) -> Program:
         """The whole program."""
         body = self.place()

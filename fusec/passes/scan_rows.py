@@ -163,8 +163,8 @@ class RowScan(ScanLoops):
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _place(self, label: str, at: Expr) -> tuple[ir.Stmt, Expr, ir.Local]:
-        """Where a group is: the distance of its elements from the position's own, and their place on the axis."""
+    def place_of(self, label: str, at: Expr) -> tuple[ir.Stmt, Expr, ir.Local]:
+        """The same of the group of that number."""
         base = plus(self.start, times(at, ir.GROUP))
         shift = base if self.role == "whole" else minus(base, times(self.chunk, ir.GROUP))
         distance = ir.Local(f"_distance{label}", INT64)
@@ -172,7 +172,7 @@ class RowScan(ScanLoops):
 
     def _elements(self, label: str, at: Expr) -> tuple[list[ir.Stmt], tuple[Expr, ...]]:
         """What happens for the elements of a whole group, and their values."""
-        declared, position, distance = self._place(label, at)
+        declared, position, distance = self.place_of(label, at)
         body, values = self.taken(label, position, distance)
         mine = f"_mine{label}"
         return [declared, *body, *self.run.declare(mine, values)], self.run.variable(mine)
@@ -189,13 +189,13 @@ class RowScan(ScanLoops):
         code: list[ir.Stmt] = [] if given else self._elements(label, at)[0]
         code += self._scanned(mine, f"_theirs{label}", last)
         code += run.assign(carry, run.variable(last)) if is_first else self._carried(mine, last)
-        _, position, distance = self._place(label, at)
+        _, position, distance = self.place_of(label, at)
         return [*code, *self._stored(label, mine, position, distance, is_whole=True)]
 
     def _rest(self, label: str) -> list[ir.Stmt]:
         """The same of a group that is not whole."""
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
-        declared, position, distance = self._place(label, self.at)
+        declared, position, distance = self.place_of(label, self.at)
         body, values = self.taken(label, position, distance)
         inside = test("less", position, self.extent)
         code: list[ir.Stmt] = [declared, *run.declare(mine), ir.If(inside, (*body, *run.assign(mine, values)))]

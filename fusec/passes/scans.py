@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusec.ir.loops import Program
 from fusec.ir.scans import Scan
 from fusec.passes import Loops
+from fusec.passes.hand_down import scan_down_in_one_pass
 from fusec.passes.look_back import clear, scan_in_one_pass
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import advance_row, scan_rows
@@ -20,5 +21,5 @@ def write_loops(scan: Scan, loops: Loops) -> Program:
     if loops.role == "clear":
         return clear(scan)
     if loops.role == "one_pass":
-        return scan_in_one_pass(scan, loops)
+        return scan_in_one_pass(scan, loops) if loops.is_last else scan_down_in_one_pass(scan, loops)
     return scan_rows(scan, loops) if loops.is_last else scan_columns(scan, loops)

@@ -197,6 +197,27 @@ def test_one_pass_where_threads_hold_elements_and_where_they_read_them_again():
     compare(WIDE, x.astype("f8"))
 
 
+@pytest.mark.parametrize("shape", [(65, 2048), (4097, 2049), (129, 2, 70, 33)])
+def test_columns_in_one_pass(shape):
+    """Of elements of 4, 8 and 16 bytes, of which threads hold the first two; chunks that are not whole."""
+    x = normal(*shape)
+    for each in (ADD, BEFORE, fusec.cumsum):
+        compare(each, x, axis=0)
+    compare(PARTS, x, normal(*shape, seed=1) > 2, axis=0)
+    compare(ADD, x.astype("f8"), axis=0)
+    compare(fusec.cumsum, x.astype("c16"), axis=0)
+    compare(ADD, np.ascontiguousarray(x[::2]).astype("f2"), axis=0, reverse=True)
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("shape", [(1 << 13, 1 << 13), (3001, 5003), (262_144, 2048), (3, 10_000, 1000)])
+def test_columns_that_many_blocks_share(shape):
+    x = normal(*shape)
+    there, expected = cuda.from_numpy(x), np.asarray(ADD(x, axis=-2))
+    for _ in range(5):
+        assert_same_bits(ADD(there, axis=-2), expected)
+
+
 @pytest.mark.hardware
 @pytest.mark.parametrize("count", [LARGE, LARGE + 1, 2 * LARGE + 2049, 33 * LARGE + 70_001])
 def test_large_chunks(count):

@@ -72,7 +72,7 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
         batch = 1 if machine is ALONE else BATCH_ON_DEVICE
         loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, machine is HELD)
         programs.append(passes.run(write_loops(here, loops)))
-    is_last = steps[0].is_last
+    is_last = steps[-1].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
     texts = [step.threads_layout for step in steps]

@@ -12,8 +12,8 @@ from reduction_runs import Texts, assert_bits
 from scan_runs import HELD, WAITING, Scanned, case
 
 from fusec.codegen import cuda
-from fusec.ir import scans
-from fusec.passes import look_back, scan_rows
+from fusec.ir import interpret_scans, scans
+from fusec.passes import hand_down, look_back, scan_columns, scan_rows
 
 pytestmark = pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 LAST = 32 * 2 * 64  # elements of a large chunk
@@ -23,11 +23,13 @@ ORDERS = (0, 1, 2, 3)
 
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of two groups, so that few elements have many large chunks."""
+    """Chunks of two groups or of eight rows, so that few elements have many large chunks."""
     for module in (scans, scan_rows, look_back):
         monkeypatch.setattr(module, "GROUPS", 2)
     for module in (scan_rows, look_back):
         monkeypatch.setattr(module, "ELEMENTS", 64)
+    for module in (scans, interpret_scans, scan_columns, hand_down):
+        monkeypatch.setattr(module, "ROWS", 8)
 
 
 def run(
@@ -56,6 +58,15 @@ def test_every_order_of_warps_gives_the_bits_of_the_oracle(machine, name, tmp_pa
     run([case(name, (2, count), 1, machine) for count in counts], tmp_path)
 
 
+@pytest.mark.parametrize("machine", [WAITING, HELD], ids=["twice", "held"])
+@pytest.mark.parametrize("name", ["sum", "exclusive", "product", "both", "argmin"])
+@pytest.mark.sampled(3)
+def test_columns_in_every_order_of_warps_have_the_bits_of_the_oracle(name, machine, tmp_path):
+    """Of so many rows, chunks and large chunks; few blocks of many columns and many of few."""
+    shapes = [(9, 40), (64, 32), (65, 300), (200, 33), (512, 35), (2, 131, 5, 7)]
+    run([case(name, shape, len(shape) // 3, machine) for shape in shapes], tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [WAITING, HELD], ids=["twice", "held"])
 def test_totals_of_large_chunks_are_scanned(machine, tmp_path):
@@ -63,9 +74,17 @@ def test_totals_of_large_chunks_are_scanned(machine, tmp_path):
 
 
 def test_states_that_are_too_wide_and_rows_that_are_too_long_take_more_kernels():
-    assert scans.fits_one_pass(64**3, [scans.INT64] * 4)
-    assert not scans.fits_one_pass(64**3 + 1, [scans.INT64] * 4)
-    assert not scans.fits_one_pass(64**3, [scans.INT64] * 5)
+    assert scans.fits_one_pass(64**3, [scans.INT64] * 4, True)
+    assert not scans.fits_one_pass(64**3 + 1, [scans.INT64] * 4, True)
+    assert not scans.fits_one_pass(64**3, [scans.INT64] * 5, True)
+    assert scans.fits_one_pass(8**3, [scans.INT64] * 4, False)
+    assert not scans.fits_one_pass(8**3 + 1, [scans.INT64] * 4, False)
+
+
+def test_columns_that_are_few_take_more_kernels():
+    """Fewer than the threads of a group, which would wait for each other, or fewer than the machine says."""
+    for inner, outer, handed, count in [(31, 9, 1, 3), (32, 1, 1, 2), (32, 2, 65, 3), (32, 2, 64, 2)]:
+        assert len(case("sum", (outer, 20, inner), 1, replace(WAITING, handed=handed)).phases) == count
 
 
 # --- what spoils it --------------------------------------------------------------------------------------------------
@@ -111,6 +130,18 @@ def test_halves_of_wide_values_of_which_one_is_there_are_wrong(tmp_path):
     half = without(r"while \(\(totalsw0_ & totalsw1_\) < 4294967296ull\)", "while (totalsw0_ < 4294967296ull)")
     with pytest.raises((KernelFault, AssertionError), match=r"differ|is \["):
         run([case("product", (1, LONG), 1, HELD)], tmp_path, (2, 3, 4, 5), half)
+
+
+def test_carries_of_columns_that_nobody_publishes_are_awaited_for_ever(tmp_path):
+    silent = without(r"fusec_atomic_store_uint64\([^;]*end_0[^;]*;", ";")
+    with pytest.raises(KernelFault, match="a launch does not end"):
+        run([case("sum", (512, 33), 0, HELD)], tmp_path, (0,), silent, seconds=2)
+
+
+def test_totals_of_columns_that_are_read_too_soon_are_wrong(tmp_path):
+    hasty = without(r"while \(!\(carry0w0_[^;]*;", "while (false);")
+    with pytest.raises((KernelFault, AssertionError), match=r"differ|is \["):
+        run([case("sum", (512, 33), 0, HELD)], tmp_path, ORDERS, hasty)
 
 
 def test_words_that_are_not_cleared_are_found(tmp_path):

@@ -19,6 +19,7 @@ def few(names):
     for name in names:
         found += [case(name, (2, 2 * 2048 + 33), 1, machine) for machine in (ALONE, PARTED, WAITING, HELD)]
         found += [case(name, (130, 3), 0, machine) for machine in (ALONE, PARTED)]
+        found += [case(name, (130, 33), 0, machine) for machine in (WAITING, HELD)]
     return found
 
 
@@ -30,6 +31,8 @@ def many(names):
             found += [case(name, (2, count), 1, machine) for count in (33, 64, 2047, 2048, 2049, 4096, 70 * 2048 + 1)]
         for machine in (ALONE, PARTED):
             found += [case(name, (2, count, 3), 1, machine) for count in (1, 63, 64, 65, 128, 64 * 65 + 1)]
+        for machine in (WAITING, HELD):
+            found += [case(name, (2, count, 33), 1, machine) for count in (64, 65, 128, 129, 500, 64 * 65 + 1)]
     return found
 
 
@@ -58,7 +61,8 @@ def test_metal_text_gives_the_bits_of_the_oracle_at_every_boundary(tmp_path):
 
 def test_ptx_gives_the_bits_of_the_oracle():
     runs = [case("segments", (1, 2200), 1, ALONE), case("exclusive", (1, 2200), 1, PARTED)]
-    check_ptx([*runs, case("exclusive", (1, 4200), 1, HELD), case("argmin", (2, 2200), 1, WAITING)], ["shuffled"])
+    runs += [case("exclusive", (1, 4200), 1, HELD), case("argmin", (2, 2200), 1, WAITING)]
+    check_ptx([*runs, case("sum", (3, 130, 33), 1, HELD)], ["shuffled"])
 
 
 @pytest.mark.slow

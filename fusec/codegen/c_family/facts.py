@@ -262,6 +262,11 @@ def takes_turns(program: ir.Program) -> bool:
     return any(param.name == TURN and param.read for param in program.arrays)
 
 
+def in_groups(program: ir.Program) -> bool:
+    """Whether a block has whole groups: their threads read each other's values, or do not wait for each other."""
+    return has_shuffles(program.body) or takes_turns(program)
+
+
 def has_loops(program: ir.Program) -> bool:
     """Whether a While is in the body or in a function."""
     bodies = [program.body, *(function.body for function in program.functions)]

@@ -135,7 +135,7 @@ class Frame:
             demands.append(f"arrays aligned to {self.layout.aligned} bytes")
         if self.strip:
             demands.append("results apart from the arrays with neighbours")
-        if facts.has_shuffles(self.program.body):
+        if facts.in_groups(self.program):
             demands.append(f"blocks of a multiple of {GROUP} threads")
         if self.tiles:
             demands.append(f"blocks of at least {SQUARE_THREADS} threads")

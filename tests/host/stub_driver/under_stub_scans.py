@@ -95,7 +95,7 @@ def test_repeated_calls_with_tensors_export_nothing_also_after_calls_with_other_
 
 def test_device_arrays_are_scanned_in_one_kernel_or_three():
     x = np.random.default_rng(0).normal(size=20_000).astype("f4")
-    for each, axis in ((x, 0), (x[:3000], 0), (x.reshape(400, 50), 0)):
+    for each, axis in ((x, 0), (x[:3000], 0), (x.reshape(400, 50), 0), (np.resize(x, (130, 2050)), 0)):
         assert ADD(cuda.from_numpy(each), axis=axis, stream=4096).numpy().tobytes() == ADD(each, axis=axis).tobytes()
 
 
