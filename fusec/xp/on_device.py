@@ -249,8 +249,9 @@ def call(function: Any, args: Any, options: dict[str, Any]) -> Any:
     stream = arrays[0].stream
     cuda.acquire(map(cuda.describe, arrays), stream, device)
     own = device_functions.of(function)
-    if own is not None:
-        return own(*args, **options)
+    found = NotImplemented if own is None else own(*args, **options)
+    if found is not NotImplemented:
+        return found
     name = getattr(function, "__name__", None) or str(getattr(function, "args", [function])[0])
     try:
         import_module("cupy")

@@ -1,28 +1,30 @@
-"""Functions of NumPy's whose results depend on values in shape or dtype: on devices they are computed at once."""
+"""Functions of NumPy's whose results depend on values in shape or dtype: on devices they are computed at once.
+
+They take arrays of fusec's own, which wait for the legacy stream alone. What they do not compute is NotImplemented.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fusec.base import dtypes
 from fusec.errors.targets import CudaMathRefused
-from fusec.fusion.devices import device_linear, recipes
+from fusec.fusion.devices import device_choices, device_linear, device_sets, recipes
+from fusec.fusion.devices.device_choices import new
 from fusec.runtime import cuda
 from fusec.runtime.cuda import CudaArray, solvers
 
 
 def of(function: Any) -> Callable[..., Any] | None:
-    """What computes a function of NumPy's on arrays of fusec; None if nothing here does."""
-    return _FUNCTIONS.get(function)
+    """What computes a function of NumPy's, or a method, on arrays of fusec; None if nothing here does.
 
-
-def _new(like: CudaArray, shape: Sequence[int], dtype: Any) -> CudaArray:
-    row = dtypes.from_numpy(np.dtype(dtype))
-    assert row is not None, "kernels write known dtypes"
-    return cuda.empty(tuple(shape), row, None, like.device, like.stream)
+    function: a method is a partial function, whose first argument is the name.
+    """
+    return _METHODS.get(function.args[0]) if isinstance(function, partial) else _FUNCTIONS.get(function)
 
 
 def _eigenvalues(function: Any, a: CudaArray, has_vectors: bool) -> list[CudaArray]:
@@ -32,7 +34,7 @@ def _eigenvalues(function: Any, a: CudaArray, has_vectors: bool) -> list[CudaArr
     if not solvers.has_general_eigenvalues():
         raise CudaMathRefused("cuSOLVER", "find eigenvalues of any matrix", "it is older than that of CUDA 12.8").at()
     dtype = np.result_type(a.dtype, np.complex64)
-    made = [_new(a, a.shape[:-1], dtype)] + ([_new(a, a.shape, dtype)] if has_vectors else [])
+    made = [new(a, a.shape[:-1], dtype)] + ([new(a, a.shape, dtype)] if has_vectors else [])
     given = [cuda.describe(each, a.stream) for each in (a, *made)]
     recipe = device_linear.general([*map(recipes.form_of, given)], a.device)
     recipes.run(recipe, given, a.device, a.stream)
@@ -47,4 +49,15 @@ def _eigvals(a: CudaArray) -> Any:
     return _eigenvalues(np.linalg.eigvals, a, False)[0]
 
 
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.linalg.eig: _eig, np.linalg.eigvals: _eigvals}
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: device_choices.getitem,
+    np.nonzero: device_choices.nonzero, np.flatnonzero: device_choices.flatnonzero,
+    np.argwhere: device_choices.argwhere, np.extract: device_choices.extract, np.compress: device_choices.compress,
+    np.unique: device_sets.unique, np.union1d: device_sets.union, np.intersect1d: device_sets.intersection,
+    np.setdiff1d: device_sets.difference, np.setxor1d: device_sets.symmetric_difference,
+}  # fmt: skip
+_METHODS: dict[str, Callable[..., Any]] = {
+    "nonzero": device_choices.nonzero,
+    "compress": lambda x, condition, *args, **options: device_choices.compress(condition, x, *args, **options),
+    "tobytes": lambda x, *args, **options: x.numpy().tobytes(*args, **options),
+}

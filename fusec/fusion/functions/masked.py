@@ -167,16 +167,21 @@ def _part(x: Tracer, items: Sequence[Any]) -> Tracer:
     return x[tuple(items) if any(each is ... for each in items) else (*items, ...)]  # type: ignore[no-any-return]
 
 
-def _checked(x: Tracer, mask: Tracer) -> Tracer:
-    for axis, (extent, own) in enumerate(zip(mask.shape, x.shape, strict=False)):
+def check_mask(x: Any, mask: Any, start: int = 0) -> None:
+    """Raise NumPy's IndexError unless a mask has the extents of axes of an array. start: the first of these."""
+    if start + mask.ndim > x.ndim:
+        text = f"array is {x.ndim}-dimensional, but {start + mask.ndim} were indexed"
+        raise IndexError(f"too many indices for array: {text}")
+    for axis, (extent, own) in enumerate(zip(mask.shape, x.shape[start:], strict=False), start):
         if extent != own:
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis}; size of axis is {own} but size of "
                 f"corresponding boolean axis is {extent}"
             )
-    if mask.ndim > x.ndim:
-        text = f"array is {x.ndim}-dimensional, but {mask.ndim} were indexed"
-        raise IndexError(f"too many indices for array: {text}")
+
+
+def _checked(x: Tracer, mask: Tracer) -> Tracer:
+    check_mask(x, mask)
     return mask
 
 

@@ -1,0 +1,229 @@
+"""What truth values choose of arrays on devices: the running count of those that are true is the place of each element.
+
+The host reads how many there are, which is the extent of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusec.base import dtypes
+from fusec.fusion.functions.masked import check_mask
+from fusec.fusion.fuse import fuse
+from fusec.kernels.elementwise_kernel import ElementwiseKernel
+from fusec.runtime import cuda
+from fusec.runtime.cuda import CudaArray
+
+SHORT = 1 << 31  # elements that int32 counts
+
+
+def counts_of(size: int) -> Any:
+    """The dtype of numbers up to that of elements."""
+    return np.int32 if size < SHORT else np.int64
+
+
+def new(like: CudaArray, shape: Sequence[int], dtype: Any) -> CudaArray:
+    """A new array beside another one."""
+    row = dtypes.from_numpy(np.dtype(dtype))
+    assert row is not None, "kernels write known dtypes"
+    return cuda.empty(tuple(shape), row, None, like.device, like.stream)
+
+
+def last_of(numbers: CudaArray) -> int:
+    """The last one of a row of numbers, for which the host waits; 0 if there is none."""
+    if not numbers.size:
+        return 0
+    last = numbers.seen_as((1,), numbers.strides, numbers.strides[0] * (numbers.size - 1))
+    return int(last.numpy()[0])
+
+
+class Choice(NamedTuple):
+    """Which elements of an array are chosen: bools, how many are true up to each in C order, and how many are at all.
+
+    counts: in the shape of the mask.
+    """
+
+    mask: CudaArray
+    counts: CudaArray
+    total: int
+
+
+@cache
+def _counting(dtype: Any, is_mask: bool) -> Callable[[CudaArray], Any]:
+    def counted(x: Any) -> Any:
+        mask = x if is_mask else x != 0
+        counts = np.cumsum(mask, dtype=dtype)
+        return counts if is_mask else (mask, counts)
+
+    return fuse(counted)
+
+
+def choice(x: CudaArray) -> Choice:
+    """The elements that are not zero."""
+    is_mask = x.dtype == bool
+    found = _counting(counts_of(x.size), is_mask)(x)
+    mask, counts = (x, found) if is_mask else found
+    return Choice(mask, counts.with_shape(mask.shape), last_of(counts))
+
+
+_BEHIND = {
+    "elements": ("bool m, I c, T x", "raw T y", "if (m) y[c - 1] = x"),
+    "rows": ("bool m, I c, T x, int64 rest", "raw T y", "if (m) y[(c - 1) * rest + i % rest] = x"),
+    "places": ("bool m, I c", "raw int64 y", "if (m) y[c - 1] = i"),
+}
+
+
+@cache
+def _kernel(name: str) -> ElementwiseKernel:
+    """What puts chosen elements, or their places in C order, one behind the other."""
+    return ElementwiseKernel(*_BEHIND[name], f"chosen_{name}")
+
+
+@cache
+def _coordinates(ndim: int) -> ElementwiseKernel:
+    """What puts the indices of chosen elements one behind the other, those of each axis behind those of the last."""
+    stores = "".join(f"y[{axis} * total + c - 1] = _ind.get()[{axis}]; " for axis in range(ndim))
+    return ElementwiseKernel(
+        "bool m, I c, int64 total", "raw int64 y", f"if (m) {{ {stores}}}", f"chosen_{ndim}_indices", reduce_dims=False
+    )
+
+
+def elements(x: CudaArray, found: Choice) -> CudaArray:
+    """The chosen elements of an array, or the parts of it for which the mask of its first axes is true."""
+    ndim = found.mask.ndim
+    rest = x.shape[ndim:]
+    made = new(x, (found.total, *rest), x.dtype)
+    if made.size:
+        if rest:
+            wide = [each.seen_as((*each.shape, *(1 for _ in rest)), (*each.strides, *(0 for _ in rest)))
+                    for each in found[:2]]  # fmt: skip
+            _kernel("rows")(*wide, x, prod(rest), made)
+        else:
+            _kernel("elements")(*found[:2], x, made)
+    return made
+
+
+def places(found: Choice) -> CudaArray:
+    """The places of chosen elements in C order."""
+    made = new(found.mask, (found.total,), np.int64)
+    if found.total:
+        _kernel("places")(*found[:2], made)
+    return made
+
+
+def indices(found: Choice) -> CudaArray:
+    """The indices of chosen elements: a row for each axis."""
+    ndim = found.mask.ndim
+    if ndim == 1:
+        return places(found).with_shape((1, found.total))
+    made = new(found.mask, (ndim, found.total), np.int64)
+    if found.total:
+        _coordinates(ndim)(*found[:2], found.total, made)
+    return made
+
+
+def rows_of(found: CudaArray) -> tuple[CudaArray, ...]:
+    """The rows of a matrix in C order."""
+    _, step = found.strides
+    return tuple(
+        found.seen_as(found.shape[1:], (step,), found.strides[0] * row if found.size else 0)
+        for row in range(found.shape[0])
+    )
+
+
+# --- NumPy's functions -----------------------------------------------------------------------------------------------
+
+
+def nonzero(a: CudaArray) -> tuple[CudaArray, ...]:
+    """np.nonzero."""
+    if not a.ndim:
+        np.nonzero(np.zeros((), a.dtype))  # raises what NumPy raises
+    return rows_of(indices(choice(a)))
+
+
+def flatnonzero(a: CudaArray) -> CudaArray:
+    """np.flatnonzero."""
+    return places(choice(a))
+
+
+def argwhere(a: CudaArray) -> CudaArray:
+    """np.argwhere."""
+    if not a.ndim:
+        return new(a, (choice(a).total, 0), np.int64)
+    return indices(choice(a)).T
+
+
+_taken: Any = fuse(lambda x, at, axis: np.take(x, at, axis))
+flat: Any = fuse(lambda x: np.reshape(x, -1))
+
+
+def _chosen_along(condition: CudaArray, x: CudaArray, axis: int) -> CudaArray:
+    """What np.take makes of an array and the places in a condition that is not zero. Raises IndexError."""
+    at = flatnonzero(condition)
+    if condition.size > x.shape[axis] <= (last := last_of(at)) and at.size:
+        raise IndexError(f"index {last} is out of bounds for axis {axis} with size {x.shape[axis]}")
+    return _taken(x, at, axis)  # type: ignore[no-any-return]
+
+
+def extract(condition: Any, arr: CudaArray) -> Any:
+    """np.extract."""
+    if not isinstance(condition, CudaArray):
+        return NotImplemented
+    if condition.shape == arr.shape:
+        return elements(arr, choice(condition))
+    return _chosen_along(condition, flat(arr), 0)
+
+
+def compress(condition: Any, a: CudaArray, axis: int | None = None, out: Any = None) -> Any:
+    """np.compress."""
+    if not isinstance(condition, CudaArray) or out is not None:
+        return NotImplemented
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    if axis is None:
+        a, axis = flat(a), 0
+    axis = range(a.ndim)[axis]
+    if not axis and condition.shape == a.shape[:1]:
+        return elements(a, choice(condition))
+    return _chosen_along(condition, a, axis)
+
+
+# --- indices with masks ----------------------------------------------------------------------------------------------
+
+_indexed: Any = fuse(lambda x, key: x[key])
+
+
+def getitem(x: CudaArray, key: Any) -> Any:
+    """x[key] with masks among the parts of the key. Raises NumPy's IndexError."""
+    if isinstance(key, CudaArray) and key.ndim:
+        check_mask(x, key)
+        return elements(x, choice(key))
+    items = [*key] if isinstance(key, tuple) else [key]
+    if any(isinstance(each, (bool, np.bool_)) or (_is_mask(each) and not each.ndim) for each in items):
+        return NotImplemented
+    return _indexed(x, tuple(_expanded(x, items)))
+
+
+def _is_mask(each: Any) -> bool:
+    return isinstance(each, CudaArray) and each.dtype == bool
+
+
+def _expanded(x: CudaArray, items: Sequence[Any]) -> list[Any]:
+    """Parts of a key, with the places that masks pick in place of these. Raises IndexError for masks of other sizes."""
+    found: list[Any] = []
+    taken = sum(each.ndim if _is_mask(each) else each is not None and each is not ... for each in items)
+    axis = 0
+    for each in items:
+        if _is_mask(each):
+            check_mask(x, each, axis)
+            found += nonzero(each)
+            axis += each.ndim
+        else:
+            found.append(each)
+            axis += x.ndim - taken if each is ... else each is not None
+    return found
