@@ -121,7 +121,7 @@ def erfcx(x: Term) -> Term:
 
 def _erfc_limit(x: Term) -> float:
     """Beyond this erfc vanishes."""
-    return format_of(x).pick(11.3, 28.1)
+    return format_of(x).pick(11.18, 28.035)
 
 
 def erfc(x: Term) -> Term:
@@ -154,7 +154,7 @@ def normcdf(x: Term) -> Term:
     """
     size = abs(x)
     root = constant_pair("sqrt_half", x)
-    limit = _erfc_limit(x) * 1.42
+    limit = _erfc_limit(x) * 1.41422
     bounded = where(size > limit, limit, size)
     product = two_product(bounded, root.hi)
     argument = quick_sum(product.hi, fma(bounded, root.lo, product.lo))

@@ -98,7 +98,7 @@ def exp10(x: Term) -> Term:
     Greatest error seen: float32 0.79 ulp (all arguments), float64 0.76 ulp.
     """
     form = format_of(x)
-    y = clamp(x, form.pick(-55.0, -342.0), form.pick(39.0, 309.0))
+    y = clamp(x, form.pick(-54.2, -341.5), form.pick(39.0, 309.0))
     count = rint(y * parts("log2_10", form.dtype)[0])
     high, low, _ = parts("log10_2", form.dtype)
     near, rest = fma(count, -high, y), count * -low  # the first is exact

@@ -159,20 +159,22 @@ def power_of_two(n: Term) -> Term:
 
 
 def vanishing(form: Format) -> int:
-    """A number n such that x * 2^n rounds to 0, whatever significand a normal x near 1 may have lost on its way."""
-    return -form.bias - 2 * form.mantissa - 5
+    """The least exponent of `scale`, where it makes 0 of anything.
+
+    It is so small that the result would be 0 even if a number near 1 were as great as 2^digits.
+    """
+    return -form.bias - 2 * form.mantissa - 7
 
 
 def scale(x: Term, n: Term) -> Term:
-    """X * 2^n for normal x near 1 and |n| up to twice the exponent range, rounded once.
+    """X * 2^n for a number near 1, rounded once; n: from `vanishing`, or one less, to as much above 0.
 
-    Where the result is certainly 0 the second factor is: products that underflow take CPUs a hundred times as long, and
-    exp(-inf) is common.
+    The factors are chosen such that the second one is 0 for the least n: products that underflow take CPUs a hundred
+    times as long, and exp(-inf) is common.
     """
     form = format_of(x)
-    half = n >> 1
-    rest = power_of_two(n - half)
-    return x * power_of_two(half) * where(n > vanishing(form), rest, 0.0)
+    first = (n >> 1) + (form.bias + vanishing(form) // 2)
+    return x * power_of_two(first) * power_of_two(n - first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def gamma(x: Term) -> Term:
     form = format_of(x)
     size = abs(x)
     negative = x < 0.5
-    limit = form.pick(45.0, 200.0)
+    limit = form.pick(43.5, 184.5)
     bounded = where(size > limit, limit, size)
     one = x.like(1.0)
     # left of 1/2: gamma(x) = pi / (sin(pi x) gamma(1 - x)), with 1 - x = 1 + size or 1 - size

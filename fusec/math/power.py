@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.base.dtypes import FLOAT32
 from fusec.math.body import call, guard, write
 from fusec.math.exponential import clamp
-from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
+from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two, vanishing
 from fusec.math.pairs import Pair, two_product
 from fusec.math.tabulated import exp2_by_table, exp2_of_product, log2_by_table, times
 from fusec.math.value import Term, fma, sqrt, trunc, where
@@ -46,7 +46,7 @@ def _power_far(size: Term, y: Term) -> Term:
     # the logarithm next to 1 is at least 2^-digits, so beyond this all over- or underflows
     far = 2.0 ** form.pick(34, 66)
     exponent = times(logarithm, clamp(y, -far, far))
-    bounded = clamp(exponent.hi, -form.bias - form.mantissa - 2.0, form.bias + 2.0)
+    bounded = clamp(exponent.hi, float(vanishing(form)), form.bias + 2.0)
     rest = where(bounded.eq(exponent.hi), exponent.lo, 0.0)
     return exp2_by_table(Pair(bounded, rest)).any_value()
 
