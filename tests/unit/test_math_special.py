@@ -339,3 +339,11 @@ def test_small_powers_become_subnormal_and_then_vanish(name, least, most, exact)
     assert np.all(np.abs(found - wanted) <= np.spacing(wanted.astype(np.float32)))
     assert np.all((found == 0) == (wanted <= 2.0**-150))  # ties go to even
     assert 0 < np.count_nonzero(found) < found.size
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_negative_nan_stays_nan_in_vectors(dtype):
+    x = np.full(67, -np.nan, dtype)
+    for name in ("exp", "exp2", "exp10", "sigmoid", "softplus", "erfc", "normcdf", "sinh", "gamma"):
+        kernel = fusec.ElementwiseKernel("T x", "T y", f"y = {name}(x)", "kernel")
+        assert np.isnan(kernel(x)).all(), name
