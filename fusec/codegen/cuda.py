@@ -30,7 +30,7 @@ from fusec.codegen.cuda_copies import BARRIER
 from fusec.codegen.cuda_groups import FUNCTION, GROUP_HELPERS
 from fusec.codegen.cuda_loops import loop
 from fusec.codegen.cuda_together import beside, ended
-from fusec.ir.loops import FIRST, GROUP, LAST, REGISTER, Program
+from fusec.ir.loops import REGISTER, Program, way_of
 from fusec.ir.reductions import ROUNDS
 
 ARCH = 800  # of the devices that have the instructions below
@@ -317,8 +317,7 @@ def _reserved() -> frozenset[str]:
 def _shuffle(dtype: DType, distance: int) -> str:
     """The template of a shuffle; types of less than 32 bits travel as int."""
     value = "{}" if dtype.bits >= 32 else "(int){}"
-    word = {FIRST: "", LAST: ""}.get(distance, "_up" if distance < 0 else "_down")
-    lane = GROUP - 1 if distance == LAST else abs(distance)
+    word, lane = way_of(distance)
     call = f"__shfl{word}_sync(0xffffffffu, {value}, {lane})"
     return call if dtype.bits >= 32 else f"({TYPES[dtype]}){call}"
 

@@ -11,6 +11,7 @@ from fusec.codegen.c_family.rows import CopiedRow, Rows
 from fusec.codegen.cuda_copies import BARRIER, copies_made, copies_stored
 from fusec.codegen.cuda_strips import strip_loop
 from fusec.codegen.cuda_tiles import tile_loop
+from fusec.ir.loops import GROUP
 from fusec.ir.scans import TURN
 
 
@@ -40,8 +41,27 @@ def _loop(frame: Frame) -> list[str]:
         return lines + strip_loop(frame, frame.strip, grid)
     if frame.rows:
         return [*_shared_rows(frame, frame.rows), *lines, *_row_loop(frame, frame.rows, grid)]
+    if frame.places.only:
+        return lines + _whole_groups(frame, grid)
     lines += [f"for ({long}{at} = {first}; {at} < {grid.size}; {at} += {threads}) {{"]
     return [*lines, *indented([*frame.coordinates(at), *grid.inside, *frame.body], 1), "}"]
+
+
+def _whole_groups(frame: Frame, grid: GridShape) -> list[str]:
+    """Threads of a group come together, since they exchange values; those past the end watch the last positions."""
+    at, size, long, position = frame.places.index, grid.size, grid.long, frame.names.fresh("position")
+    together = facts.together(frame.program.body)
+    watched = f"{size} - {together} + ({position} & {together - 1})"
+    lines = [
+        f"const bool {frame.places.only} = {position} < {size};",
+        f"const {long}{at} = {frame.places.only} ? {position} : {watched};",
+    ]
+    until = f"({position} & -{GROUP}) < {size}"
+    return [
+        f"for ({long}{position} = {grid.first}; {until}; {position} += {grid.threads}) {{",
+        *indented([*lines, *frame.coordinates(at), *grid.inside, *frame.body], 1),
+        "}",
+    ]
 
 
 def _turns(frame: Frame, grid: GridShape) -> list[str]:

@@ -22,7 +22,7 @@ from fusec.codegen.c_family.routines import Words, complex_helpers, integer_help
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.errors.targets import TooManyArrays
 from fusec.ir.expr import Space
-from fusec.ir.loops import FIRST, GROUP, LAST, Program
+from fusec.ir.loops import Program, way_of
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
 FUNCTION = "static "
@@ -161,7 +161,7 @@ def _helpers() -> dict[str, str]:
     for op in ("add", "subtract", "exchange"):
         name = f"fusec_atomic_{op}_shared_float"
         helpers[name] = _float_loop(op, name, "threadgroup")
-    return helpers | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in ("", "_up", "_down")}
+    return helpers | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in SHUFFLES}
 
 
 # --- atomics -----------------------------------------------------------------------------------------------------
@@ -275,8 +275,7 @@ def _reserved() -> frozenset[str]:
 
 def _shuffle(dtype: DType, distance: int) -> str:
     """The template of a shuffle; 64-bit integers, which Metal does not shuffle, travel in halves, bools as integers."""
-    word = {FIRST: "", LAST: ""}.get(distance, "_up" if distance < 0 else "_down")
-    lane = GROUP - 1 if distance == LAST else abs(distance)
+    word, lane = way_of(distance)
     if dtype.bits == 64:
         return f"({TYPES[dtype]})fusec_shuffle{word}_ulong((ulong){{}}, {lane})"
     value = "(uint){}" if dtype == dtypes.BOOL else "{}"
@@ -284,6 +283,7 @@ def _shuffle(dtype: DType, distance: int) -> str:
     return f"({TYPES[dtype]}){call}" if dtype == dtypes.BOOL else call
 
 
+SHUFFLES = ("", "_up", "_down", "_xor")
 _SHUFFLE_64 = """\
 static ulong fusec_shuffle{word}_ulong(ulong x, int distance) {{
     const uint low = (uint)x, high = (uint)(x >> 32);

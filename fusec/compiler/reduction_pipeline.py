@@ -114,8 +114,8 @@ def _shared_by_threads(reduction: ReductionIR, phase: Phase, number: int) -> Pro
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
     named = replace(reduction, name=name if number == 1 else f"{name}{number}")
     found, axis = phase.sharing, phase.axis
-    if found.alone:
-        return reduce_alone(named, axis, found.rounds, found.is_full)
+    if found.few:
+        return reduce_alone(named, axis, found.rounds, found.is_full, found.few)
     if found.segments:
         block = BlockShape(found.segments, found.rounds, found.is_full, found.chunks)
         return reduce_in_blocks(named, axis, block)

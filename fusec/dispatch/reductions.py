@@ -263,8 +263,9 @@ def _line(phase: Phase, kernel: Kernel) -> str:
     walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in phase.layout.steps)
     place = "along the innermost axis" if phase.is_last else f"along axis {phase.axis} of {len(phase.extents)}"
     threads = ""
+    group = phase.sharing.few or GROUP
     if TARGETS[kernel.target].threads:
-        threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
+        threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {group}' if kernel.group > 1 else ''}"
         if kernel.block:
             threads = f"; {counted(prod(phase.threads), 'block')} of {kernel.block} threads"
     chunks = max(phase.chunks, phase.sharing.chunks)

@@ -270,6 +270,8 @@ class _Run:
         other = at + distance
         if distance in (ir.FIRST, ir.LAST):
             other = at - at % ir.GROUP + (ir.GROUP - 1 if distance == ir.LAST else 0)
+        elif distance > ir.EXCHANGED:
+            other = at ^ (distance - ir.EXCHANGED)
         inside = (other >= 0) & (other < len(mask)) & (groups[np.clip(other, 0, len(mask) - 1)] == groups)
         return found[np.where(inside, other, at)]
 

@@ -233,13 +233,16 @@ class Shuffle(Stmt):
     result: str  # a declared local
     value: Expr
     # How many positions further the other one is, a power of two below GROUP, or one with a minus sign for one before;
-    # past the ends of the group it receives anything. FIRST, LAST: it is the first or the last of the group.
+    # past the ends of the group it receives anything. FIRST, LAST: it is the first or the last of the group. EXCHANGED
+    # and a power of two: two positions that are so far apart exchange values.
     distance: int
 
 
 GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
 REGISTER = 4  # bytes of a register of a position: narrower elements take a whole one
 FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
+POWERS = (1, 2, 4, 8, 16)  # of two, below GROUP
+EXCHANGED = GROUP  # added to a distance: the numbers of two positions differ in this bit alone
 ASSERT = "fusec_assert"  # the function that an assertion calls with its condition
 
 
@@ -346,3 +349,12 @@ class Program:
     def arrays(self) -> tuple[ArrayParam, ...]:
         """The array parameters in order."""
         return tuple(param for param in self.params if isinstance(param, ArrayParam))
+
+
+def way_of(distance: int) -> tuple[str, int]:
+    """How shuffles are called that take values from there, with a word for where, and their last argument."""
+    if distance > EXCHANGED:
+        return "_xor", distance - EXCHANGED
+    if distance in (FIRST, LAST):
+        return "", 0 if distance == FIRST else GROUP - 1
+    return "_up" if distance < 0 else "_down", abs(distance)

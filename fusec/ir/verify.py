@@ -229,7 +229,7 @@ class _Scope:
                 self._receive(result, type_of(value))
                 _require(isinstance(type_of(value), DType), "a shuffle takes a scalar")
                 _require(
-                    abs(distance) in (ir.FIRST, 1, 2, 4, 8, 16) or distance == ir.LAST,
+                    abs(distance) in (*ir.POWERS, ir.FIRST, ir.LAST) or distance - ir.EXCHANGED in ir.POWERS,
                     f"a shuffle over {distance} positions",
                 )
             case ir.Atomic():

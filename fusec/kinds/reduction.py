@@ -65,7 +65,7 @@ class Phase(Launch):
         """The operands of which each of many threads has a row of its own, which ends where the next one begins."""
         if self.role != "whole" or len(self.extents) != 2 or self.extent < 2 or prod(self.space) < MANY:
             return ()
-        if self.chunks > 1 or (self.is_last and not self.sharing.alone):
+        if self.chunks > 1 or (self.is_last and self.sharing.few != 1):
             return ()
         along, across = self.axis, 1 - self.axis
         return tuple(
@@ -94,8 +94,8 @@ class Phase(Launch):
     @property
     def threads(self) -> Shape:
         """The same for targets with many threads, where a group or a block shares each chunk of a last axis."""
-        in_groups = self.is_last and not (self.sharing.segments or self.sharing.alone)
-        return (*self.space[:-1], self.chunks * GROUP) if in_groups else self.space
+        in_groups = self.is_last and not self.sharing.segments
+        return (*self.space[:-1], self.chunks * (self.sharing.few or GROUP)) if in_groups else self.space
 
     @property
     def threads_layout(self) -> Layout:

@@ -9,6 +9,8 @@ from fusec.ir.reductions import ROUNDS, SHORT, Role, chunk_of
 
 FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
 MANY = 1024  # chunks of few elements at least that threads take alone
+MOST_OF_FEW = 128  # elements of such chunks, beyond which a group has an element at least for each thread
+FEW, NARROW_FEW = 8, 16  # threads that have such a chunk together: of usual, of narrow elements
 LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
 BLOCK = 512  # threads of such a block
 HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
@@ -25,15 +27,15 @@ class Sharing(NamedTuple):
 
     segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
     thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
-    walks; 0: none. is_full: whether every chunk has all of them. alone: whether a thread has a chunk along the last
-    axis, of at most `rounds` elements. chunks: those of a row, which a block has all at once. is_wide: whether threads
-    of a group have lanes side by side.
+    walks; 0: none. is_full: whether every chunk has all of them. few: threads of a part of a group that share a chunk
+    along the last axis, each of at most `rounds` elements; 0: others do. chunks: those of a row, which a block has all
+    at once. is_wide: whether threads of a group have lanes side by side.
     """
 
     segments: int = 0
     rounds: int = 0
     is_full: bool = False
-    alone: bool = False
+    few: int = 0
     chunks: int = 1
     is_wide: bool = False
 
@@ -42,8 +44,8 @@ class Sharing(NamedTuple):
         """A text that differs for kernels with different code."""
         if self == Sharing():
             return ""
-        chunks = f"*{self.chunks}" if self.chunks > 1 else ""
-        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{'a' * self.alone}{'w' * self.is_wide}{chunks}"
+        few, chunks = f"f{self.few}" if self.few else "", f"*{self.chunks}" if self.chunks > 1 else ""
+        return f"{self.segments}:{self.rounds}{'=' * self.is_full}{few}{'w' * self.is_wide}{chunks}"
 
 
 class Level(NamedTuple):
@@ -91,18 +93,26 @@ class RowKind(NamedTuple):
             segments *= 2
         return Sharing(segments, ROUNDS, extent % chunk == 0, chunks=chunks)
 
+    def _of_few(self, extent: int) -> Sharing:
+        """How threads share a chunk of few elements: as many as load a sector of memory at once, if it is not short."""
+        if extent <= SHORT:
+            most = 1 << (extent - 1).bit_length()
+            return Sharing(0, most, most == extent, few=1)
+        few = NARROW_FEW if self.is_narrow else FEW
+        rounds = -(-extent // few)
+        return Sharing(0, rounds, extent == rounds * few, few=few)
+
     def sharing(self, role: Role, extent: int, chunks: int, is_wide: bool = False) -> Sharing:
         """How threads share a chunk along the last axis. chunks: their number for all totals. is_wide: whether groups
         may load several elements at once.
 
-        Many chunks of few elements have a thread each. Groups combine results of chunks, and few cheap elements of one
-        total: this may follow at the end of another kernel.
+        Many chunks of few elements have a thread each, or a part of a group. Groups combine results of chunks, and few
+        cheap elements of one total: this may follow at the end of another kernel.
         """
         if role == "whole" and extent > chunk_of(self.lanes, True):
             return self._of_several(extent, chunks)
-        if role == "whole" and extent <= min(SHORT, self.lanes) and chunks >= MANY:
-            most = 1 << (extent - 1).bit_length()
-            return Sharing(0, most, most == extent, alone=True)
+        if role == "whole" and extent <= min(MOST_OF_FEW, self.lanes) and chunks >= MANY:
+            return self._of_few(extent)
         may_follow = chunks == 1 and extent <= MOST_AT_END and not self.is_costly
         long = LONG_COSTLY if self.is_costly and chunks <= FEW_CHUNKS else LONG
         is_shared = role in ("whole", "first") and extent >= long and 2 * self.lanes < BLOCK and not may_follow

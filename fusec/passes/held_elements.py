@@ -89,7 +89,8 @@ class HeldSlots:
     """The elements of a thread: as many as `count`, `stride` elements of the chunk apart, the first one at `base`.
 
     is_full: whether the chunk has an element for each slot. inside: places a body at a position of the chunk. side:
-    elements that lie side by side, which are all there or not; the distance is that of so many.
+    elements that lie side by side, which are all there or not; the distance is that of so many. sure: slots that have
+    an element in any case.
     """
 
     count: int
@@ -98,6 +99,7 @@ class HeldSlots:
     is_full: bool
     inside: Inside
     side: int = 1
+    sure: int = 0
 
     def place(self, slot: Expr) -> Expr:
         """The position of an element in the chunk."""
@@ -117,7 +119,10 @@ class HeldSlots:
         if self.is_full or not body:
             return tuple(body)
         distance = apply("convert", self._distance(slot), target=INT32)
-        return (ir.If(apply("less", distance, ir.Local(LEFT, INT32)), tuple(body)),)
+        is_there = apply("less", distance, ir.Local(LEFT, INT32))
+        if self.sure:
+            is_there = apply("logical_or", test("less", slot, self.sure), is_there)
+        return (ir.If(is_there, tuple(body)),)
 
     def loop(self, name: str, count: int, body: Body, slot: Callable[[Expr], Expr] = lambda number: number) -> Body:
         """A loop over some slots, whose numbers `name` holds; `slot` makes those among all slots of them.

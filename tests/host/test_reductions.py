@@ -295,6 +295,16 @@ def short_rows():
     return found
 
 
+def rows_of_parts_of_groups():
+    """Many rows of more elements than one thread takes alone, whose threads are a part of a group; the last is not."""
+    named = [("softmax", 49), ("scores", 64), ("argmin", 60), ("spread", 61), ("sum64", 33)]
+    found = [case(name, (1025, count), 1) for name, count in named]
+    found += [narrow_softmax("bfloat16", 1027, 100), called(SUM, random("float32", 1025, 2, 37), axis=2)]
+    found += [called(MANY, random("float32", 1029, 128), random("float32", 1, 128), axis=1)]
+    assert {run.phases[0].sharing.few for run in found} == {8, 16}
+    return found
+
+
 DEFAULT = [name for name in EXAMPLES if name not in ("sum64", "scores")]
 
 
@@ -331,6 +341,16 @@ def test_narrow_rows_have_these_bits_in_ptx():
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_short_rows_that_blocks_copy_have_the_bits_of_the_oracle(tmp_path):
     check_fibers(short_rows(), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_rows_of_parts_of_groups_have_the_bits_of_the_oracle(tmp_path):
+    check_fibers(rows_of_parts_of_groups(), tmp_path)
+
+
+@pytest.mark.slow
+def test_rows_of_parts_of_groups_have_these_bits_in_ptx():
+    check_ptx(rows_of_parts_of_groups(), ["shuffled"])
 
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")

@@ -18,7 +18,7 @@ from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling, library_calls
-from fusec.ir.loops import FIRST, GROUP, LAST
+from fusec.ir.loops import way_of
 
 WIDTHS = {8: "char", 16: "short", 32: "int", 64: "long"}
 TYPES = {dtype: ("u" if dtype.kind == "unsigned" else "") + WIDTHS[dtype.bits] for dtype in INTEGERS}
@@ -49,8 +49,8 @@ HELPERS = {
 
 
 def shuffle(dtype: DType, distance: int) -> str:
-    word = {FIRST: "", LAST: ""}.get(distance, "_up" if distance < 0 else "_down")
-    return f"sub_group_shuffle{word}({{}}, {GROUP - 1 if distance == LAST else abs(distance)})"
+    word, lane = way_of(distance)
+    return f"sub_group_shuffle{word}({{}}, {lane})"
 
 
 def frame(kernel: Frame) -> list[Part]:

@@ -220,6 +220,24 @@ def test_programs_of_lone_threads_give_the_bits_of_the_oracle(name, extent):
             assert value.tobytes() == made[output].tobytes()
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("extent", [33, 49, 64, 100, 127, 128])
+@pytest.mark.parametrize("together", [2, 8, 16])
+@pytest.mark.sampled(5)
+def test_programs_of_few_threads_give_the_bits_of_the_oracle(name, extent, together):
+    reduction, names, _ = EXAMPLES[name]
+    extent = min(extent, reduction.lanes)
+    given, most = inputs(names, (3, extent), 1), -(-extent // together)
+    program = reduce_alone(reduction, 1, most, extent == most * together, together)
+    verify(program)
+    program = passes.run(program, check=True)
+    results = {p.name: p.dtype.numpy for p in program.arrays if p.written}
+    made = {each: np.zeros((3, together), dtype) for each, dtype in results.items()}
+    interpret(program, {**given, **made}, {AXIS: extent}, (3, together))
+    for output, value in oracle(reduction, given, (3, extent), 1, results).items():
+        assert value.tobytes() == made[output][:, 0].tobytes()
+
+
 @pytest.mark.parametrize("name", sorted(fusec.HOMES["library.reductions"].split()))
 @pytest.mark.sampled(5)
 def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,6 +252,17 @@ def indexes(loop: ir.While) -> bool:
     )
 
 
+def together(body: Iterable[ir.Stmt]) -> int:
+    """How many positions side by side exchange values, if they combine them by halves; 1 if none do."""
+    distances = (stmt.distance % ir.EXCHANGED for stmt in statements(body) if isinstance(stmt, ir.Shuffle))
+    return 2 * max(distances, default=0) or 1
+
+
+def exchanges(program: ir.Program) -> bool:
+    """Whether parts of groups share elements, so that the last group may not have all of them."""
+    return any(isinstance(stmt, ir.Shuffle) and stmt.distance > ir.EXCHANGED for stmt in statements(program.body))
+
+
 def has_shuffles(body: Iterable[ir.Stmt]) -> bool:
     """Whether threads read each other's values."""
     return any(isinstance(stmt, ir.Shuffle) for stmt in statements(body))

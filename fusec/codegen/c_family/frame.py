@@ -124,7 +124,8 @@ class Frame:
         name = next((name for param, name in self.scalars if param.name == AXIS), "")
         if not name:
             return []
-        threads = f"{GROUP} threads" if facts.has_shuffles(self.program.body) else "a thread"
+        together = facts.together(self.program.body)
+        threads = f"{together} threads" if together > 1 else "a thread"
         threads = "a block" if self.program.block else threads
         return [f"// {name}: elements along the axis that is reduced; size: {threads} for each of its chunks"]
 

@@ -55,7 +55,8 @@ class AddressPrinter:
 
     grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
     those of a group. rows: what points to a thread's row of an array, by array. copies: the arrays whose updates go to
-    copies. threads: of a block program, the position in the block along each of its axes.
+    copies. only: the condition, if any, under which memory of other threads may change. threads: of a block program,
+    the position in the block along each of its axes.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> None:
@@ -63,6 +64,7 @@ class AddressPrinter:
         self.arrays = {param.name: param for param in program.arrays}
         self.grouped: dict[str, AddressText] = {}
         self.rows: dict[str, str] = {}
+        self.only = names.fresh("is_there") if spelling.groups and facts.exchanges(program) else ""
         self.copies: dict[str, CopiedArray] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False

@@ -126,7 +126,7 @@ class StmtPrinter:
             case ir.SetField():
                 self.write(f"{self._set_field(stmt)};", depth)
             case ir.Store(pointer, value):
-                self.write(f"{self._store(pointer, value)};", depth)
+                self.write(f"{self._changing(pointer)}{self._store(pointer, value)};", depth)
             case ir.Atomic():
                 self._atomic(stmt, depth)
             case ir.AtomicLoad(result, pointer):
@@ -139,7 +139,7 @@ class StmtPrinter:
                 self.write(f"{self.expressions.names[result]} = {self._shuffled(value, distance)};", depth)
             case ir.CallStatement(call, result):
                 target = f"{self.expressions.names[result]} = " if result else ""
-                self.write(f"{target}{self.expressions.piece(call).text};", depth)
+                self.write(f"{self._changing()}{target}{self.expressions.piece(call).text};", depth)
             case ir.If():
                 self._if(stmt, depth, "if")
             case ir.While():
@@ -154,6 +154,12 @@ class StmtPrinter:
             case _:
                 raise AssertionError(f"cannot print {type(stmt).__name__}")
         self.expressions.forget()
+
+    def _changing(self, pointer: Expr | None = None) -> str:
+        """What comes before a statement that changes memory. pointer: where, if that is known."""
+        kind, places = pointer and type_of(pointer), self.expressions.places
+        is_own = isinstance(kind, Pointer) and kind.space == "local"
+        return f"if ({places.only}) " if places and places.only and not is_own else ""
 
     def _shuffled(self, value: Expr, distance: int) -> str:
         """A value of another position of the group, a complex one by its parts."""
@@ -329,7 +335,8 @@ class StmtPrinter:
             self._private_update(stmt, depth)
             return
         call = self._atomic_call(stmt.op, stmt.pointer, stmt.values, stmt.line, wanted=bool(stmt.result))
-        self.write(f"{self.expressions.names[stmt.result]} = {call};" if stmt.result else f"{call};", depth)
+        target = f"{self.expressions.names[stmt.result]} = " if stmt.result else ""
+        self.write(f"{self._changing()}{target}{call};", depth)
 
     def _atomic_call(self, op: str, place: Expr, values: Sequence[Expr], line: int, *, wanted: bool = True) -> str:
         """An atomic access to global or shared memory. wanted: whether its result is used."""

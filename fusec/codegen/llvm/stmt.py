@@ -203,6 +203,8 @@ class StmtEmitter(ExprEmitter):
             lane = 0 if distance == ir.FIRST else ir.GROUP - 1
             return Value(part.type, b.let(f"extractelement {b.typed(part)}, i64 {lane}"))
         lanes = [lane + distance if 0 <= lane + distance < ir.GROUP else lane for lane in range(ir.GROUP)]
+        if distance > ir.EXCHANGED:
+            lanes = [lane ^ (distance - ir.EXCHANGED) for lane in range(ir.GROUP)]
         return Value(part.type, b.shuffle(b.typed(part), lanes), varying=True)
 
     # --- variables -----------------------------------------------------------------------------------------------
