@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, apply
-from fusec.ir.reductions import ROUNDS, SHORT, Accumulator, ReductionIR, Stage
+from fusec.ir.reductions import AXIS, ROUNDS, SHORT, Accumulator, ReductionIR, Stage
 from fusec.ir.walk import Body
 from fusec.passes.affine import Running, counted, int64, over, plus, rest, test, times
 from fusec.passes.ahead import Arrays, RoundsAhead, arrays_of
@@ -113,12 +113,19 @@ class _Blocks(Cooperation):
         )
 
     def _at_once(self, stage: Stage, held: GroupLanes, box: Arrays, number: int) -> Body:
-        """Have every thread take its whole lane."""
+        """Have every thread take its whole lane.
+
+        Compilers move nothing across the branch of a first walk, which asks for a number that they do not know: they
+        would combine the first elements before they load the last, and so wait for memory twice.
+        """
         assert self.held is not None, "elements are held"
         del held
         walk, found = self.held.combined(stage, number)
-        there = test("less", self.lane, self.covered)
-        return (*walk, ir.If(there, box.write(self._boxed(self.lane), found)), ir.Barrier())
+        stored = box.write(self._boxed(self.lane), found)
+        if number:
+            return (*walk, ir.If(test("less", self.lane, self.covered), stored), ir.Barrier())
+        there = test("less", self.lane, ir.Local(AXIS, INT64) if self.full else self.covered)
+        return (ir.If(there, (*walk, *stored)), ir.Barrier())
 
     def _in_turn(self, stage: Stage, held: GroupLanes, box: Arrays, number: int) -> Body:
         """Have the threads of a lane compute their values, and combine them one thread after the other."""

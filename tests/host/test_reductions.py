@@ -426,6 +426,17 @@ def test_short_rows_lie_in_different_banks():
             assert max(Counter(each % 32 for each in words).values()) <= (1 if word >= 4 else 2)
 
 
+def test_threads_with_a_lane_load_all_of_it_before_they_combine_it():
+    """The first walk is in a branch that asks for a number which a compiler of the text does not know."""
+    full = called(softmax_kernel(np.dtype("f8")).whole(frozenset()), random("float64", 129, 2048), axis=1)
+    for run in (full, case("softmax", (129, 2100), 1)):
+        text = cuda.generate(run.programs[0], run.layouts[0]).source
+        loads, _, walk = text.partition("if (lane < axis) {\n" if run is full else "if (lane < covered) {\n")
+        assert "held_0[slot] =" in loads
+        assert "running0_0" not in loads
+        assert re.search(r"running0_0 = \w+\(running0_0, ", walk)
+
+
 def test_short_rows_are_stored_where_they_were_loaded():
     """Threads have loaded all of their rows by then; results of another width have a place of their own."""
     small = softmax_kernel(np.dtype("i1")).whole(frozenset())
