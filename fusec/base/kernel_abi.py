@@ -155,6 +155,7 @@ class Kernel:
     parts: tuple[tuple[str, str], ...] = ()
     fp: Fp = "strict"  # the floating-point mode it was generated in
     block: int = 0  # of a block program, the threads of a block, each of which takes one element
+    cluster: int = 1  # such blocks that take an element together
     # Elements that are worth a block, since it has work before and after them: blocks are large, and go on until all
     # elements are done. 0: blocks have no such work.
     share: int = 0

@@ -26,6 +26,7 @@ from fusec.codegen.c_family.routines import (
 )
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
+from fusec.codegen.cuda_clusters import CLUSTER_HELPERS, MEETING, TELL
 from fusec.codegen.cuda_copies import BARRIER
 from fusec.codegen.cuda_groups import FUNCTION, GROUP_HELPERS
 from fusec.codegen.cuda_loops import loop
@@ -241,7 +242,7 @@ def _helpers() -> dict[str, str]:
     for name in ("sqrt", "tanh"):
         helpers |= _instruction(f"approximate_{name}", f"{name}.approx.f32", single, single)
     helpers |= complex_helpers(words, (dtypes.COMPLEX64, dtypes.COMPLEX128))
-    return helpers | atomic_helpers(words) | GROUP_HELPERS
+    return helpers | atomic_helpers(words) | GROUP_HELPERS | CLUSTER_HELPERS
 
 
 # Note [Loads ahead]: to keep the memory of an H200 busy, 30 KB must be under way to each multiprocessor. Threads that
@@ -262,7 +263,8 @@ NEARLY = 0.85  # of the registers that a thread needs: with fewer, ptxas puts va
 def _frame(frame: Frame) -> list[Part]:
     lines = loop(frame)
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
-    head = f'extern "C" __global__ void __launch_bounds__({_bounds(frame)}) {frame.name}(\n    {params})\n{{'
+    cluster = f"__cluster_dims__({frame.program.cluster}) " if frame.program.cluster > 1 else ""
+    head = f'extern "C" __global__ void {cluster}__launch_bounds__({_bounds(frame)}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     above = {name for name, _ in frame.above}
     helpers = [(name, _LOOP_HELPERS[name]) for name in needed([kernel], _LOOP_HELPERS) if name not in above]
@@ -280,7 +282,7 @@ def _bounds(frame: Frame) -> str:
     program, shared = frame.program, frame.strip or frame.tiles
     if frame.copies:
         return f"{COPYING_BLOCK}"
-    threads = program.threads if program.block else USUAL_BLOCK
+    threads = program.threads // program.cluster if program.block else USUAL_BLOCK
     held = facts.held_bytes(program.body)
     if held:
         has_lane = program.block and facts.held_slots(program.body) == ROUNDS and held < 2 * ROUNDS * REGISTER
@@ -347,7 +349,7 @@ SPELLING = Spelling(
     long_suffix="ll",
     function=FUNCTION,
     rare=f"{FUNCTION}__noinline__ ",
-    pointers={"global": "", "local": "", "shared": "__shared__ "},
+    pointers={"global": "", "local": "", "shared": "__shared__ ", "told": "__shared__ "},
     ops=_ops(),
     casts=_casts(),
     bitcasts=_bitcasts(),
@@ -363,6 +365,8 @@ SPELLING = Spelling(
     # not __constant__, whose cache reads one address at a time
     table="static __device__ const",
     barrier=BARRIER,
+    meeting=MEETING,
+    tell=TELL,
 )
 DIALECT = Dialect(SPELLING, _frame)
 GENERATOR = replace(c_family.generator_of(DIALECT), beside=beside, ended=ended)

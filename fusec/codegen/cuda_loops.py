@@ -82,15 +82,19 @@ def _turns(frame: Frame, grid: GridShape) -> list[str]:
 
 
 def _block_loop(frame: Frame, grid: GridShape) -> list[str]:
-    """Every block takes one element, more only of a space of more elements than a grid may have blocks.
+    """Every block or cluster takes one element, more only of a space of more elements than a grid may have blocks.
 
     Before the next one all threads must have left the last one, whose shared arrays it takes.
     """
-    at, inside, long, size = frame.places.index, grid.inside, grid.long, grid.size
-    lines = [f"if ({at} != blockIdx.x) {BARRIER}", *frame.coordinates(at), *frame.threads("threadIdx.x"), *inside]
+    at, inside, long, size, several = frame.places.index, grid.inside, grid.long, grid.size, frame.program.cluster
+    over, thread = "", "threadIdx.x"
+    if several > 1:
+        over, thread = f" / {several}", f"blockIdx.x % {several} * {frame.program.threads // several} + threadIdx.x"
+    lines = [f"if ({at} != blockIdx.x{over}) {frame.spelling.barrier}", *frame.coordinates(at)]
+    lines += [*frame.threads(thread), *inside]
     return [
         *frame.shared,
-        f"for ({long}{at} = blockIdx.x; {at} < {size}; {at} += gridDim.x) {{",
+        f"for ({long}{at} = blockIdx.x{over}; {at} < {size}; {at} += gridDim.x{over}) {{",
         *indented([*lines, *frame.body], 1),
         "}",
     ]

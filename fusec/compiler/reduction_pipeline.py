@@ -117,7 +117,7 @@ def _shared_by_threads(reduction: ReductionIR, phase: Phase, number: int) -> Pro
     if found.few:
         return reduce_alone(named, axis, found.rounds, found.is_full, found.few)
     if found.segments:
-        block = BlockShape(found.segments, found.rounds, found.is_full, found.chunks)
+        block = BlockShape(found.segments, found.rounds, found.is_full, found.chunks, found.blocks)
         return reduce_in_blocks(named, axis, block)
     if phase.is_last:
         return reduce_in_groups(named, axis, found.rounds, found.is_full, found.is_wide)

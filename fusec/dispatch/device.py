@@ -22,7 +22,7 @@ from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import CompiledLaunch, NewArray, Plan, planned
 from fusec.dispatch.spec import PLAIN, Bound, Given, KernelSpec
 from fusec.errors.arguments import OutputIsNotAnArray
-from fusec.kinds.launch import WAITING, Launch
+from fusec.kinds.launch import CLUSTERS, WAITING, Launch
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
@@ -89,7 +89,8 @@ class Cuda:
 
     def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[DeviceCode]:
         """Bind types, order the walk, compile every launch."""
-        bound = kernel.kind.bind(kernel, given, WAITING, None) if bound is None else bound
+        machine = CLUSTERS if cuda.device(device).has_clusters else WAITING
+        bound = kernel.kind.bind(kernel, given, machine, None) if bound is None else bound
         steps = [self._compiled(kernel, bound, launch, device) for launch in bound.launches]
         return planned(kernel, bound, steps, [step.code.module.kernel for step in steps])
 

@@ -15,7 +15,7 @@ from fusec.dispatch.spec import PLAIN, CallOptions
 from fusec.errors.arguments import CannotSimulate
 from fusec.kinds.launch import MANY_THREADS
 
-BY_CHUNKS = replace(MANY_THREADS, long_rows=False)  # the interpreter takes chunk by chunk
+BY_CHUNKS = replace(MANY_THREADS, row_blocks=0)  # the interpreter takes chunk by chunk
 
 
 @default_rounding()

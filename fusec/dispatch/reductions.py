@@ -42,7 +42,7 @@ def bind(kernel: KernelSpec, given: Given, machine: Machine, known: Mapping[str,
     known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
     kind = kind_of(kernel, given) if known is None else None
-    same = None if kind is None else (machine.long_rows, kind)
+    same = None if kind is None else (machine.row_blocks, kind)
     rows: DenseRows | None = None if same is None else kernel.alike.get(same)
     found = None if rows is None else rows.bound_of(kernel, given)
     if found is None:
@@ -98,8 +98,8 @@ def _bound(
         operands = _operands(kernel, inputs, shape, axes, outputs or made)
         operands += [_of_totals(name, each, shape, axes) for name, each in once.items()]
         totals_as_is = uses and asks_for_positions(reduction.finish)
-        if machine.long_rows and not partials and _are_as_levels(kernel, row, operands, shape, axes):
-            longest = max(longest, row.longest)
+        if machine.row_blocks and not partials and _are_as_levels(kernel, row, operands, shape, axes):
+            longest = max(longest, row.longest(machine.row_blocks))
         rules = PhaseRules(row, partials, list(raw.items()), uses, totals_as_is, longest)
         found = phases(shape, axes, operands, rules)
         if reduction.total is None and len(found) > 1:
@@ -267,7 +267,9 @@ def _line(phase: Phase, kernel: Kernel) -> str:
     if TARGETS[kernel.target].threads:
         threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {group}' if kernel.group > 1 else ''}"
         if kernel.block:
-            threads = f"; {counted(prod(phase.threads), 'block')} of {kernel.block} threads"
+            blocks = counted(prod(phase.threads) * kernel.cluster, "block")
+            together = f" in clusters of {kernel.cluster}" if kernel.cluster > 1 else ""
+            threads = f"; {blocks} of {kernel.block} threads{together}"
     chunks = max(phase.chunks, phase.sharing.chunks)
     counts = f"{counted(extent, 'element')} {place}, {counted(chunks, 'chunk')} for each of {totals:,}"
     return f"{counts}; {order}; {walks}{threads}"

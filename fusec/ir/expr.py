@@ -23,7 +23,7 @@ from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field, values_of
 
-Space = Literal["global", "local", "shared"]
+Space = Literal["global", "local", "shared", "told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Struct:
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """The type of an address of elements: in an argument array ("global"), in a local array ("local"), or in one that
-    the threads of a block have together ("shared").
+    the threads of a block have together ("shared"; "told" as in `fusec.ir.loops.DeclareArray`).
     """
 
     element: DType

@@ -45,7 +45,7 @@ FORMS: dict[type[IRNode], str] = {
     Taken: "taken({array}, {outside}, {index})",
 }
 WORDS = {
-    "Space": {"array": "local", "shared": "shared"},
+    "Space": {"array": "local", "shared": "shared", "told": "told"},
     "AtomicOp": {op: op for op in get_args(ir.AtomicOp)},
     "Quantity": {what: what for what in get_args(ir.Quantity)},
 }

@@ -292,7 +292,7 @@ class _Run:
 
     def _declare_array(self, stmt: ir.DeclareArray, mask: Mask, frame: _Frame) -> None:
         """A declaration met again, in a loop, starts a local array afresh."""
-        if stmt.space == "shared":
+        if ir.is_shared(stmt):
             if stmt.name not in frame.arrays:
                 threads = self.space.program.threads
                 shared = SharedBuffer(stmt.name, self.memory, len(mask) // threads, threads, stmt.length, stmt.element)

@@ -163,13 +163,14 @@ class DeclareArray(Stmt):
     length: int
     values: tuple[Expr, ...] = ()
     # "shared" for the array that the threads of a block have together, which is there from the start of the block to
-    # its end, has no values, and holds anything until it is written
+    # its end, has no values, and holds anything until it is written. If several blocks have a position, each has an
+    # array of its own; what one stores in a "told" one, it stores in those of all
     space: Space = "local"
 
 
 def is_shared(stmt: Stmt) -> TypeGuard[DeclareArray]:
     """Whether a statement declares a shared array."""
-    return isinstance(stmt, DeclareArray) and stmt.space == "shared"
+    return isinstance(stmt, DeclareArray) and stmt.space in ("shared", "told")
 
 
 class Assign(Stmt):
@@ -247,7 +248,7 @@ ASSERT = "fusec_assert"  # the function that an assertion calls with its conditi
 
 
 class Barrier(Stmt):
-    """All threads of a block wait for each other and then see earlier writes. All of them come here, or none."""
+    """All threads of a position wait for each other and then see earlier writes. All of them come here, or none."""
 
 
 class If(Stmt):
@@ -339,6 +340,7 @@ class Program:
     functions: tuple[Function, ...] = ()  # callees before callers
     source: SourceFile | None = field(default=None, compare=False)  # the user's text that statement lines refer to
     block: tuple[int, ...] = ()  # of a block program, the threads along each axis of a block, numbered in C order
+    cluster: int = 1  # blocks that have these threads together, each as many that follow one another
 
     @property
     def threads(self) -> int:

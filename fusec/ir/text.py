@@ -43,6 +43,7 @@ def print_program(program: ir.Program) -> str:
     names = NameTable.of_kernel(program.params, functions)
     head = ", ".join(map(_param, program.params))
     block = f" block({', '.join(map(str, program.block))})" if program.block else ""
+    block += f" cluster({program.cluster})" if program.cluster > 1 else ""
     lines += [f"kernel {name(program.name)}({head}){block} {{", *_block(program.body, 1, names), "}"]
     return "\n".join(lines) + "\n"
 

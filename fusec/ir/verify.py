@@ -40,7 +40,9 @@ def verify(program: ir.Program, primitive: bool = False) -> None:
         param.name: param.dtype for param in program.params if isinstance(param, ir.ScalarParam)
     }
     kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive, extents=program.block)
-    _require(min(program.block, default=1) > 0 and program.threads <= MAX_BLOCK, f"a block of {program.block}")
+    each, left = divmod(program.threads, program.cluster)
+    _require(min(program.block, default=1) > 0 and each <= MAX_BLOCK, f"a block of {program.block}")
+    _require(left == 0, f"{program.cluster} blocks have {program.block}")
     kernel.block(program.body, 0, False)
 
 

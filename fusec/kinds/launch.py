@@ -10,6 +10,7 @@ from fusec.arguments.layouts import Shape
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Layout
 from fusec.base.records import dataclass, field, replace
+from fusec.kinds.rows import MOST_BLOCKS
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Machine:
     to do what is expensive twice, on all threads, takes less time than once on one. vectors: threads load several
     elements at once where these lie at the right addresses. waits: blocks may wait for those that have started before.
     handed: columns of a scan from which their chunks take longer to read than totals to go from one chunk to the next.
-    long_rows: threads that share memory hold rows of several chunks between walks.
+    row_blocks: that together hold rows of several chunks between walks, 0 if none does.
     """
 
     groups: int
@@ -97,15 +98,19 @@ class Machine:
     vectors: bool = False
     waits: bool = False
     handed: int = 1
-    long_rows: bool = False
+    row_blocks: int = 0
 
 
-MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True, long_rows=True)
+MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13, vectors=True, row_blocks=1)
 """Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
 
 
 WAITING = replace(MANY_THREADS, waits=True, handed=1 << 11)
 """The same where blocks that have started go on until they end. A few chunks of so many columns take a microsecond."""
+
+
+CLUSTERS = replace(WAITING, row_blocks=MOST_BLOCKS)
+"""The same where clusters of blocks see each other's shared memory."""
 
 
 ONE_THREAD = Machine(1, 1, 1)

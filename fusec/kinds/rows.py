@@ -13,6 +13,7 @@ MOST_OF_FEW = 128  # elements of such chunks, beyond which a group has an elemen
 FEW, NARROW_FEW = 8, 16  # threads that have such a chunk together: of usual, of narrow elements
 LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
 BLOCK = 512  # threads of such a block
+MOST_BLOCKS = 8  # of a row of several chunks: a cluster of any device that has clusters
 HELD_BYTES = 128  # of elements that a thread of a group holds in registers, if a block can hold the rest of a chunk
 WIDE_HELD_BYTES = 256  # the same where it loads several at once
 NARROW = 2  # bytes of such elements
@@ -28,8 +29,9 @@ class Sharing(NamedTuple):
     segments: threads of each lane, of a block that shares a chunk along the last axis; 0: a group shares it, or a
     thread has a chunk along another axis. rounds: elements of a lane, or of such a thread, that registers hold between
     walks; 0: none. is_full: whether every chunk has all of them. few: threads of a part of a group that share a chunk
-    along the last axis, each of at most `rounds` elements; 0: others do. chunks: those of a row, which a block has all
-    at once. is_wide: whether threads of a group have lanes side by side.
+    along the last axis, each of at most `rounds` elements; 0: others do. chunks: those of a row, which a block, or
+    several blocks have all at once. is_wide: whether threads of a group have lanes side by side. blocks: those of a
+    row, which have as many chunks each, a power of two, but for some that the last does without.
     """
 
     segments: int = 0
@@ -38,6 +40,7 @@ class Sharing(NamedTuple):
     few: int = 0
     chunks: int = 1
     is_wide: bool = False
+    blocks: int = 1
 
     @property
     def code(self) -> str:
@@ -45,6 +48,7 @@ class Sharing(NamedTuple):
         if self == Sharing():
             return ""
         few, chunks = f"f{self.few}" if self.few else "", f"*{self.chunks}" if self.chunks > 1 else ""
+        chunks += f"/{self.blocks}" if self.blocks > 1 else ""
         return f"{self.segments}:{self.rounds}{'=' * self.is_full}{few}{'w' * self.is_wide}{chunks}"
 
 
@@ -72,10 +76,14 @@ class RowKind(NamedTuple):
         """Whether rows of narrow elements are walked by several at once, if they lie at multiples of 16 bytes."""
         return self.is_narrow and extent % (self.lanes // GROUP) == 0
 
+    def longest(self, blocks: int) -> int:
+        """The most elements of a row that so many blocks hold between walks; 0 if there is nothing to hold."""
+        return min(SHORT, blocks * self._chunks_of_block) * chunk_of(self.lanes, True) if self.held else 0
+
     @property
-    def longest(self) -> int:
-        """The most elements of a row that a block holds between walks; 0 if there is nothing to hold."""
-        return BLOCK // (self._least_segments * self.lanes) * chunk_of(self.lanes, True) if self.held else 0
+    def _chunks_of_block(self) -> int:
+        """Chunks that a block can hold."""
+        return BLOCK // (self._least_segments * self.lanes)
 
     @property
     def _least_segments(self) -> int:
@@ -86,9 +94,15 @@ class RowKind(NamedTuple):
         return segments
 
     def _of_several(self, extent: int, rows: int) -> Sharing:
-        """How threads share rows of several chunks, of which a block has one."""
+        """How threads share rows of several chunks, of which a block has one, or as few blocks of few chunks as can."""
         chunk, segments = chunk_of(self.lanes, True), self._least_segments
         chunks = -(-extent // chunk)
+        if chunks > self._chunks_of_block:
+            each = 1
+            while each * MOST_BLOCKS < chunks:
+                each *= 2
+            blocks = -(-chunks // each)
+            return Sharing(segments, ROUNDS, extent == blocks * each * chunk, chunks=chunks, blocks=blocks)
         while rows <= FEW_CHUNKS and 2 * segments * chunks * self.lanes <= BLOCK:
             segments *= 2
         return Sharing(segments, ROUNDS, extent % chunk == 0, chunks=chunks)

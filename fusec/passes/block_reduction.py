@@ -6,7 +6,8 @@ Then the lane is handed from thread to thread, and each combines it with its own
 same order as without segments. In the end every group of the block combines the lanes, and all threads know the result.
 
 A block may have several chunks at once, those of a row that is held between walks. Each has as many threads, and all
-threads combine the results of chunks one after the other.
+threads combine the results of chunks one after the other. Several blocks may have a row, each some of its chunks; then
+each tells all others the results of its own.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ class BlockShape(NamedTuple):
     """The work of a block.
 
     segments: threads of each lane, a power of two. rounds, is_full: as for `reduce_in_groups`; a multiple of the
-    segments. chunks: those of every row, if the block has a row; 1 if it has a chunk.
+    segments. chunks: those of every row, if the block has a row; 1 if it has a chunk. blocks: those of a row; if there
+    are several, all have the same power of two of chunks, of which the last ones may be missing.
     """
 
     segments: int
     rounds: int = 0
     is_full: bool = False
     chunks: int = 1
+    blocks: int = 1
 
 
 def reduce_in_blocks(reduction: ReductionIR, axis: int, block: BlockShape) -> ir.Program:
@@ -54,11 +57,13 @@ class _Blocks(Cooperation):
     """One reduction in progress; positions are those of a block."""
 
     def __init__(self, reduction: ReductionIR, axis: int, block: BlockShape) -> None:
-        segments, rounds, is_full, chunks = block
+        segments, rounds, is_full, chunks, blocks = block
         assert chunks == 1 or (rounds == ROUNDS and chunks <= SHORT), "whole chunks are held, and combined in order"
         self.segments, self.own = segments, (rounds or ROUNDS) // segments  # rounds of a thread
-        self.chunks, self.chunk = chunks, ir.Local(CHUNK, INT64)
-        self.block, self.together = (chunks * segments, reduction.lanes), segments * reduction.lanes
+        self.chunks, self.chunk, self.cluster = chunks, ir.Local(CHUNK, INT64), blocks
+        self.own_chunks = chunks if blocks == 1 else 1 << (-(-chunks // blocks) - 1).bit_length()  # of a block
+        self.block = (blocks * self.own_chunks * segments, reduction.lanes)
+        self.together = segments * reduction.lanes
         self.segment, self.lane = ir.Local(SEGMENT, INT64), ir.Local(LANE, INT64)
         super().__init__(reduction, axis, rounds, is_full)
 
@@ -98,7 +103,8 @@ class _Blocks(Cooperation):
 
     def stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
         """One walk along the axis, and what follows it. Later walks see what all threads have stored."""
-        return [*super().stage(stage, number), *([ir.Barrier()] if stage.accumulator is None else [])]
+        is_seen = stage.accumulator is None and (number + 1 < len(self.reduction.stages) or self.reduction.finish)
+        return [*super().stage(stage, number), *([ir.Barrier()] if is_seen else [])]
 
     def rounds(self, stage: Stage, held: GroupLanes, number: int) -> tuple[ir.Stmt, ...]:
         """Have the lanes take their elements; then every thread holds some of all lanes."""
@@ -107,7 +113,7 @@ class _Blocks(Cooperation):
         filled = ir.If(test("less", lane, self.covered), held.write(at, box.read(self._boxed(lane))))
         taken = self._in_turn if self.segments > 1 or self.held is None else self._at_once
         return (
-            *box.declare(self.chunks * self.reduction.lanes),
+            *box.declare(self.own_chunks * self.reduction.lanes),
             *taken(stage, held, box, number),
             *counted(at.name, self.each, (filled,)),
         )
@@ -163,19 +169,22 @@ class _Blocks(Cooperation):
 
     def _boxed(self, lane: Expr) -> Expr:
         """The place of a lane of this thread's chunk in the shared arrays."""
-        return plus(times(self.chunk, self.reduction.lanes), lane) if self.chunks > 1 else lane
+        if self.own_chunks == 1:
+            return lane
+        own = self.chunk if self.cluster == 1 else rest(self.chunk, self.own_chunks)
+        return plus(times(own, self.reduction.lanes), lane)
 
     def told(self, accumulator: Accumulator, mine: Sequence[ir.Local], number: int) -> list[ir.Stmt]:
         """Declare the result of a walk in all threads: that of the first chunk, combined with the others in order."""
         if self.chunks == 1:
             return super().told(accumulator, mine, number)
-        totals = arrays_of(accumulator, f"_total{number}", "shared")
+        totals = arrays_of(accumulator, f"_total{number}", "shared" if self.cluster == 1 else "told")
         name, at = f"_all{number}_", ir.Local(f"_others{number}", INT64)
         running = Running(accumulator, name)
         joined = running.join(name, running.variable(name), totals.read(plus(at, 1)))
         results = zip(accumulator.parts, running.variable(name), strict=True)
         return [
-            *totals.declare(self.chunks),
+            *totals.declare(self.cluster * self.own_chunks),
             ir.If(test("equal", self.first, 0), totals.write(self.chunk, mine)),
             ir.Barrier(),
             *running.declare(name, totals.read(int64(0))),

@@ -78,6 +78,7 @@ class Cooperation:
     block: tuple[int, ...] = ()  # of the program
     together = ir.GROUP  # positions that share a chunk
     chunks = 1  # that a group or block has at once
+    cluster = 1  # blocks that have them together
 
     def __init__(self, reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> None:
         self.axis = axis
@@ -109,7 +110,8 @@ class Cooperation:
         finish = self.once(reduction.finish)
         body += [*total_of(reduction), *([ir.If(self.is_first, finish)] if finish else [])]
         params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
-        return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source, self.block)
+        functions, source = reduction.functions, reduction.source
+        return ir.Program(reduction.name, params, tuple(body), functions, source, self.block, self.cluster)
 
     def positions(self) -> list[ir.Stmt]:
         """Declare the place in the group, and the chunk."""

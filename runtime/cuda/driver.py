@@ -36,6 +36,11 @@ class DeviceProperties:
     threads_per_multiprocessor: int
     context: int
 
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks of a cluster see each other's shared memory."""
+        return int(self.arch.removeprefix("sm_")) >= 90
+
 
 def reason_of(code: Any) -> tuple[str, str]:
     """Name and text of a CUresult, in the driver's own words."""

@@ -95,7 +95,7 @@ def grid_size(kernel: Kernel, size: int, block: int, at_once: int = MAX_GRID) ->
     elements, no more than run at once on the device.
     """
     if kernel.block or kernel.is_record:
-        return min(size, MAX_GRID)
+        return min(size, MAX_GRID // kernel.cluster) * kernel.cluster
     step = kernel.lanes * block
     most = MAX_GRID if kernel.layout.wide else min(MAX_GRID, max(1, WIDE // step))
     if kernel.share:

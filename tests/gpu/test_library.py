@@ -105,9 +105,9 @@ def test_many_rows_of_few_elements(dtype, count):
         assert_same_bits(there, fusec.softmax(x))
 
 
-@pytest.mark.parametrize("count", [8193, 16384, 16385, 20000, 32768, 32769, 65537, 100_000])
+@pytest.mark.parametrize("count", [8193, 16385, 20000, 32768, 32769, 65536, 100_000, 262_144, 262_145])
 def test_rows_of_several_chunks(count):
-    """Blocks hold some, and a kernel for each level walks the others."""
+    """Blocks hold some, clusters of blocks longer ones, and a kernel for each level walks the longest."""
     x, weight, bias = normal(5, count), normal(count, seed=1), normal(5, count, seed=2)
     for function in (fusec.softmax, fusec.log_softmax, fusec.layer_norm):
         compare(function, x)

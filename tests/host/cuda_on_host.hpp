@@ -15,6 +15,7 @@
 #define __constant__ static
 #define __align__(n) alignas(n)
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 
 namespace host {
 struct dim { unsigned x, y, z; };

@@ -43,7 +43,7 @@ _ASM = (  # the only inline assembly that is emitted
 )
 _HEAD = re.compile(
     r'(?:extern\s+"C"\s+)?__global__\s+(?:__launch_bounds__\s*\(([^)]*)\)\s*)?void\s+'
-    r"(?:__launch_bounds__\s*\(([^)]*)\)\s*)?(\w+)\s*\("
+    r"(?:__cluster_dims__\((\d+)\)\s*)?(?:__launch_bounds__\s*\(([^)]*)\)\s*)?(\w+)\s*\("
 )
 _ALIGN = r"(?:(?:alignas|__align__)\s*\((\w+)\)\s*)?"
 _SHARED = re.compile(
@@ -82,7 +82,8 @@ def block_unit(sources: Sequence[str]) -> str:
     """Texts as C++, each in a namespace of its own, with a ``blocks_NUMBER_NAME`` for every kernel in them."""
     parts = ["#define HOST_FIBERS", f'#include "{HEADER}"']
     for number, source in enumerate(sources):
-        spans = {found[3]: (found.start(), fibers.end_of_body(source, found.end())) for found in _HEAD.finditer(source)}
+        heads = list(_HEAD.finditer(source))
+        spans = {found[4]: (found.start(), fibers.end_of_body(source, found.end())) for found in heads}
         prefix = f"fiber_list_{number}_"
 
         def variable(found: re.Match[str], spans: dict[str, tuple[int, int]] = spans, prefix: str = prefix) -> str:
@@ -100,9 +101,10 @@ def block_unit(sources: Sequence[str]) -> str:
         text = re.sub(r"^[ \t]*#[ \t]*include\b", "//", text, flags=re.MULTILINE)
         name = next(iter(spans), "device")
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{name}.cu"\n{text}\n}}')
-        for entry in spans:
-            body = f"[](void** arguments) {{ host::call(emitted_{number}::{entry}, arguments); }}"
-            parts.append(fibers.entry(f"blocks_{number}_{entry}", body, prefix + entry, prefix))
+        for head in heads:
+            body = f"[](void** arguments) {{ host::call(emitted_{number}::{head[4]}, arguments); }}"
+            cluster = int(head[2] or 1)
+            parts.append(fibers.entry(f"blocks_{number}_{head[4]}", body, prefix + head[4], prefix, cluster))
     return "\n".join(parts)
 
 
@@ -114,7 +116,7 @@ def _refuse_foreign_calls(compiled: Path, sources: Sequence[str]) -> None:
             continue
         plain = re.sub(r"\(.*", "", name)
         places = [
-            f"{_HEAD.search(source)[3]}.cu:{source[: found.start()].count(chr(10)) + 1}"  # type: ignore[index]
+            f"{_HEAD.search(source)[4]}.cu:{source[: found.start()].count(chr(10)) + 1}"  # type: ignore[index]
             for source in sources
             for found in re.finditer(rf"\b{re.escape(plain)}\b", source)
         ]
@@ -153,7 +155,7 @@ def compile_blocks(
 
 def thread_bounds(source: str) -> dict[str, int]:
     """The most threads a block of each entry may have."""
-    return {found[3]: int((found[1] or found[2] or "1024").split(",")[0]) for found in _HEAD.finditer(source)}
+    return {found[4]: int((found[1] or found[3] or "1024").split(",")[0]) for found in _HEAD.finditer(source)}
 
 
 class BlockPrograms(Programs):

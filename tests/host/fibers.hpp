@@ -27,6 +27,7 @@ enum fiber_warp_op {
 struct fiber_program {
     void (*body)(void** arguments);
     const fiber_variable *own, *own_end, *common, *common_end;  // declared in the entry, and in functions it may call
+    unsigned cluster;  // blocks that run together, and reach each other's shared memory
 };
 
 extern "C" {
@@ -45,6 +46,8 @@ long fiber_barrier(unsigned spaces, int vote, long value, const char* name, unsi
 // mask 0: all lanes that have not ended must come.
 unsigned long fiber_warp(int op, unsigned mask, unsigned long value, unsigned argument, unsigned width, unsigned spaces,
                          const char* name, unsigned line);
+unsigned fiber_cluster();
+void* fiber_other(const void* at, unsigned block);  // the same place in the shared memory of a block of the cluster
 void fiber_fence();
 // is_store: what was there does not matter
 void fiber_atomic(const volatile void* at, unsigned long bytes, int is_store, void* caller);

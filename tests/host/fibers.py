@@ -128,13 +128,15 @@ def placed(name: str, kind: str, extents: str, align: str, section: str) -> str:
     return f"{fixed}static fiber_variable {name}_place {mark} = {row}; {use}{name}_place.address;"
 
 
-def entry(symbol: str, body: str, own: str, common: str) -> str:
-    """The function that runs a kernel. body: what runs one thread; own, common: sections that list shared variables."""
+def entry(symbol: str, body: str, own: str, common: str, cluster: int = 1) -> str:
+    """The function that runs a kernel. body: what runs one thread; own, common: sections that list shared variables;
+    cluster: blocks that run together.
+    """
     lists = [f"__{edge}_{section}" for section in (own, common) for edge in ("start", "stop")]
     return "\n".join(
         [
             *(f'extern "C" fiber_variable {each}[] __attribute__((weak, visibility("hidden")));' for each in lists),
-            f"static const fiber_program {symbol}_program = {{{body}, {', '.join(lists)}}};",
+            f"static const fiber_program {symbol}_program = {{{body}, {', '.join(lists)}, {cluster}}};",
             f'extern "C" unsigned long {symbol}_shared() {{ return fiber_shared_bytes(&{symbol}_program); }}',
             f'extern "C" const char* {symbol}(HOST_BLOCKS) {{',
             f"    return fiber_run(&{symbol}_program, grid, block, dynamic, limit, order, poison, arguments);\n}}",

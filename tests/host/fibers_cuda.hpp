@@ -38,6 +38,14 @@ static inline int __all_sync(unsigned mask, int x, unsigned line = __builtin_LIN
 // No program may count on lanes running together, so each is alone here.
 static inline unsigned __activemask() { return 1u << fiber_here.lane; }
 
+// The barrier of a cluster, which its blocks have for all their barriers.
+static inline void __cluster_barrier_arrive() {}
+static inline void __cluster_barrier_wait(unsigned line = __builtin_LINE()) {
+    fiber_barrier(HOST_BOTH, FIBER_NONE, 0, "__cluster_barrier_wait", line);
+}
+static inline unsigned __clusterSizeInBlocks() { return fiber_cluster(); }
+static inline void* __cluster_map_shared_rank(const void* at, unsigned block) { return fiber_other(at, block); }
+
 // Only the types that CUDA has: there, bool and char are converted to int.
 #define HOST_EXCHANGE(T, name, op, A)                                                                              \
     static inline T name(unsigned mask, T x, A argument, int width = 32, unsigned line = __builtin_LINE()) {       \

@@ -8,7 +8,7 @@
 #include "fibers.hpp"
 
 namespace fibers {
-enum { WARP = 32, MOST_THREADS = 1024 };
+enum { WARP = 32, MOST_THREADS = 1024, MOST_TOGETHER = 4096 };
 enum State : uint8_t { READY, AT_BARRIER, AT_WARP, ENDED };
 
 // What a thread knows of accesses by threads that no barrier of its block covers: by block, the time of each thread up to
@@ -43,7 +43,7 @@ struct Fiber {
     std::vector<Doubt> doubts;
 };
 
-struct Block {
+struct Block {                      // or a cluster of blocks, which then meet at the same barriers
     unsigned index, threads;
     uint32_t floor[2];              // by memory: all accesses of this block up to this time are known to all of it
     Fiber* fibers;
@@ -65,6 +65,7 @@ const char* here();
 void lay_out(const fiber_program&, const unsigned long* dynamic, unsigned long limit);
 void begin_launch(const void* body);
 void begin_block(int poison);
+void enter_block(unsigned number);  // of a cluster: shared variables are those of this block
 Knowledge merged(const Knowledge&, const Knowledge&);
 void settle_doubts();               // before a fiber waits or ends
 const char* describe(uintptr_t address);

@@ -43,6 +43,8 @@ std::map<uintptr_t, Knowledge> published;   // by the address of an atomic
 const Region* latest_region;
 uintptr_t code_start;
 char* arena;
+std::vector<std::pair<fiber_variable*, char*>> homes;  // where the shared variables of the first block of a cluster are
+unsigned long span, entered;                // bytes from block to block, and the block whose variables they are
 
 void* zeros(size_t bytes) {
     void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -299,6 +301,18 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
         if (!bytes) shared.back().bytes = 0;
         offset += bytes + GAP;
     }
+    homes.clear();
+    for (fiber_variable* each : all) homes.push_back({each, each->address});
+    span = (offset + GAP - 1) / GAP * GAP;
+    entered = 0;
+    if (span * program.cluster > ARENA) return record_failure("too many blocks for the room of a cluster");
+    const size_t count = shared.size();
+    for (unsigned number = 1; number < program.cluster; ++number)
+        for (size_t i = 0; i < count; ++i) {
+            const uintptr_t start = shared[i].start + number * span, bytes = shared[i].bytes;
+            shared.push_back(made_region(shared[i].name, start, bytes, start, start + bytes, 0, false));
+            shared.back().bytes = bytes;
+        }
     std::sort(shared.begin(), shared.end(), [](const Region& a, const Region& b) { return a.start < b.start; });
     for (size_t i = 0; i < shared.size(); ++i) {
         const uintptr_t end = shared[i].start + shared[i].bytes;
@@ -308,6 +322,12 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
     regions = shared;
     regions.insert(regions.end(), buffers.begin(), buffers.end());
     latest_region = nullptr;
+}
+
+void enter_block(unsigned number) {
+    if (number == entered) return;
+    entered = number;
+    for (const auto& [variable, home] : homes) variable->address = home + number * span;
 }
 
 void begin_launch(const void* body) {
@@ -350,6 +370,8 @@ extern "C" void fiber_forget_buffers() {
     }
     buffers.clear();
 }
+
+extern "C" void* fiber_other(const void* at, unsigned number) { return (char*)at + ((long)number - (long)entered) * (long)span; }
 
 extern "C" void fiber_fence() {
     Fiber& fiber = block.fibers[block.running];

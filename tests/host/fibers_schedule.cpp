@@ -22,7 +22,7 @@ const size_t STACK = 256 * 1024, EDGE = 4096;
 const fiber_program* program;
 void** arguments;
 void* scheduler;
-Fiber fibers_of_block[MOST_THREADS];
+Fiber fibers_of_block[MOST_TOGETHER];
 std::vector<char*> free_stacks;
 uint64_t random_state;
 
@@ -68,10 +68,10 @@ void prepare(Fiber& fiber) {
     fiber.stack_pointer = top;
 }
 #else
-ucontext_t contexts[MOST_THREADS + 1];
+ucontext_t contexts[MOST_TOGETHER + 1];
 
 void fiber_switch(void** from, void* to) {
-    ucontext_t* const saved = from == &scheduler ? &contexts[MOST_THREADS] : (ucontext_t*)*from;
+    ucontext_t* const saved = from == &scheduler ? &contexts[MOST_TOGETHER] : (ucontext_t*)*from;
     if (from == &scheduler) scheduler = saved;
     swapcontext(saved, (ucontext_t*)to);
 }
@@ -118,7 +118,12 @@ void resume(unsigned index) {
         prepare(fiber);
     }
     const fiber_dim& shape = fiber_here.threads;
-    fiber_here.thread = {index % shape.x, index / shape.x % shape.y, index / shape.x / shape.y};
+    const unsigned size = block.threads / program->cluster, local = index % size;
+    fiber_here.thread = {local % shape.x, local / shape.x % shape.y, local / shape.x / shape.y};
+    if (program->cluster > 1) {
+        fiber_here.block.x = block.index * program->cluster + index / size;
+        enter_block(index / size);
+    }
     fiber_here.linear = index;
     fiber_here.lane = index % WARP;
     fiber_here.warp = index / WARP;
@@ -345,6 +350,8 @@ extern "C" long fiber_barrier(unsigned spaces, int vote, long value, const char*
     return (long)fiber.result;
 }
 
+extern "C" unsigned fiber_cluster() { return program->cluster; }
+
 extern "C" unsigned long fiber_warp(int op, unsigned mask, unsigned long value, unsigned argument, unsigned width,
                                     unsigned spaces, const char* name, unsigned line) {
     settle_doubts();
@@ -367,19 +374,21 @@ extern "C" const char* fiber_run(const fiber_program* what, const unsigned grid[
     random_state = 0x9e3779b97f4a7c15u + (uint64_t)order * 0x2545f4914f6cdd1du;
     switch_at_atomics = order > 1;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2], size = (uint64_t)threads[0] * threads[1] * threads[2];
-    if (!blocks || !size || size > MOST_THREADS || blocks * size > UINT32_MAX) {
+    const unsigned cluster = what->cluster;
+    const bool divides = cluster == 1 || (size % WARP == 0 && blocks == grid[0] && blocks % cluster == 0);
+    if (!blocks || !size || size > MOST_THREADS || size * cluster > MOST_TOGETHER || !divides || blocks * size > UINT32_MAX) {
         record_failure("cannot launch %lu blocks of %lu threads", (unsigned long)blocks, (unsigned long)size);
         return failure();
     }
-    block.threads = (unsigned)size;
+    block.threads = (unsigned)size * cluster;
     block.fibers = fibers_of_block;
     block.running = -1;
     fiber_here.threads = {threads[0], threads[1], threads[2]};
     fiber_here.blocks = {grid[0], grid[1], grid[2]};
-    fiber_here.warps = (block.threads + WARP - 1) / WARP;
+    fiber_here.warps = ((unsigned)size + WARP - 1) / WARP;
     begin_launch((const void*)what->body);
     lay_out(*what, dynamic, limit);
-    std::vector<unsigned> turns(blocks);
+    std::vector<unsigned> turns(blocks / cluster);
     arrange(turns, order);
     for (unsigned turn : turns) {
         if (failure()) break;

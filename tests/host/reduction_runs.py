@@ -25,7 +25,7 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, OneAxis, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
-from fusec.kinds.launch import MANY_THREADS
+from fusec.kinds.launch import MANY_THREADS, Machine
 from fusec.kinds.reduction import Operand, Phase, PhaseRules, phases
 from fusec.kinds.rows import RowKind
 from fusec.kinds.slots import arrange
@@ -194,7 +194,7 @@ class Texts:
                 names = [v for s, v in zip(kernel.slots, values, strict=True) if s.kind == "pointer"]
                 values = [*names, packed([s for s, _ in rest], [v for _, v in rest])]  # type: ignore[list-item]
             blocks, threads = blocks_of(kernel, run.phases[at])
-            many = blocks if grid is None or takes_turns(run.programs[at]) else min(grid, blocks)
+            many = blocks if grid is None or takes_turns(run.programs[at]) else min(grid * kernel.cluster, blocks)
             made.append(Launch(kernel.name, many, threads, values, 0, self.unit[kernel.source]))
         return made
 
@@ -202,7 +202,7 @@ class Texts:
 def blocks_of(kernel: Kernel, phase: Phase) -> tuple[int, int]:
     """The number of blocks of a launch, and the threads of a block."""
     size, threads = prod(phase.threads), kernel.block or 64
-    return size if kernel.block else -(-size // threads), threads
+    return size * kernel.cluster if kernel.block else -(-size // threads), threads
 
 
 def assert_bits(run: Reduced, found: Mapping[str, np.ndarray]) -> None:
@@ -244,13 +244,14 @@ def called(
     axis: object = None,
     where: np.ndarray | None = None,
     run: Callable[..., Sequence[object]] | None = None,
+    machine: Machine = MANY_THREADS,
 ) -> Reduced:
     """A call of a kernel, with what the CPU gives. run: what the CPU runs in place of the kernel."""
     options = CallOptions(axis, where=True if where is None else where)
     backend, call = read_call(kernel, args, None, options)
     given = call.given(backend)
     inputs = {name: each._replace(pointer=0) for name, each in given.inputs.items()}  # taken to be aligned
-    bound = bind(kernel, given._replace(inputs=inputs), MANY_THREADS, None)
+    bound = bind(kernel, given._replace(inputs=inputs), machine, None)
     found = kernel.run(args, None, options) if run is None else run(*args)
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}

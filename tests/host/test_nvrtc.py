@@ -18,7 +18,7 @@ from fusec.compiler.reduction_pipeline import generate
 from fusec.dispatch.engine import read_call
 from fusec.dispatch.reductions import bind
 from fusec.dispatch.spec import CallOptions
-from fusec.kinds.launch import MANY_THREADS
+from fusec.kinds.launch import CLUSTERS, MANY_THREADS
 from fusec.library.normalisation import softmax_kernel
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
@@ -153,6 +153,20 @@ def test_rows_of_several_chunks_stay_in_registers():
         _, log = compile_cubin(made.source, "sm_90")
         assert "0 bytes spill stores, 0 bytes spill loads" in log
         assert max(int(each) for each in re.findall(r"Used (\d+) registers", log)) <= most
+
+
+@pytest.mark.parametrize(("count", "cluster", "spilt"), [(65_536, 8, 0), (70_001, 5, 80), (262_144, 8, 0)])
+def test_rows_of_clusters_stay_in_registers(count, cluster, spilt):
+    """Of as many blocks as fit; of rows that are no whole chunks, a few values that are not elements may be spilt."""
+    kernel = softmax_kernel(np.dtype("f4")).whole(frozenset())
+    backend, call = read_call(kernel, (np.zeros((20, count), "f4"),), None, CallOptions(1))
+    bound = bind(kernel, call.given(backend), CLUSTERS, None)
+    made = generate(kernel.definition, bound.request, bound.launches[0], "cuda")
+    assert made.cluster == cluster
+    assert made.cluster * made.block * 64 >= count
+    _, log = compile_cubin(made.source, "sm_90")
+    assert max(int(each) for each in re.findall(r"(\d+) bytes spill", log)) <= spilt
+    assert max(int(each) for each in re.findall(r"Used (\d+) registers", log)) <= (85 if count < 100_000 else 128)
 
 
 def test_an_empty_log_does_not_end_up_in_the_interpreters_shared_bytes() -> None:

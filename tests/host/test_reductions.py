@@ -22,6 +22,7 @@ from fusec.ir.expr import apply
 from fusec.ir.graph import Input, KernelGraph, Reduce, Spread, TotalInput
 from fusec.ir.loops import GROUP
 from fusec.ir.walk import expressions, roots_of
+from fusec.kinds.launch import CLUSTERS
 from fusec.library.graph_kernel import GraphKernel
 from fusec.library.normalisation import layer_norm_kernel, log_softmax_kernel, softmax_kernel
 from fusec.passes.held_elements import held_bytes
@@ -220,7 +221,7 @@ def of_graph(graph, *args, axis=-1):
         return found if isinstance(found, tuple) else (found,)
 
     kernel = graph if isinstance(graph, GraphKernel) else GraphKernel(graph)
-    made = called(kernel.whole(kernel._numbers(args)), *args, axis=axis, run=run)
+    made = called(kernel.whole(kernel._numbers(args)), *args, axis=axis, run=run, machine=CLUSTERS)
     (phase,) = made.phases
     assert phase.sharing.chunks > 1
     return made
@@ -253,6 +254,19 @@ def long_rows():
         of_graph(graph, base[:, 0], base[:, 2], axis=(-2, -1)),
         of_graph(log_softmax_kernel(np.dtype("f4")), random("float32", 4, 3, 10000)[:, 1:, 5:], axis=-1),
     ]  # fmt: skip
+
+
+def rows_of_clusters():
+    """Rows that several blocks hold: of five to eight blocks, of chunks that are missing or not whole, of segments."""
+    norm, graph = layer_norm_kernel(np.dtype("f4"), np.dtype("f4"), "number"), several_totals(FLOAT32)
+    single, wide = softmax_kernel(np.dtype("f4")), softmax_kernel(np.dtype("f8"))
+    row = random("float32", 70_001)
+    found = [of_graph(single, random("float32", 2, count)) for count in (32_769, 65_536)]
+    found += [of_graph(norm, random("float32", 2, 70_001), row, 0.5, 1e-5)]
+    found += [of_graph(wide, random("float64", 2, 40_000))]
+    found += [of_graph(graph, random("float32", 3, 40_000), random("float32", 40_000))]
+    assert all(run.phases[0].sharing.blocks > 1 for run in found)
+    return found
 
 
 def narrow_rows():
@@ -321,6 +335,11 @@ def test_rows_held_in_registers_have_the_bits_of_the_oracle(tmp_path):
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_rows_of_several_chunks_have_the_bits_of_a_kernel_for_each_level(tmp_path):
     check_fibers(long_rows(), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_rows_that_clusters_of_blocks_hold_have_the_bits_of_a_kernel_for_each_level(tmp_path):
+    check_fibers(rows_of_clusters(), tmp_path)
 
 
 @pytest.mark.slow

@@ -73,7 +73,8 @@ class _Parser(Tokens):
             return self.structs[name]
         if name not in BY_NAME:
             raise self.error("a type")
-        space: Space = "local" if self.accept("local") else "shared" if self.accept("shared") else "global"
+        named: tuple[Space, ...] = ("local", "shared", "told")
+        space = next((each for each in named if self.accept(each)), "global")
         if self.accept("*"):
             return Pointer(BY_NAME[name], space, constant)
         return BY_NAME[name]
@@ -94,11 +95,12 @@ class _Parser(Tokens):
         name = self.name()
         params = self.inside("()", self.param)
         block = self.inside("()", self.number) if self.accept("block") else ()
+        (cluster,) = self.inside("()", self.number) if self.accept("cluster") else (1,)
         self.names = NameTable.of_kernel(params, functions)
         body = self.body()
         self.expect("\n")
         self.take("end")
-        return ir.Program(name, params, body, tuple(functions.values()), block=block)
+        return ir.Program(name, params, body, tuple(functions.values()), block=block, cluster=cluster)
 
     def param(self) -> ir.Param:
         """A kernel parameter: ``a: float32``, ``x: float32 array read``, ``h: int32 raw[1] read written``."""

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from fusec.base.dtypes import ALL, BFLOAT16, FLOAT32, FLOAT64, INT8, INT64
+from fusec.base.records import replace
 from fusec.ir.expr import Const, Pointer, apply, const, convert
 from fusec.ir.graph import Input, KernelGraph
 from fusec.ir.loops import (
     ArrayParam,
+    Barrier,
     Declare,
     DeclareArray,
     Element,
@@ -19,6 +21,7 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.text import constant_text, print_expression, print_graph, print_program
+from fusec.ir.verify import verify
 from tests.support.parse_ir import parse_graph, parse_program
 
 SAXPY = """\
@@ -51,6 +54,20 @@ def test_parsing_gives_the_very_same_expressions_and_lines() -> None:
     assert parsed == saxpy()
     assert parsed.body[1].value is saxpy().body[1].value
     assert [stmt.line for stmt in parsed.body] == [1, 2]
+
+
+def test_blocks_that_have_a_position_together_and_what_they_tell_each_other_can_be_read():
+    told = Pointer(FLOAT32, "told")
+    body = (
+        DeclareArray("sums", FLOAT32, 2, space="told"),
+        Store(LocalArray("sums", told), const(1, FLOAT32)),
+        Barrier(),
+    )
+    program = Program("together", (), body, block=(2, 32), cluster=2)
+    assert "block(2, 32) cluster(2)" in print_program(program)
+    assert parse_program(print_program(program)) == program
+    with pytest.raises(AssertionError, match="blocks have"):
+        verify(replace(program, cluster=3))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
     own_names = {struct: _struct_names(struct, names, reserved) for struct in own}
     called = {function.name: names.fresh(function.name) for function in functions}
     spelling = replace(spelling, structs=own_names, called=called)
+    if program.cluster > 1:
+        spelling = replace(spelling, barrier=spelling.meeting)
     loose = replace(spelling, ops={**spelling.ops, **spelling.approximate}) if fp == "fast" else spelling
     rare = facts.rare(functions)
     printed = [
@@ -73,7 +75,8 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
         cost=facts.cost(program),
         notes=_notes(frame),
         group=GROUP if facts.in_groups(program) else SQUARE_THREADS if frame.tiles else 1,
-        block=program.threads if program.block else 0,
+        block=program.threads // program.cluster if program.block else 0,
+        cluster=program.cluster,
         share=SHARED_BYTES // ATOMIC_BYTES if frame.copies else 0,
         parts=tuple(parts),
         fp=fp,
@@ -221,7 +224,8 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
 def block_text(program: Program) -> str:
     """The shape of a block, and the arrays that its threads share."""
     nbytes = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
-    return f"{' x '.join(map(str, program.block))} threads, {nbytes} bytes shared"
+    several = f", which {program.cluster} blocks have together" if program.cluster > 1 else ""
+    return f"{' x '.join(map(str, program.block))} threads{several}, {nbytes} bytes shared"
 
 
 def _notes(frame: Frame) -> tuple[str, ...]:

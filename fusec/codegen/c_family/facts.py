@@ -263,6 +263,12 @@ def exchanges(program: ir.Program) -> bool:
     return any(isinstance(stmt, ir.Shuffle) and stmt.distance > ir.EXCHANGED for stmt in statements(program.body))
 
 
+def is_told(pointer: Expr) -> bool:
+    """Whether what is stored at an address is stored in the arrays of several blocks."""
+    found = type_of(pointer)
+    return isinstance(found, Pointer) and found.space == "told"
+
+
 def has_shuffles(body: Iterable[ir.Stmt]) -> bool:
     """Whether threads read each other's values."""
     return any(isinstance(stmt, ir.Shuffle) for stmt in statements(body))

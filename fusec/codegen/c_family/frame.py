@@ -148,8 +148,11 @@ class Frame:
         ]
         if facts.takes_turns(self.program):
             demands.append("as many blocks as have a thread for every position, and zeros in what it publishes")
-        if self.program.block:
-            demands.append(f"blocks of {self.program.threads} threads, one for each element")
+        several, cluster = self.program.threads, self.program.cluster
+        if cluster > 1:
+            demands.append(f"clusters of {cluster} blocks of {several // cluster} threads, one for each element")
+        elif self.program.block:
+            demands.append(f"blocks of {several} threads, one for each element")
         if not self.layout.wide:
             demands.append(f"fewer than 2^{WIDE.bit_length() - 1} elements, and bytes from end to end of an array")
         return [f"// needs {'; '.join(demands)}"] if demands else []

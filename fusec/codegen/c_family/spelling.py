@@ -50,7 +50,8 @@ class Spelling:
     neighbours where that pays. leave: the statement that ends the work of one element. approximate:
     templates that take the place of `ops` in the user's expressions where approximations will do. shuffle: template of
     the value that a position so much further in the group has, or with 0 the first one. table: what stands before a
-    constant array at file scope. barrier: the statement by which the threads of a block meet. structs, called: the
+    constant array at file scope. barrier: the statement by which the threads of a block meet; meeting: those
+    of several blocks. tell: template of a store in arrays of so many blocks. structs, called: the
     names of structs and functions of the kernel that is printed.
     """
 
@@ -76,6 +77,8 @@ class Spelling:
     shuffle: Callable[[DType, int], str]
     table: str
     barrier: str
+    meeting: str = ""
+    tell: str = ""
     structs: Mapping[Struct, StructNames] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
 

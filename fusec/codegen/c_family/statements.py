@@ -113,7 +113,7 @@ class StmtPrinter:
         match stmt:
             case ir.Declare():
                 self._declare(stmt, depth)
-            case ir.DeclareArray(name, space="shared"):
+            case ir.DeclareArray(name, space="shared" | "told"):
                 self._fresh(name)  # the frame declares it for the whole block
             case ir.Barrier():
                 self.write(self.expressions.spelling.barrier, depth)
@@ -125,6 +125,9 @@ class StmtPrinter:
                 self.write(f"{self._assignment(stmt)};", depth)
             case ir.SetField():
                 self.write(f"{self._set_field(stmt)};", depth)
+            case ir.Store(pointer, value) if facts.is_told(pointer):
+                place, told = self.expressions.place(pointer).value.text, self.expressions.text(value)
+                self.write(f"{self.expressions.spelling.tell.format(place=place, value=told)};", depth)
             case ir.Store(pointer, value):
                 self.write(f"{self._changing(pointer)}{self._store(pointer, value)};", depth)
             case ir.Atomic():
