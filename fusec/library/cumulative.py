@@ -39,8 +39,9 @@ __device__ REAL anchor(REAL top) { return isfinite(top) ? top : (REAL)0; }
 __device__ Powers joined(Powers a, Powers b) {
     Powers both;
     both.top = maximum(a.top, b.top);
-    REAL zero = anchor(both.top);
-    both.sum = a.sum * exp(anchor(a.top) - zero) + b.sum * exp(anchor(b.top) - zero);
+    REAL zero = anchor(both.top), left = anchor(a.top) - zero, right = anchor(b.top) - zero;
+    REAL power = exp(minimum(left + right, (REAL)0));
+    both.sum = left == 0 ? a.sum + b.sum * power : a.sum * power + b.sum;
     return both;
 }
 __device__ Powers single(REAL x) {
@@ -49,7 +50,8 @@ __device__ Powers single(REAL x) {
     made.sum = isfinite(x) ? (REAL)1 : exp(x);
     return made;
 }"""
-"""A sum of powers as ``sum * exp(anchor(top))``, whose greatest term is 1 unless it is 0 or infinite."""
+"""A sum of powers as ``sum * exp(anchor(top))``, whose greatest term is 1 unless it is 0 or infinite. Of two sums, the
+one with the greater top keeps its anchor; that of a sum of 0 may be the greater one, and then it does not matter."""
 
 
 RUNNING = {"cumsum": ("+", 0), "cumprod": ("*", 1), "cumulative_sum": ("+", 0), "cumulative_prod": ("*", 1)}

@@ -326,6 +326,8 @@ def test_many_ones_are_counted_exactly_up_to_what_a_float_holds():
 
 def test_logcumsumexp_is_the_accumulation_of_logaddexp():
     special = np.array([-np.inf, -np.inf, 0, 1000, -1000, np.inf, -np.inf, 1, np.nan, 2])
+    low = np.array([-np.inf, -2000, -1999, -np.inf, -3000, np.inf, 3])
+    np.testing.assert_allclose(fusec.logcumsumexp(low), np.logaddexp.accumulate(low), rtol=1e-14)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(fusec.logcumsumexp(special), np.logaddexp.accumulate(special), rtol=1e-14)
     x = normal(5000, "f8") * 100
