@@ -356,9 +356,10 @@ class Outcome(NamedTuple):
 
     several: int
     text: str
+    error: type[Exception] = np.linalg.LinAlgError
 
     def run(self, addresses: Sequence[int], device: int, stream: int) -> None:
-        """Wait, unless a CUDA graph is captured, which nothing waits for. Raises LinAlgError, CudaCallFailed."""
+        """Wait, unless a CUDA graph is captured, which nothing waits for. Raises the error, CudaCallFailed."""
         if streams.is_captured(stream):
             return
         found = np.empty(self.several, np.int32)
@@ -369,4 +370,4 @@ class Outcome(NamedTuple):
             streams.synchronise(stream, device)
         if found.any():
             assert found.max() > 0, "arguments are as cuSOLVER takes them"
-            raise np.linalg.LinAlgError(self.text)
+            raise self.error(self.text)

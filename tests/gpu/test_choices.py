@@ -5,7 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+import fusec
 import fusec.xp as xp
+from fusec.runtime import cuda
 from tests.gpu.test_lazy_arrays import THERE, both, normal, same
 
 
@@ -123,3 +125,103 @@ def test_sets_of_two_arrays():
     one, other = (np.random.default_rng(seed).integers(0, 40, 30) for seed in (1, 2))
     both(program, one, other)
     both(program, one.reshape(5, 6) / 4, other.astype("float32"))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.sampled(3)
+def test_places_in_sorted_arrays(dtype, side):
+    edges, values = np.sort(few(40, dtype=dtype)), few(3, 130, dtype=dtype, seed=1)
+
+    def program(x, y):
+        places = xp.argsort(x[::-1])
+        return (
+            xp.searchsorted(x, y, side=side), xp.searchsorted(x, y.T[::2], side=side), xp.searchsorted(x[:0], y[0]),
+            xp.searchsorted(x, y[:, :0], side=side), xp.searchsorted(x[::-1], y, side=side, sorter=places),
+            xp.searchsorted(x, y[0, 0], side=side),
+        )  # fmt: skip
+
+    both(program, edges, values)
+    both(lambda x: (xp.searchsorted(x, 1), xp.searchsorted(x, 0.5, side=side)), edges)
+    if edges.dtype.kind == "f":
+        both(lambda x, y: (xp.searchsorted(x, y), xp.searchsorted(y, x)), edges, np.arange(-3, 9))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_bins(dtype, right):
+    edges, values = np.linspace(-2, 3, 21).astype(dtype), few(7, 90, dtype=dtype)
+
+    def program(x, y):
+        return (
+            xp.digitize(y, x, right=right), xp.digitize(y, x[::-1], right=right), xp.digitize(y, x[:1], right=right),
+            xp.digitize(y[0], x * 0, right=right),
+        )  # fmt: skip
+
+    both(program, edges, values)
+    there = xp.asarray([1.0, 3.0, 2.0], device=THERE)
+    with pytest.raises(ValueError, match="monotonically"):
+        xp.digitize(there, there).compute()
+
+
+def test_places_in_fused_functions():
+    edges, values = np.sort(few(70)), few(9, 33, seed=1)
+
+    @fusec.fuse
+    def program(x, y, number):
+        found = np.searchsorted(x, y * 2, side="right")
+        return found, x[np.minimum(found, 69)], np.digitize(y + 1, x[:20] - 1), np.searchsorted(x, number)
+
+    for number in (0.5, 1.5, 2.5, 3.5):  # the later calls are repeated ones
+        found = program(*map(cuda.from_numpy, (edges, values)), number)
+        wanted = program(edges, values, number)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+            assert one.dtype == np.asarray(other).dtype
+
+
+RANKS = {
+    "median": lambda x, **more: xp.median(x, **more),
+    "nanmedian": lambda x, **more: xp.nanmedian(x, **more),
+    "percentile": lambda x, **more: xp.percentile(x, [0, 12.5, 50, 99, 100], **more),
+    "quantile": lambda x, **more: xp.quantile(x, 0.3, **more),
+    "hazen": lambda x, **more: xp.quantile(x, 0.3, method="hazen", **more),
+    "nearest": lambda x, **more: xp.quantile(x, [0.3, 0.9], method="nearest", **more),
+    "nanpercentile": lambda x, **more: xp.nanpercentile(x, [0, 25, 50.0, 100], **more),
+    "nanquantile": lambda x, **more: xp.nanquantile(x, 0.7, **more),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+@pytest.mark.sampled(2)
+@pytest.mark.filterwarnings("ignore")
+def test_ranks(name, dtype):
+    values = normal(6, 5, 70, dtype=dtype)
+    if values.dtype.kind == "f":
+        values[0, 1, 3], values[2], values[3, 0, :7] = np.nan, np.inf, -np.inf
+        values[1, 2, 5:] = values[4, 4] = np.nan
+    rank = RANKS[name]
+    both(lambda x: (rank(x), rank(x[:, 2, ::-1]), rank(x, axis=0), rank(x.T, axis=-2, keepdims=True)), values)
+    both(lambda x: (rank(x, axis=(0, 2)), rank(x, axis=(2, 1), keepdims=True), rank(x[:1, 0, 0])), values)
+    with pytest.raises(ValueError, match="range"):
+        xp.nanquantile(xp.asarray(values, device=THERE), 1.5)
+
+
+def test_orders_and_interpolation():
+    rng = np.random.default_rng(3)
+    keys, edges = rng.integers(0, 4, (3, 200)), np.sort(rng.normal(size=12))
+    both(lambda x: (xp.lexsort(x), xp.lexsort((x[0], x[2])), xp.lexsort((x, x[::-1]), axis=0)), keys)
+    both(lambda x: (xp.sort_complex(x), xp.sort_complex(x[0] + 1j)), keys)
+    values = np.concatenate([edges, rng.normal(size=400) * 2, [np.nan, np.inf, -np.inf]])
+    both(lambda x, y: (xp.interp(x, y, y * 3), xp.interp(x.reshape(5, -1), y[:1], y[:1])), values, edges)
+    both(lambda x, y: xp.interp(x, y, y[::-1], left=-9.0, right=9), values, edges)
+
+
+def test_ranks_in_fused_functions():
+    values = few(40, 30)
+    program = fusec.fuse(lambda x: (x - np.median(x * 2, axis=0), np.nanpercentile(x, [5, 95], axis=1) + 1))
+    wanted = program(values)
+    for _ in range(4):
+        for one, other in zip(program(cuda.from_numpy(values)), wanted, strict=True):
+            assert one.numpy().tobytes() == other.tobytes()

@@ -17,7 +17,15 @@ from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
 from fusec.errors import FusecError
 from fusec.errors.fusing import CallOnDevice
-from fusec.fusion.devices import device_linear, device_products, device_sorts, device_sums, device_transforms, recipes
+from fusec.fusion.devices import (
+    device_linear,
+    device_products,
+    device_searches,
+    device_sorts,
+    device_sums,
+    device_transforms,
+    recipes,
+)
 from fusec.fusion.memory.slots import SlotView, fresh
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
@@ -28,7 +36,7 @@ NO_CUPY = "CuPy, which would compute it there, cannot be imported; pip install c
 """Why a library's function is refused: it is never computed on the host instead."""
 
 
-_MAKERS = device_products, device_sums, device_sorts, device_transforms, device_linear
+_MAKERS = device_products, device_sums, device_sorts, device_searches, device_transforms, device_linear
 
 
 def maker_of(call: LibraryCall) -> Any:

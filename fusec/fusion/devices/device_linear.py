@@ -6,20 +6,16 @@ matrix serves as well, and results of NumPy's are such seen by columns, it works
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
 from fusec.dispatch.spec import CallOptions
-from fusec.fusion.devices.recipes import KernelStage, Part, Recipe, RecipeBuilder
-from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
+from fusec.fusion.devices.recipes import KernelStage, Part, Recipe, RecipeBuilder, named
 from fusec.fusion.functions.matrix_products import MAX_KNOWN
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
@@ -38,16 +34,7 @@ def computes(call: LibraryCall) -> bool:
     """Whether cuSOLVER computes a call."""
     if call.name not in _RECIPES or any(each.dtype not in solvers.ROWS for each in call.buffers):
         return False
-    return bool(_named(call, call.operands).get("mode", "reduced") in _QR_MODES)
-
-
-def _named(call: LibraryCall, operands: Sequence[Any]) -> dict[str, Any]:
-    """All arguments of a call by the names of the function's parameters."""
-    plain = called_plainly(call.function)
-    args, options = (tuple(operands), {}) if plain is not None else asked_of(call.function)
-    args, options = filled(args, operands), filled(options, operands)
-    function = getattr(np.linalg, call.name.removeprefix("np.linalg."))
-    return inspect.signature(function).bind(*args, **options).arguments
+    return bool(named(call, call.operands).get("mode", "reduced") in _QR_MODES)
 
 
 def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
@@ -55,7 +42,7 @@ def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
     builder = _LinearBuilder(forms, device)
     parts = [builder.whole(at) for at in range(len(forms))]
     count = len(call.operands)
-    _RECIPES[call.name](builder, _named(call, parts[:count]), parts[count:])
+    _RECIPES[call.name](builder, named(call, parts[:count]), parts[count:])
     return builder.made()
 
 

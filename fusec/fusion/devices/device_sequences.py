@@ -257,6 +257,8 @@ class _LaunchBuilder:
                 self.frame[slot] = self._within(target, start)
             results.append(slot)
         arrays = [self._operand(slot) for slot in (*step.inputs, *results)]
+        if not all(isinstance(each, DeviceArray) for each, _, _ in arrays):
+            raise NotPrepared("a recipe depends on a number")
         recipe = maker.recipe(step.call, [form_of(each) for each, _, _ in arrays], self.device)
         taken = []
         for form in recipe.rooms:

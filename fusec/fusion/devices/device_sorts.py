@@ -6,7 +6,6 @@ counts. Equal elements keep their order, so that every sort is stable. A partiti
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from math import prod
@@ -17,8 +16,7 @@ import numpy as np
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import strides_in_order
-from fusec.fusion.devices.recipes import KernelStage, Part, Recipe, RecipeBuilder
-from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
+from fusec.fusion.devices.recipes import KernelStage, Part, Recipe, RecipeBuilder, named
 from fusec.fusion.functions.matrix_products import MAX_KNOWN, Arrangement
 from fusec.fusion.trace.trace_values import LibraryCall
 
@@ -33,15 +31,7 @@ def LIBRARY() -> None:  # noqa: N802 - as the other modules of recipes name thei
 @lru_cache(MAX_KNOWN)
 def computes(call: LibraryCall) -> bool:
     """Whether kernels compute a call."""
-    return call.name in _NAMES and len(call.operands) == 1 and not _named(call, [None]).get("order")
-
-
-def _named(call: LibraryCall, operands: Sequence[Any]) -> dict[str, Any]:
-    """All arguments of a call by the names of the function's parameters."""
-    plain = called_plainly(call.function)
-    args, options = (tuple(operands), {}) if plain is not None else asked_of(call.function)
-    args, options = filled(args, operands), filled(options, operands)
-    return inspect.signature(getattr(np, call.name.removeprefix("np."))).bind(*args, **options).arguments
+    return call.name in _NAMES and len(call.operands) == 1 and not named(call, [None]).get("order")
 
 
 def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
@@ -49,7 +39,7 @@ def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
     del device
     builder = RecipeBuilder(forms)
     source, result = map(builder.whole, range(2))
-    given = _named(call, [source])
+    given = named(call, [source])
     axis = given.get("axis", -1) % len(source.form.shape)
     if "kth" in given:
         _check_places(given["kth"], source.form.shape[axis])
@@ -103,7 +93,7 @@ def _dense(shape: tuple[int, ...], form: Arrangement) -> Arrangement:
 def _launch(
     builder: RecipeBuilder, name: str, row: DType, inputs: Sequence[Part | float], outputs: Sequence[Part]
 ) -> None:
-    builder.stages.append(KernelStage(kernel(name, row.is_complex), (*inputs, *outputs)))
+    builder.stages.append(KernelStage(comparing(f"sort_{name}", *_KERNELS[name], row.is_complex), (*inputs, *outputs)))
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
@@ -154,12 +144,11 @@ _KERNELS = {
 
 
 @cache
-def kernel(name: str, is_complex: bool) -> Any:
-    """One of the kernels, for numbers whose order is that of complex ones or that of others."""
+def comparing(name: str, inputs: str, outputs: str, body: str, is_complex: bool) -> Any:
+    """A kernel whose function `before` tells which of two numbers comes first, of complex ones or of others."""
     with locks.lock:
         from fusec.kernels.elementwise_kernel import ElementwiseKernel
 
     order = _COMPLEX if is_complex else _REAL
     preamble = f"template <typename T> __device__ bool before(T a, T b) {{ {order} }}"
-    inputs, outputs, body = _KERNELS[name]
-    return ElementwiseKernel(inputs, outputs, body, f"sort_{name}", preamble=preamble)
+    return ElementwiseKernel(inputs, outputs, body, name, preamble=preamble)

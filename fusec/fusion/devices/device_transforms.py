@@ -12,19 +12,15 @@ transformed first, and then these parts are cleared.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod, sqrt
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
-from fusec.fusion.devices.recipes import FEW_CALLS, Part, Recipe, RecipeBuilder
-from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
+from fusec.fusion.devices.recipes import FEW_CALLS, Part, Recipe, RecipeBuilder, named
 from fusec.fusion.functions.matrix_products import MAX_KNOWN, Arrangement, Axis, joined
 from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
@@ -68,18 +64,9 @@ def computes(call: LibraryCall) -> bool:
     """Whether cuFFT computes a call."""
     if call.name not in _NAMES or len(call.buffers) != 1 or call.buffers[0].dtype not in _ROWS:
         return False
-    axes = _named(call, [None] * len(call.operands)).get("axes")
+    axes = named(call, [None] * len(call.operands)).get("axes")
     rank = call.buffers[0].phantom.ndim
     return axes is None or len({axis % rank for axis in axes}) == len(axes)
-
-
-def _named(call: LibraryCall, operands: Sequence[Any]) -> dict[str, Any]:
-    """All arguments of a call by the names of the function's parameters."""
-    plain = called_plainly(call.function)
-    args, options = (tuple(operands), {}) if plain is not None else asked_of(call.function)
-    args, options = filled(args, operands), filled(options, operands)
-    function = getattr(np.fft, call.name.removeprefix("np.fft."))
-    return inspect.signature(function).bind(*args, **options).arguments
 
 
 def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
@@ -87,7 +74,7 @@ def recipe(call: LibraryCall, forms: Sequence[Any], device: int) -> Recipe:
 
     Raises CudaMathMissing, CudaMathRefused.
     """
-    given = _named(call, forms[:-1])
+    given = named(call, forms[:-1])
     name, a = call.name.removeprefix("np.fft."), given["a"]
     rank, norm = len(a.shape), given.get("norm") or "backward"
     axes: Sequence[int] | None

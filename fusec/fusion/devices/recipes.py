@@ -6,9 +6,13 @@ in. All that it needs follows from how they lie; a call that is repeated only fi
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
@@ -17,7 +21,9 @@ from fusec.base.records import replace
 from fusec.dispatch.copier import copier
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
+from fusec.fusion.functions.libraries import asked_of, called_plainly, filled
 from fusec.fusion.functions.matrix_products import Arrangement
+from fusec.fusion.trace.trace_values import LibraryCall
 from fusec.runtime import cuda
 
 FEW_CALLS = 16  # of a library, by which a call is done before copies that make them fewer
@@ -123,6 +129,15 @@ def copies(converts: bool, change: str = "x", factor: DType | None = None) -> Pl
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
+
+
+def named(call: LibraryCall, operands: Sequence[Any]) -> dict[str, Any]:
+    """All arguments of a call by the names of the function's parameters."""
+    plain = called_plainly(call.function)
+    args, options = (tuple(operands), {}) if plain is not None else asked_of(call.function)
+    args, options = filled(args, operands), filled(options, operands)
+    function = attrgetter(call.name.removeprefix("np."))(np)
+    return inspect.signature(function).bind(*args, **options).arguments
 
 
 def form_of(given: Any) -> Any:

@@ -109,15 +109,17 @@ class LibraryFunction:
     takes_out: bool = True
     follows: bool = True  # what it makes follows from the extents of its operands alone
     by_kernels: Callable[..., Any] | None = None  # what kernels make of some arguments; None for others
+    on_devices: Callable[..., Any] | None = None  # the same, of arrays on devices
     takes_sizes: bool = False  # as arguments that are no operands; `outcome` looks at them by `Asked.example`
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The result for traced operands, or NumPy's error."""
         out = options.pop("out", None) if self.takes_out else None
-        made = self.by_kernels(*args, **options) if self.by_kernels is not None else None
-        if made is not None:
-            return made if out is None else _stored(self.name, made, out)
         trace = _trace_in((args, options))
+        for each in (self.by_kernels, self.on_devices if trace.device != "cpu" else None):
+            made = None if each is None else each(*args, **options)
+            if made is not None:
+                return made if out is None else _stored(self.name, made, out)
         if self.may_raise:
             keep_written(trace)
         given = _Operands(trace, self.takes_sizes)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
-from fusec.fusion.functions import binning
+from fusec.fusion.functions import binning, ranks
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, resized
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.functions.sharing import shared
@@ -148,7 +148,10 @@ def _ranked(function: Callable[..., Any]) -> LibraryFunction:
         return of_rows(*args[:at], *[False for _ in args[at : at + 1]], *args[at + 1 :], **options)
 
     keywords = ("a", "q", "weights")
-    return LibraryFunction(call, f"np.{function.__name__}", (0, 1) if has_q else (0,), keywords, has_q)
+    on_devices = ranks.ON_DEVICES[function.__name__]
+    return LibraryFunction(
+        call, f"np.{function.__name__}", (0, 1) if has_q else (0,), keywords, has_q, on_devices=on_devices
+    )
 
 
 FUNCTIONS.update(
@@ -156,8 +159,8 @@ FUNCTIONS.update(
         "sort": _sorting(shared(sort), 1), "argsort": _sorting(shared(np.argsort), 1),
         "partition": _sorting(shared(np.partition), 2, may_raise=True, outcome=_as_sorted),
         "argpartition": _sorting(_argpartition, 2, may_raise=True, outcome=_as_sorted),
-        "lexsort": LibraryFunction(np.lexsort, "np.lexsort", (0,), ("keys",)),
-        "sort_complex": LibraryFunction(np.sort_complex, "np.sort_complex"),
+        "lexsort": LibraryFunction(np.lexsort, "np.lexsort", (0,), ("keys",), on_devices=ranks.lexsort),
+        "sort_complex": LibraryFunction(np.sort_complex, "np.sort_complex", on_devices=ranks.sort_complex),
         "searchsorted": LibraryFunction(
             np.searchsorted, "np.searchsorted", (0, 1, 3), ("a", "v", "sorter"), True, by_kernels=binning.searchsorted
         ),
@@ -165,7 +168,8 @@ FUNCTIONS.update(
             np.digitize, "np.digitize", (0, 1), ("x", "bins"), True, by_kernels=binning.digitize
         ),
         "interp": LibraryFunction(
-            np.interp, "np.interp", (0, 1, 2, 3, 4, 5), ("x", "xp", "fp", "left", "right", "period"), True
+            np.interp, "np.interp", (0, 1, 2, 3, 4, 5), ("x", "xp", "fp", "left", "right", "period"), True,
+            on_devices=ranks.interp,
         ),
         "histogram": histogram,
         "unravel_index": LibraryFunction(np.unravel_index, "np.unravel_index", (0,), ("indices",), True),
