@@ -21,7 +21,8 @@ from fusec.errors import FusecError
 from fusec.errors.lazy import DevicesDoNotMix, NeedsCopy, NoSuchDevice, NotOnDevice
 from fusec.errors.targets import DeviceDtypeUnsupported
 from fusec.fusion.arguments import CallArguments, pattern_of
-from fusec.fusion.devices import device_calls, device_functions
+from fusec.fusion.at_once import value_functions
+from fusec.fusion.devices import device_calls
 from fusec.fusion.devices.device_memory import DeviceSide, is_described, outline
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitArraysError
 from fusec.fusion.memory.calls import CallStep
@@ -248,7 +249,7 @@ def call(function: Any, args: Any, options: dict[str, Any]) -> Any:
         return function(*args, **options)
     stream = arrays[0].stream
     cuda.acquire(map(cuda.describe, arrays), stream, device)
-    own = device_functions.of(function)
+    own = value_functions.of(function)
     found = NotImplemented if own is None else own(*args, **options)
     if found is not NotImplemented:
         return found

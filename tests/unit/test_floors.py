@@ -34,10 +34,12 @@ FLOORS = (
 
 LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
     "fusec.base.records",
+    "fusec.fusion.at_once.sets",
     "fusec.fusion.functions.arranging",
     "fusec.fusion.functions.comparing",
     "fusec.fusion.functions.creation",
     "fusec.fusion.evaluate",
+    "fusec.fusion.functions.ranks",
     "fusec.fusion.functions.reducing",
     "fusec.fusion.functions.routines",
     "fusec.kernels.decorators",

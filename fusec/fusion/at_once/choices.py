@@ -42,7 +42,7 @@ def last_of(numbers: CudaArray) -> int:
     return int(last.numpy()[0])
 
 
-class Choice(NamedTuple):
+class Chosen(NamedTuple):
     """Which elements of an array are chosen: bools, how many are true up to each in C order, and how many are at all.
 
     counts: in the shape of the mask.
@@ -63,12 +63,12 @@ def _counting(dtype: Any, is_mask: bool) -> Callable[[CudaArray], Any]:
     return fuse(counted)
 
 
-def choice(x: CudaArray) -> Choice:
+def choice(x: CudaArray) -> Chosen:
     """The elements that are not zero."""
     is_mask = x.dtype == bool
     found = _counting(counts_of(x.size), is_mask)(x)
     mask, counts = (x, found) if is_mask else found
-    return Choice(mask, counts.with_shape(mask.shape), last_of(counts))
+    return Chosen(mask, counts.with_shape(mask.shape), last_of(counts))
 
 
 _BEHIND = {
@@ -93,7 +93,7 @@ def _coordinates(ndim: int) -> ElementwiseKernel:
     )
 
 
-def elements(x: CudaArray, found: Choice) -> CudaArray:
+def elements(x: CudaArray, found: Chosen) -> CudaArray:
     """The chosen elements of an array, or the parts of it for which the mask of its first axes is true."""
     ndim = found.mask.ndim
     rest = x.shape[ndim:]
@@ -108,7 +108,7 @@ def elements(x: CudaArray, found: Choice) -> CudaArray:
     return made
 
 
-def places(found: Choice) -> CudaArray:
+def places(found: Chosen) -> CudaArray:
     """The places of chosen elements in C order."""
     made = new(found.mask, (found.total,), np.int64)
     if found.total:
@@ -116,7 +116,7 @@ def places(found: Choice) -> CudaArray:
     return made
 
 
-def indices(found: Choice) -> CudaArray:
+def indices(found: Chosen) -> CudaArray:
     """The indices of chosen elements: a row for each axis."""
     ndim = found.mask.ndim
     if ndim == 1:

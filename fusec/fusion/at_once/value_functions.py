@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.targets import CudaMathRefused
-from fusec.fusion.devices import device_choices, device_linear, device_sets, recipes
-from fusec.fusion.devices.device_choices import new
+from fusec.fusion.at_once import choices, sets
+from fusec.fusion.at_once.choices import new
+from fusec.fusion.devices import device_linear, recipes
 from fusec.runtime import cuda
 from fusec.runtime.cuda import CudaArray, solvers
 
@@ -50,14 +51,14 @@ def _eigvals(a: CudaArray) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: device_choices.getitem,
-    np.nonzero: device_choices.nonzero, np.flatnonzero: device_choices.flatnonzero,
-    np.argwhere: device_choices.argwhere, np.extract: device_choices.extract, np.compress: device_choices.compress,
-    np.unique: device_sets.unique, np.union1d: device_sets.union, np.intersect1d: device_sets.intersection,
-    np.setdiff1d: device_sets.difference, np.setxor1d: device_sets.symmetric_difference,
+    np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: choices.getitem,
+    np.nonzero: choices.nonzero, np.flatnonzero: choices.flatnonzero,
+    np.argwhere: choices.argwhere, np.extract: choices.extract, np.compress: choices.compress,
+    np.unique: sets.unique, np.union1d: sets.union, np.intersect1d: sets.intersection,
+    np.setdiff1d: sets.difference, np.setxor1d: sets.symmetric_difference,
 }  # fmt: skip
 _METHODS: dict[str, Callable[..., Any]] = {
-    "nonzero": device_choices.nonzero,
-    "compress": lambda x, condition, *args, **options: device_choices.compress(condition, x, *args, **options),
+    "nonzero": choices.nonzero,
+    "compress": lambda x, condition, *args, **options: choices.compress(condition, x, *args, **options),
     "tobytes": lambda x, *args, **options: x.numpy().tobytes(*args, **options),
 }

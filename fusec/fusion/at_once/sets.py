@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.fusion.devices.device_choices import Choice, choice, counts_of, elements, flat, last_of, new
+from fusec.fusion.at_once.choices import Chosen, choice, counts_of, elements, flat, last_of, new
 from fusec.fusion.fuse import fuse
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.runtime.cuda import CudaArray
@@ -83,7 +83,7 @@ def _set_of(ar: CudaArray, is_unique: bool = False) -> CudaArray:
 
 
 def _chosen(x: CudaArray, mask: CudaArray) -> CudaArray:
-    found: Choice = choice(mask)
+    found: Chosen = choice(mask)
     return elements(x, found)
 
 
