@@ -225,3 +225,43 @@ def test_ranks_in_fused_functions():
     for _ in range(4):
         for one, other in zip(program(cuda.from_numpy(values)), wanted, strict=True):
             assert one.numpy().tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "complex128"])
+def test_writes_to_chosen_elements(dtype):
+    """Of several values for one element the last one stays; sums are in order."""
+    values, rng = few(9, 11, dtype=dtype), np.random.default_rng(5)
+    rows, columns = rng.integers(-9, 9, 200), rng.integers(0, 11, 200)
+    given = (rng.normal(size=200) * 3).astype(dtype)
+
+    def program(x, rows, columns, given):
+        one, two, three, four, five, six = (x.copy() for _ in range(6))
+        one[rows, columns] = given
+        two[:, columns] = given
+        two[rows[:3], 1:4] = 1
+        three[::-1, ::2][rows[:7]] = x[0, :6]
+        xp.add.at(four, (rows, columns), given)
+        xp.multiply.at(four.T, columns, given[:9])
+        xp.put(five, rows, given[:5])
+        xp.put_along_axis(six, columns[:27].reshape(9, 3), given[:3], 1)
+        return one, two, three, four, five, six
+
+    both(program, values, rows, columns, given)
+
+
+def test_writes_to_chosen_elements_in_fused_functions():
+    values, places, given = few(50), np.array([3, -1, 3, 7, 3]), np.arange(5.0)
+
+    @fusec.fuse
+    def program(x, places, given):
+        x = x * 2
+        x[places] = given + 1
+        np.add.at(x, places + 1 - 1, given)
+        return x, x.sum()
+
+    wanted = program(values, places, given)
+    for _ in range(4):
+        found = program(*map(cuda.from_numpy, (values, places, given)))
+        np.testing.assert_array_equal(found[0].numpy(), wanted[0])
+    with pytest.raises(ValueError, match="shape mismatch"):
+        program(*map(cuda.from_numpy, (values, places, given[:3])))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
@@ -13,18 +11,7 @@ from numpy.lib._function_base_impl import _quantile_unchecked  # type: ignore[at
 from fusec.fusion.functions.known import known
 from fusec.fusion.functions.numpy_source import on_traced
 from fusec.fusion.functions.routines import trace_of, traced
-from fusec.fusion.trace.trace import Trace
 from fusec.fusion.trace.tracer import Tracer
-
-
-@contextmanager
-def _plain_extents(trace: Trace) -> Iterator[None]:
-    """Have extents be Python's own numbers while a block runs."""
-    before, trace.extents.is_plain = trace.extents.is_plain, True
-    try:
-        yield
-    finally:
-        trace.extents.is_plain = before
 
 
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -61,7 +48,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = 
 
 def _of_middle(a: Any, axis: Any, keepdims: Any, leaves_nan_out: bool) -> Any:
     x = traced(a, trace_of(a))
-    with _plain_extents(x._trace):
+    with x._trace.extents.plainly():
         axes = _axes(axis, x.ndim)
         has_nan = x.dtype.kind in "fc"
         rows = _rows(x, axes)
@@ -120,7 +107,7 @@ def quantiles(name: str, leaves_nan_out: bool = False) -> Any:
         if q is None or out is not None or weights is not None:
             return None
         x = traced(a, trace_of(a))
-        with _plain_extents(x._trace):
+        with x._trace.extents.plainly():
             axes = _axes(axis, x.ndim)
             rows = _rows(x, axes)
             if x.dtype.kind not in "biuf" or not rows.shape[-1]:
@@ -180,7 +167,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if period is not None or not given[1].shape[0] or any(each.dtype.kind == "c" for each in given):
         return None
     x, edges, values = (each.astype(np.float64) for each in given)
-    with _plain_extents(trace):
+    with trace.extents.plainly():
         last = edges.shape[0] - 1
     at = np.searchsorted(edges, x, side="right") - 1
     low = np.clip(at, 0, max(last - 1, 0))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
+from fusec.fusion.functions import in_turn
 from fusec.fusion.functions.libraries import Asked, Changing, LibraryFunction
 from fusec.fusion.trace import tracer
 from fusec.fusion.trace.converted import unwritable
@@ -25,13 +26,16 @@ def _as_given(asked: Asked) -> Any:
 
 
 def changed(function: Callable[..., Any], name: str, x: Any, *args: Any, **options: Any) -> None:
-    """Have NumPy change an array."""
+    """Have NumPy change an array; on devices, a kernel."""
     if not isinstance(x, tracer.Tracer):
         raise NotFusable(f"{name} of an array from outside", "pass it as an argument").at(here())
     if x._is_scalar or not x._seen.flags.writeable:
         raise unwritable(x._trace, x._memory)
-    call = LibraryFunction(Changing(function), name, (0, 1, 2), ("v",), True, _as_given, takes_out=False)
-    x._put(call(x, *args, **options)._read())
+    made = in_turn.changed(function, x, *args, **options) if x._trace.device != "cpu" else None
+    if made is None:
+        call = LibraryFunction(Changing(function), name, (0, 1, 2), ("v",), True, _as_given, takes_out=False)
+        made = call(x, *args, **options)
+    x._put(made._read())
 
 
 def is_scatter(index: Any) -> bool:

@@ -6,7 +6,8 @@ are noted once. Nothing is noted about a shape that does not follow: the trace t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from math import prod
 from operator import index
@@ -413,6 +414,15 @@ class TraceExtents:
             limits = np.iinfo(name.type.numpy)
             fits = limits.min <= derived.now <= limits.max
             self._trace.require([derived], lambda found: (limits.min <= found <= limits.max) == fits)
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Have extents be Python's own numbers while a block runs."""
+        before, self.is_plain = self.is_plain, True
+        try:
+            yield
+        finally:
+            self.is_plain = before
 
     def numbers_of(self, x: Any) -> list[Any]:
         """The extents of a traced array, as the function sees them."""
