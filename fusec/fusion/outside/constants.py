@@ -227,7 +227,8 @@ def of_lazy_arrays(value: Any) -> Any:
     namespace = sys.modules.get("fusec.xp")
     if namespace is None or not isinstance(value, types.FunctionType):
         return value
-    return getattr(LAZY, value.__name__) if vars(namespace).get(value.__name__) is value else value
+    name = value.__name__
+    return getattr(LAZY, name) if vars(namespace).get(name) is value else value
 
 
 def has_stand_in(value: object) -> bool:
