@@ -48,18 +48,12 @@ def _loop(frame: Frame) -> list[str]:
 
 
 def _whole_groups(frame: Frame, grid: GridShape) -> list[str]:
-    """Threads of a group come together, since they exchange values; those past the end watch the last positions."""
-    at, size, long, position = frame.places.index, grid.size, grid.long, frame.names.fresh("position")
-    together = facts.together(frame.program.body)
-    watched = f"{size} - {together} + ({position} & {together - 1})"
-    lines = [
-        f"const bool {frame.places.only} = {position} < {size};",
-        f"const {long}{at} = {frame.places.only} ? {position} : {watched};",
-    ]
-    until = f"({position} & -{GROUP}) < {size}"
+    """Threads of a group come together, since they exchange values; those past the end touch no element."""
+    at, size = frame.places.index, grid.size
+    body = [f"const bool {frame.places.only} = {at} < {size};", *frame.coordinates(at), *grid.inside, *frame.body]
     return [
-        f"for ({long}{position} = {grid.first}; {until}; {position} += {grid.threads}) {{",
-        *indented([*lines, *frame.coordinates(at), *grid.inside, *frame.body], 1),
+        f"for ({grid.long}{at} = {grid.first}; ({at} & -{GROUP}) < {size}; {at} += {grid.threads}) {{",
+        *indented(body, 1),
         "}",
     ]
 

@@ -86,18 +86,18 @@ def test_narrow_rows(dtype, count):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "uint8"])
-@pytest.mark.parametrize("count", [2, 3, 8, 12, 17, 31, 32, 33, 49, 64, 100, 127, 128, 129])
+@pytest.mark.parametrize("count", [2, 3, 12, 16, 31, 32, 33, 49, 100, 128, 129])
 def test_many_rows_of_few_elements(dtype, count):
     """Threads have a row, or a part of a group has one; the last group is not full, and rows begin anywhere."""
-    x = (normal(4099, count) * 20).astype(BY_NAME[dtype].numpy)
+    x = (normal(1031, count) * 20).astype(BY_NAME[dtype].numpy)
     functions, further = (fusec.softmax, fusec.layer_norm), {}
     if dtype == "uint8":
         functions, further = (fusec.argmax, fusec.sum, fusec.max), {"axis": -1}
     for function in functions:
         compare(function, x, **further)
         compare(function, x.reshape(-1, 1, count), **further)
-        rows = cuda.from_numpy(x).reshape(-1)[1 : 4098 * count + 1].reshape(4098, count)
-        there = x.reshape(-1)[1 : 4098 * count + 1].reshape(4098, count)
+        rows = cuda.from_numpy(x).reshape(-1)[1 : 1030 * count + 1].reshape(1030, count)
+        there = x.reshape(-1)[1 : 1030 * count + 1].reshape(1030, count)
         assert_same_bits(function(rows, **further), np.asarray(function(there, **further)))
     if dtype != "uint8":
         there = cuda.from_numpy(x)

@@ -116,7 +116,7 @@ class ExprPrinter:
             case Local():
                 return Piece(self.names[value.name], PRIMARY)
             case Load():
-                return self.place(value.pointer).value
+                return self._loaded(value)
             case Query():
                 assert self.places is not None, "a function asks for a fact about the kernel's arrays"
                 return self.places.query(value, self.index)
@@ -139,6 +139,13 @@ class ExprPrinter:
                 return self.place(value).address
             case _:
                 raise AssertionError(f"cannot print {type(value).__name__}")
+
+    def _loaded(self, load: Load) -> Piece:
+        """The element at an address; 0 for threads that must leave the memory of others alone."""
+        element, pointer, only = self.place(load.pointer).value, type_of(load.pointer), self.places and self.places.only
+        if not only or not isinstance(pointer, Pointer) or pointer.space != "global":
+            return element
+        return ternary(Piece(only, PRIMARY), element, literal(Const(0, load.type), self.spelling))
 
     def place(self, pointer: Expr) -> AddressText:
         """The place an address denotes."""

@@ -55,7 +55,7 @@ class AddressPrinter:
 
     grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
     those of a group. rows: what points to a thread's row of an array, by array. copies: the arrays whose updates go to
-    copies. only: the condition, if any, under which memory of other threads may change. threads: of a block program,
+    copies. only: the condition, if any, under which a thread loads and stores elements. threads: of a block program,
     the position in the block along each of its axes.
     """
 
