@@ -121,7 +121,7 @@ def _shared_by_threads(reduction: ReductionIR, phase: Phase, number: int) -> Pro
         return reduce_in_blocks(named, axis, block)
     if phase.is_last:
         return reduce_in_groups(named, axis, found.rounds, found.is_full, found.is_wide)
-    return serialise(named, axis, found.rounds, found.is_full)
+    return serialise(named, axis, found.rounds, found.is_full, phase.role in ("next", "last"))
 
 
 @fork_safe

@@ -54,7 +54,8 @@ class RoundsAhead:
     """The elements that a thread takes in some rounds of a stage.
 
     number: that of the stage. place: the position in the chunk of a round's element. covered: the chunk's elements.
-    held: the array that has the values of the elements already, if there is one.
+    held: the array that has the values of the elements already, if there is one. is_long: generators would not unroll
+    loops of so many rounds by themselves.
     """
 
     stage: Stage
@@ -63,6 +64,7 @@ class RoundsAhead:
     place: Callable[[Expr], Expr]
     covered: Expr
     held: tuple[str, DType] | None = None
+    is_long: bool = False
 
     @property
     def accumulator(self) -> Accumulator:
@@ -97,10 +99,11 @@ class RoundsAhead:
         values = parts_of(rewrite(self.accumulator.value))
         new = [ir.Declare(f"_new{number}_{at}", scalar_type(value), value) for at, value in enumerate(values)]
         taken = (*body, *new, *self.kept.write(turn, [ir.Local(each.name, each.type) for each in new]))
+        loop = unrolled if self.is_long else counted
         if not is_pure:
-            return counted(turn.name, self.rounds, [*found, ir.If(there, taken)])
+            return loop(turn.name, self.rounds, [*found, ir.If(there, taken)])
         last = apply("where", there, place, minus(self.covered, 1))
-        return counted(turn.name, self.rounds, [*found, ir.Declare(position.name, INT64, last), *taken])
+        return loop(turn.name, self.rounds, [*found, ir.Declare(position.name, INT64, last), *taken])
 
     def joined(self, first: Expr, held: Callable[[Expr, Body], Body] | None = None) -> Body:
         """Combine the values with the running one. first: the number of the first round among those of the lane.
@@ -112,4 +115,5 @@ class RoundsAhead:
         step = running.join_if(is_later, self.running, running.variable(self.running), self.kept.read(at))
         if held is not None:
             return unrolled(at.name, self.rounds, held(at, (step,)))
-        return counted(at.name, self.rounds, [ir.If(test("less", self.place(at), self.covered), (step,))])
+        loop = unrolled if self.is_long else counted
+        return loop(at.name, self.rounds, [ir.If(test("less", self.place(at), self.covered), (step,))])

@@ -18,15 +18,18 @@ from fusec.passes.ahead import Inside, RoundsAhead
 from fusec.passes.held_elements import HeldElements, HeldSlots
 
 AT_ONCE = 8  # elements at most whose loads are under way together
+RESULTS_AT_ONCE = 16  # the same of results of chunks: threads are few, and wait for little else
 HELD_BYTES = 240  # of values of elements that fit registers
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
 
-def serialise(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False) -> ir.Program:
+def serialise(
+    reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool = False, of_results: bool = False
+) -> ir.Program:
     """The program over positions whose coordinate along `axis` is the number of a chunk of ROUNDS elements.
 
     rounds: elements of a chunk that are held between walks, 0 for none; chunks have no more then. is_full: all chunks
-    have so many.
+    have so many. of_results: the elements are results of chunks, so that positions are few.
     Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
     chunk of what `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar
     parameter.
@@ -41,7 +44,7 @@ def serialise(reduction: ReductionIR, axis: int, rounds: int = 0, is_full: bool 
             body += _held(held, stage, number)
     else:
         for number, stage in enumerate(reduction.stages):
-            body += _stage(stage, number, axis, reduction.functions)
+            body += _stage(stage, number, axis, reduction.functions, of_results)
     body += [*total_of(reduction), *reduction.finish]
     params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
     return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
@@ -71,11 +74,11 @@ def _held(held: HeldElements, stage: Stage, number: int) -> list[ir.Stmt]:
     return [*walk, *(ir.Declare(part, dtype, local) for (part, dtype), local in results), *stage.then]
 
 
-def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function]) -> list[ir.Stmt]:
+def _stage(stage: Stage, number: int, axis: int, functions: Sequence[ir.Function], of_results: bool) -> list[ir.Stmt]:
     """The loop over the chunk's elements, and what follows it."""
     inside = _inside(axis)
-    if stage.accumulator is not None and _divides(stage.accumulator, functions):
-        return _ahead(stage, stage.accumulator, number, inside)
+    if stage.accumulator is not None and (of_results or _divides(stage.accumulator, functions)):
+        return _ahead(stage, stage.accumulator, number, inside, RESULTS_AT_ONCE if of_results else AT_ONCE)
     step = f"{STEP}{number}"
     here = ir.Local(step, INT64)
     body, rewrite = inside(stage.body, f"{number}", here)
@@ -103,11 +106,11 @@ def _divides(accumulator: Accumulator, functions: Sequence[ir.Function]) -> bool
     return accumulator.combine in found
 
 
-def _ahead(stage: Stage, accumulator: Accumulator, number: int, inside: Inside) -> list[ir.Stmt]:
+def _ahead(stage: Stage, accumulator: Accumulator, number: int, inside: Inside, most: int) -> list[ir.Stmt]:
     """The same loop over several elements at a time, whose loads do not wait for combinations."""
     base, covered = ir.Local(f"{STEP}{number}", INT64), ir.Local(COVERED, INT64)
-    rounds = max(2, min(AT_ONCE, HELD_BYTES // sum(dtype.nbytes for _, dtype in accumulator.parts)))
-    ahead = RoundsAhead(stage, number, rounds, lambda turn: plus(base, turn), covered)
+    rounds = max(2, min(most, HELD_BYTES // sum(dtype.nbytes for _, dtype in accumulator.parts)))
+    ahead = RoundsAhead(stage, number, rounds, lambda turn: plus(base, turn), covered, is_long=rounds > AT_ONCE)
     running = Running(accumulator)
     body = (*ahead.kept.declare(rounds), *ahead.values(inside), *ahead.joined(base))
     results = zip(accumulator.parts, running.variable(ahead.running), strict=True)

@@ -138,7 +138,7 @@ def in_phases(reduction, given, shape, axis, outputs):
     while True:
         chunks = -(-extent // ROUNDS)
         space = (*shape[:axis], chunks, *shape[axis + 1 :])
-        program = serialise(phase, axis)
+        program = serialise(phase, axis, of_results=extent < shape[axis])
         verify(program)
         program = passes.run(program, check=True)
         made = {}
