@@ -33,6 +33,7 @@ BATCH_OF_ROWS = 4  # elements of a column for each time that its running total i
 # around the caches, since rows begin their lines at different columns
 HELD_BYTES = 8  # of an element, up to which a thread holds its share of a chunk in registers
 LIGHT = 32  # expressions up to which the statements for an element are written several times
+OF_TOTALS = 128  # the same where totals alone are found: so groups are combined side by side, which takes a third
 
 
 @dataclass(frozen=True)
@@ -123,21 +124,24 @@ def program_of(
     batch = 1
     if _is_light(scan):
         batch = BATCH_ON_DEVICE if on_device else 1 if step.is_last or step.layout.streaming else BATCH_OF_ROWS
+    elif on_device and step.is_last and step.role == "totals" and _is_light(scan, OF_TOTALS):
+        batch = BATCH_ON_DEVICE
+    costly = is_expensive(scan)
     scan = between(scan) if step.of_totals else scan
     name = scan.name if step.role == "whole" and not step.of_totals else f"{scan.name}_{step.role}"
     name = name if number == 1 else f"{name}{number}"
     held = step.role == "one_pass" and batch > 1 and _is_narrow(scan)
     if step.role == "one_pass" and batch > 1 and not held:  # or what it looks back with leaves too few registers
         batch = BATCH_OF_ROWS
-    loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, held)
+    loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, held, costly)
     ndims = {"": step.layout.ndim, **dict(request.ndims)}
     named = replace(scan, reduction=replace(scan.reduction, name=name))
     return passes.run(named, passes.Facts(request.fp, ndims=ndims, loops=loops))
 
 
-def _is_light(scan: Scan) -> bool:
-    """Whether copies of what happens for an element cost little to compile."""
-    return sum(1 for _ in _expressions(scan)) <= LIGHT
+def _is_light(scan: Scan, most: int = LIGHT) -> bool:
+    """Whether copies of what happens for an element cost little to compile. most: expressions that are little."""
+    return sum(1 for _ in _expressions(scan)) <= most
 
 
 def _is_narrow(scan: Scan) -> bool:

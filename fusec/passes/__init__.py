@@ -39,6 +39,7 @@ class Loops:
     levels: int = 0  # how often totals of chunks are scanned as they come
     batch: int = 1  # groups, or elements of a column, that are asked for together
     held: bool = False  # of "one_pass": elements stay in registers until the totals before them are known
+    costly: bool = False  # whether to combine takes longer than to read what another position has combined
 
 
 @dataclass(frozen=True)

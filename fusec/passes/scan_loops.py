@@ -22,7 +22,7 @@ class ScanLoops(ABC):
 
     def __init__(self, scan: Scan, loops: Loops) -> None:
         self.scan, self.axis, self.role = scan, loops.axis, loops.role
-        self.levels, self.batch = loops.levels, loops.batch
+        self.levels, self.batch, self.is_costly = loops.levels, loops.batch, loops.costly
         self.run = Running(scan.running)
         self.here = Query("", "coordinate", int64(self.axis), INT64)
         self.extent, self.chunk = Local(AXIS, INT64), Local(CHUNK, INT64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fusec.base.dtypes import INT64
 from fusec.ir import loops as ir
-from fusec.ir.expr import Expr
+from fusec.ir.expr import Expr, apply
 from fusec.ir.reductions import partials, parts_of
 from fusec.ir.scans import COUNT, GROUPS, NUMBER, Scan, chunk_of, params_of, states
 from fusec.ir.walk import Body
@@ -46,6 +46,11 @@ class RowScan(ScanLoops):
     """One kernel of a scan along the last axis."""
 
     member = ir.Local(MEMBER, INT64)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the carry is the last result of a group as it is stored, instead of being combined once more."""
+        return self.is_costly and self.role != "totals"
 
     @property
     def elements(self) -> int:
@@ -118,6 +123,8 @@ class RowScan(ScanLoops):
 
     def walk(self) -> list[ir.Stmt]:
         """The groups of a chunk, one after the other; of totals, those that are whole."""
+        if self.role == "totals" and self.batch > 1 and GROUPS % self.batch == 0:
+            return self._lasts_alone()
         left = minus(self.extent, self.start)
         reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
         groups, one = ir.Local("_groups", INT64), ir.Assign(AT, int64(1))
@@ -149,6 +156,48 @@ class RowScan(ScanLoops):
             )
         step = (ir.Assign(AT, plus(self.at, 1)),)
         return [*found, ir.While(test("less", self.at, groups), tuple(self._group("")), step)]
+
+    def _lasts_alone(self) -> list[ir.Stmt]:
+        """`_carry0_` is the total of a whole chunk; of `batch` groups at a time, nothing but the last is found."""
+        run, found, carry = self.run, "_found", "_carry0_"
+        several: list[ir.Stmt] = []
+        for number in range(self.batch):
+            several += self._elements(f"b{number}", plus(self.at, number))[0]
+        several += self._lasts([f"_mineb{number}" for number in range(self.batch)], found)
+        for number in range(self.batch):
+            joined = run.join(carry, run.variable(carry), run.variable(found))
+            first = tuple(run.assign(carry, run.variable(found)))
+            several += [ir.If(test("greater", self.at, 0), tuple(joined), first)] if number == 0 else joined
+            several += run.shuffle(found, run.variable(found), -1) if number < self.batch - 1 else []
+        several += run.shuffle(carry, run.variable(carry), ir.LAST)
+        step = ir.Assign(AT, plus(self.at, self.batch))
+        return [ir.Declare(AT, INT64, int64(0)), ir.While(test("less", self.at, GROUPS), tuple(several), (step,))]
+
+    def _lasts(self, mine: list[str], found: str) -> list[ir.Stmt]:
+        """A new variable with the last values of groups that are scanned by doubling distances.
+
+        The last position has that of the first group, the one before that of the second, and so on. At each distance
+        positions go on with half of the groups, so that all have something to combine. mine: variables with the
+        elements of each group.
+        """
+        run, distance, theirs = self.run, 1, "_theirs_"
+        code = run.declare(theirs)
+        while distance < ir.GROUP:
+            is_upper = test("not_equal", apply("bitwise_and", self.member, int64(distance)), 0)
+            for at in range(0, len(mine), 2):
+                upper, *lower = mine[at : at + 2]
+                code += run.shuffle(theirs, run.variable(upper), -distance)
+                before, after = run.variable(theirs), run.variable(upper)
+                if not lower:
+                    code.append(ir.If(is_upper, tuple(run.join(upper, before, after))))
+                    continue
+                behind, other = f"_behind{lower[0]}", run.variable(lower[0])
+                code += run.shuffled(behind, other, distance)
+                left = [apply("where", is_upper, *each) for each in zip(before, other, strict=True)]
+                right = [apply("where", is_upper, *each) for each in zip(after, run.variable(behind), strict=True)]
+                code += run.join(upper, left, right)
+            mine, distance = mine[::2], 2 * distance
+        return [*code, *run.declare(found, run.variable(mine[0]))]
 
     def _store_total(self) -> Body:
         _, stores = partials(self.scan.total)
@@ -187,8 +236,12 @@ class RowScan(ScanLoops):
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
         at = int64(0) if is_first else plus(self.at, ahead) if ahead else self.at
         code: list[ir.Stmt] = [] if given else self._elements(label, at)[0]
-        code += self._scanned(mine, f"_theirs{label}", last)
-        code += run.assign(carry, run.variable(last)) if is_first else self._carried(mine, last)
+        code += self._scanned(mine, f"_theirs{label}", "" if self.is_kept else last)
+        if self.is_kept:
+            code += [] if is_first else run.join(mine, run.variable(carry), run.variable(mine))
+            code += run.shuffle(carry, run.variable(mine), ir.LAST)
+        else:
+            code += run.assign(carry, run.variable(last)) if is_first else self._carried(mine, last)
         _, position, distance = self.place_of(label, at)
         return [*code, *self._stored(label, mine, position, distance, is_whole=True)]
 
@@ -199,9 +252,12 @@ class RowScan(ScanLoops):
         body, values = self.taken(label, position, distance)
         inside = test("less", position, self.extent)
         code: list[ir.Stmt] = [declared, *run.declare(mine), ir.If(inside, (*body, *run.assign(mine, values)))]
-        code += self._scanned(mine, f"_theirs{label}", last)
-        both = self._carried(mine, last)
-        code.append(ir.If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        code += self._scanned(mine, f"_theirs{label}", "" if self.is_kept else last)
+        is_later = test("greater", self.at, 0)
+        if self.is_kept:
+            code.append(ir.If(is_later, tuple(run.join(mine, run.variable(carry), run.variable(mine)))))
+        else:
+            code.append(ir.If(is_later, self._carried(mine, last), tuple(run.assign(carry, run.variable(last)))))
         return [*code, *self._stored(label, mine, position, distance, is_whole=False)]
 
     def _stored(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[ir.Stmt]:
@@ -222,7 +278,7 @@ class RowScan(ScanLoops):
     def _scanned(self, mine: str, theirs: str, last: str, first: Expr | None = None) -> list[ir.Stmt]:
         """All positions of a group combined with those before, by doubling distances, and the result of the last one.
 
-        first: the first position that takes part, if not all do.
+        first: the first position that takes part, if not all do. last: "" if nobody asks for that result.
         """
         run, distance = self.run, 1
         code = run.declare(theirs)
@@ -232,7 +288,7 @@ class RowScan(ScanLoops):
             far = (self.member, distance) if first is None else (minus(self.member, distance), first)
             code.append(ir.If(test("greater_equal", *far), tuple(joined)))
             distance *= 2
-        return [*code, *run.shuffled(last, run.variable(mine), ir.LAST)]
+        return [*code, *(run.shuffled(last, run.variable(mine), ir.LAST) if last else [])]
 
     # --- totals of chunks, as they come --------------------------------------------------------------------------
 

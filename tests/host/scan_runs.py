@@ -54,8 +54,8 @@ class Scanned(Reduced):
         return made | {name: Output(each.shape, each.dtype) for name, each in self.expected.items()}
 
 
-def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scanned:
-    """An example over random arrays, with the oracle's answer."""
+def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine, costly: bool = False) -> Scanned:
+    """An example over random arrays, with the oracle's answer. costly: as if combinations took long."""
     scan, names, dtypes = EXAMPLES[name]
     given = {each: np.ascontiguousarray(array) for each, array in inputs(names, shape, axis).items()}
     outputs: Mapping[str, np.ndarray] = {each: np.zeros(shape, dtype) for each, dtype in dtypes.items()}
@@ -70,7 +70,7 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     for step in steps:
         here = between(scan) if step.of_totals else scan
         batch = 1 if machine is ALONE else BATCH_ON_DEVICE
-        loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, machine is HELD)
+        loops = passes.Loops(step.axis, step.is_last, step.role, step.levels, batch, machine is HELD, costly)
         programs.append(passes.run(write_loops(here, loops)))
     is_last = steps[-1].is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, OneAxis(shape, axis, is_last=is_last))

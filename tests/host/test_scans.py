@@ -27,6 +27,8 @@ def many(names):
     """Every boundary of groups and chunks; totals of totals."""
     found = []
     for name in names:
+        for machine in (ALONE, PARTED):
+            found += [case(name, (2, count), 1, machine, costly=True) for count in (33, 64, 2049, 4096, 70 * 2048 + 1)]
         for machine in (ALONE, PARTED, WAITING, HELD):
             found += [case(name, (2, count), 1, machine) for count in (33, 64, 2047, 2048, 2049, 4096, 70 * 2048 + 1)]
         for machine in (ALONE, PARTED):
@@ -39,6 +41,7 @@ def many(names):
 @NEEDS_GXX
 def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
     runs = [case("both", (1, 2200), 1, PARTED), case("sum", (1, 2200), 1, ALONE)]
+    runs += [case("argmin", (1, 4200), 1, PARTED, costly=True), case("exclusive", (2, 100), 1, ALONE, costly=True)]
     check_fibers([*runs, case("both", (1, 2200), 1, WAITING), case("sum", (2, 4200), 1, HELD)], tmp_path)
 
 
