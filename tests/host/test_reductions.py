@@ -10,6 +10,7 @@ import metal_on_host
 import numpy as np
 import ptx
 import pytest
+from guarded import KernelFault
 from reduction_runs import Reduced, Texts, assert_bits, called, reduced, run_in_ptx
 
 import fusec
@@ -340,6 +341,25 @@ def test_rows_of_several_chunks_have_the_bits_of_a_kernel_for_each_level(tmp_pat
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_rows_that_clusters_of_blocks_hold_have_the_bits_of_a_kernel_for_each_level(tmp_path):
     check_fibers(rows_of_clusters(), tmp_path)
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+@pytest.mark.parametrize(
+    ("pattern", "instead", "fault"),
+    [
+        (r"fusec_tell\((total0_0\[chunk\]), (\w+)\);", r"\1 = \2;", "uninitialised memory"),
+        (r"(fusec_tell\(total0_0.*?)fusec_meet\(\);", r"\1", "race|uninitialised memory"),
+    ],
+)
+def test_blocks_of_a_cluster_that_do_not_tell_or_meet_each_other_are_found(pattern, instead, fault, tmp_path):
+    """Each has shared memory of its own on the host, too."""
+    run = of_graph(softmax_kernel(np.dtype("f4")), random("float32", 2, 33_000))
+    texts = Texts([run], cuda.generate)
+    spoilt, count = re.subn(pattern, instead, next(iter(texts.distinct)), count=1, flags=re.DOTALL)
+    assert count
+    programs = cuda_on_host.BlockPrograms([spoilt], tmp_path)
+    with pytest.raises(KernelFault, match=fault):
+        programs.run(texts.launches(0, run, in_struct=False), run.buffers)
 
 
 @pytest.mark.slow
