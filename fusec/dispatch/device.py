@@ -22,13 +22,18 @@ from fusec.dispatch.overlap import ArrayArgument
 from fusec.dispatch.plan import CompiledLaunch, NewArray, Plan, planned
 from fusec.dispatch.spec import PLAIN, Bound, Given, KernelSpec
 from fusec.errors.arguments import OutputIsNotAnArray
-from fusec.kinds.launch import CLUSTERS, WAITING, Launch
+from fusec.kinds.launch import CLUSTERS, WAITING, Launch, Machine
 from fusec.kinds.slots import arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.runtime.cuda import CompiledModule, DeviceArray
+
+
+def machine_of(device: int | None) -> Machine:
+    """What keeps a device busy, or any device where nobody knows which."""
+    return CLUSTERS if device is not None and cuda.device(device).has_clusters else WAITING
 
 
 class DeviceCode(NamedTuple):
@@ -89,8 +94,7 @@ class Cuda:
 
     def plan(self, kernel: KernelSpec, given: Given, device: int, bound: Bound | None = None) -> Plan[DeviceCode]:
         """Bind types, order the walk, compile every launch."""
-        machine = CLUSTERS if cuda.device(device).has_clusters else WAITING
-        bound = kernel.kind.bind(kernel, given, machine, None) if bound is None else bound
+        bound = kernel.kind.bind(kernel, given, machine_of(device), None) if bound is None else bound
         steps = [self._compiled(kernel, bound, launch, device) for launch in bound.launches]
         return planned(kernel, bound, steps, [step.code.module.kernel for step in steps])
 

@@ -96,11 +96,13 @@ class TracedRun:
         """Tell the trace where arrays are, of which this is one."""
         if self.trace.device == "cpu":
             self.trace.device = getattr(given, "device", ON_DEVICE)
+            self.trace.row_blocks = self.found.side.row_blocks
 
     def _described(self, value: Any) -> Any:
         """An array on a device, which the function reads from outside."""
+        found = self.found.described(value)
         self._see_device(value)
-        return self.found.described(value)
+        return found
 
     def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""

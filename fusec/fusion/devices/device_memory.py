@@ -11,6 +11,7 @@ from fusec.arguments.operands import ArrayPlace, outline_of
 from fusec.base import dtypes, locks
 from fusec.base.kernel_abi import strides_in_order
 from fusec.base.records import replace
+from fusec.dispatch.device import machine_of
 from fusec.dispatch.interception import present
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.spec import CallOptions
@@ -43,6 +44,11 @@ class DeviceSide:
     def stream(self) -> int:
         """The stream of the call: the one that was asked for, else as kernels choose it."""
         return cuda.handle(self.asked) if self.asked is not None else self._current or cuda.LEGACY
+
+    @property
+    def row_blocks(self) -> int:
+        """How many blocks hold a row of several chunks there, see `fusec.kinds.launch.Machine`."""
+        return machine_of(self.arrays[0].device).row_blocks
 
     def described(self, value: Any) -> DeviceArray:
         """An array of any library. Raises the errors of targets."""

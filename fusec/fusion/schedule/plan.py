@@ -110,7 +110,7 @@ class KernelStep:
     reverse: bool = False  # its arrays are transposed, for it asks for positions, and walks in C order
     follows: bool = False  # at the end of the launch before, if both have one phase
     puts_back: bool = False  # it only copies the result of the call before to the operand that this changes
-    has_long_rows: bool = False  # a device may hold its rows if they are several chunks, see `PlanBuilder`
+    row_blocks: int = 0  # by which a device may hold its rows if they are several chunks, see `PlanBuilder`
 
     @property
     def name(self) -> str:
@@ -193,7 +193,8 @@ class KernelStep:
         pairs = zip(self.written, self.stored, strict=True)
         made = [each if each.shape == (shape := self.group.made(of)) else each.reshape(shape) for each, of in pairs]
         given = self._call(tuple(made)).given(HOST)
-        bound = REDUCTION.bind(self.kernel, given, MANY_THREADS, None) if self.has_long_rows else None
+        machine = replace(MANY_THREADS, row_blocks=self.row_blocks)
+        bound = REDUCTION.bind(self.kernel, given, machine, None) if self.row_blocks else None
         bound = bound or HOST.bound(self.kernel, given)
         return tuple(each for each in bound.launches if isinstance(each, Phase))
 
@@ -395,20 +396,20 @@ class PlanBuilder:
             kernel = _map_kernel(ElementwiseSource(graph))
         else:
             kernel = _reducing(ReducingSource(graph), frozenset(f"s{number}" for number in range(numbers)))
-        return KernelStep(group, kernel, leaves, stored, reverse=reverse, has_long_rows=self._has_long_rows(group))
+        return KernelStep(group, kernel, leaves, stored, reverse=reverse, row_blocks=self._row_blocks(group))
 
-    def _has_long_rows(self, group: Group) -> bool:
-        """Whether a kernel of a device may walk rows that are several chunks, with the bits of the host.
+    def _row_blocks(self, group: Group) -> int:
+        """By how many blocks a kernel of a device may walk rows that are several chunks, with the bits of the host.
 
         The host has kernels of totals then, in which any that reduce the same axes may be together. So all of them must
         have the same lanes, whatever kernels they are in.
         """
         if self.trace.device == "cpu" or not group.is_staged:
-            return False
+            return 0
         totals = [each for each in self.trace.statements if isinstance(each, Total)]
         alike = [each for each in totals if (each.value.shape, each.axes) == (group.shape, group.axes)]
         widths = {compute_type(each.buffer.dtype).nbytes for each in alike}
-        return len(widths) == 1 and all(each.op != SPREAD for each in alike)
+        return self.trace.row_blocks if len(widths) == 1 and all(each.op != SPREAD for each in alike) else 0
 
     def _placed(self, step: KernelStep, needed: Collection[Buffer]) -> KernelStep:
         """The same step with the slots of its operands. needed: buffers that are returned."""

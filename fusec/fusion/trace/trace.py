@@ -100,6 +100,7 @@ class Trace:
         self.conditions, self.reach = list[Condition](), PartsTaken()  # under which it does not
         self.extents = TraceExtents(self)
         self.device: Any = "cpu"  # where arrays are, as their library has it
+        self.row_blocks = 0  # how many blocks hold a row of several chunks there
         self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
         self.swapped = dict[int, tuple[str, str]]()  # by place, arguments in another byte order: names and dtypes
         self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others

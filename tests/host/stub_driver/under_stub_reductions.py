@@ -343,7 +343,7 @@ def test_fused_rows_of_several_chunks_are_one_launch_where_the_host_has_the_same
                 made = len(calls("cuLaunchKernel"))
                 pairs = zip(*(each if isinstance(each, tuple) else (each,) for each in (found, wanted)), strict=True)
                 assert all(one.numpy().tobytes() == other.tobytes() for one, other in pairs)
-            if launches and count < 33_000:
+            if launches:
                 assert made == launches, (function, count, made)
             elif count > 9000:
                 assert made > 1
