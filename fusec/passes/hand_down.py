@@ -8,10 +8,10 @@ chunks there are published, by the words of `fusec.passes.tagged_words`:
 * the result behind the last of them: of the scan of such carries, which are the totals of ROWS chunks.
 
 A left fold has the same bits wherever it is picked up. So a position looks at the AT_ONCE chunks before its own, and
-folds totals onto the nearest carry as soon as there are a carry and all totals behind it; by then those chunks' words
-are on their way together, and a carry need not go from chunk to chunk. Positions wait only for chunks before their own:
-in blocks that have started, as blocks number themselves (`fusec.ir.scans.TURN`), and in other groups of threads, as
-there are at least GROUP neighbouring columns.
+folds totals onto the nearest carry as soon as there are a carry and all totals behind it. It loads their words
+together, and a carry need not go from chunk to chunk. Positions wait only for chunks before their own: in blocks that
+have started, as blocks number themselves (`fusec.ir.scans.TURN`), and in other groups of threads, as there are at least
+GROUP neighbouring columns.
 """
 
 from __future__ import annotations
