@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from inspect import signature
 from math import isfinite, prod
 from typing import Any
@@ -89,6 +89,7 @@ def _without_result(function: Callable[..., Any]) -> Callable[..., Any]:
     found = _known.get(function)
     if found is None:
 
+        @wraps(function)
         def call(target: Any, *args: Any, **options: Any) -> None:
             function(target, *args, **options)
 

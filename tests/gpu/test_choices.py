@@ -265,3 +265,45 @@ def test_writes_to_chosen_elements_in_fused_functions():
         np.testing.assert_array_equal(found[0].numpy(), wanted[0])
     with pytest.raises(ValueError, match="shape mismatch"):
         program(*map(cuda.from_numpy, (values, places, given[:3])))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64"])
+def test_writes_where_masks_hold(dtype):
+    values = few(6, 7, dtype=dtype)
+
+    def program(x):
+        one, two, three, four = (x.copy() for _ in range(4))
+        mask = x == x[0, 0]
+        one[mask] = xp.arange(42, device=x.device)[: int(mask.sum())]
+        two.T[(x != 0).T[:, 1]] = xp.arange(6, device=x.device).astype(x.dtype)
+        three[xp.asarray([True, False] * 3, device=x.device), 1:3] = x[:3, :2]
+        four[:, ::2][mask[:, ::2]] = four[mask][:1]
+        one[x == 77] = x[:0, 0]
+        return one, two, three, four
+
+    both(program, values)
+    there = xp.asarray(values, device=THERE)
+    with pytest.raises(ValueError, match=r"shape mismatch|cannot assign"):
+        there[there == there] = xp.zeros(99, dtype=dtype, device=THERE)
+
+
+def test_numbers_are_counted():
+    rng = np.random.default_rng(1)
+    places, weights = rng.integers(0, 9, 3000), rng.normal(size=3000).astype("float32")
+    both(lambda x, y: (xp.bincount(x), xp.bincount(x, y), xp.bincount(x[::-2], minlength=20)), places, weights)
+    both(lambda x: (xp.bincount(x.astype("uint8")), xp.bincount(x[:0]), xp.bincount(x[:0], minlength=3)), places)
+    for wrong in (lambda x: xp.bincount(x - 5), lambda x: xp.bincount(x, x[:2]), lambda x: xp.bincount(x[None])):
+        with pytest.raises(ValueError):  # noqa: PT011 - NumPy's
+            wrong(xp.asarray(places, device=THERE))
+
+
+def test_histograms():
+    values = normal(4000).astype("float32")
+    values[7] = np.nan
+    edges = [-9, -1.5, 0, 0, 2, 11]
+
+    def program(x):
+        found = (xp.histogram(x, 100, range=(-3, 4.5)), xp.histogram(x, 5, range=(-3, 4.5)), xp.histogram(x, edges))
+        return (*found[0], *found[1], *found[2], xp.histogram(x.astype("int16"), 40, range=(-20, 20))[0])
+
+    both(program, values)

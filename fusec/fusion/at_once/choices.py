@@ -75,12 +75,13 @@ _BEHIND = {
     "elements": ("bool m, I c, T x", "raw T y", "if (m) y[c - 1] = x"),
     "rows": ("bool m, I c, T x, int64 rest", "raw T y", "if (m) y[(c - 1) * rest + i % rest] = x"),
     "places": ("bool m, I c", "raw int64 y", "if (m) y[c - 1] = i"),
+    "stored": ("bool m, I c, raw T v, int64 rest", "T y", "if (m) y = v[(c - 1) * rest + i % rest]"),
 }
 
 
 @cache
 def _kernel(name: str) -> ElementwiseKernel:
-    """What puts chosen elements, or their places in C order, one behind the other."""
+    """What puts chosen elements, or their places in C order, one behind the other, or takes such elements back."""
     return ElementwiseKernel(*_BEHIND[name], f"chosen_{name}")
 
 
@@ -100,12 +101,16 @@ def elements(x: CudaArray, found: Chosen) -> CudaArray:
     made = new(x, (found.total, *rest), x.dtype)
     if made.size:
         if rest:
-            wide = [each.seen_as((*each.shape, *(1 for _ in rest)), (*each.strides, *(0 for _ in rest)))
-                    for each in found[:2]]  # fmt: skip
-            _kernel("rows")(*wide, x, prod(rest), made)
+            _kernel("rows")(*_spread(found, x), x, prod(rest), made)
         else:
             _kernel("elements")(*found[:2], x, made)
     return made
+
+
+def _spread(found: Chosen, x: CudaArray) -> list[CudaArray]:
+    """The mask and the counts with axes for those of an array behind them."""
+    more = x.ndim - found.mask.ndim
+    return [each.seen_as((*each.shape, *(1,) * more), (*each.strides, *(0,) * more)) for each in found[:2]]
 
 
 def places(found: Chosen) -> CudaArray:
@@ -193,6 +198,42 @@ def compress(condition: Any, a: CudaArray, axis: int | None = None, out: Any = N
     return _chosen_along(condition, a, axis)
 
 
+@fuse
+def _limits(x: Any) -> Any:
+    return np.stack([x.min(), x.max()])
+
+
+@fuse
+def _added(counts: Any, places: Any, weights: Any) -> None:
+    np.add.at(counts, places, weights)
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """np.bincount. Raises what NumPy raises."""
+    if not isinstance(x, CudaArray) or not (weights is None or isinstance(weights, CudaArray)):
+        return NotImplemented
+    if x.ndim != 1 or x.dtype.kind not in "biu" or x.dtype == np.uint64 or not x.size:
+        np.bincount(np.broadcast_to(np.zeros((), x.dtype), x.shape))  # raises what NumPy raises, if it does
+        return NotImplemented if x.size else _zeros(x, int(minlength), np.int64 if weights is None else np.float64)
+    least, most = map(int, _limits(x).numpy())
+    if least < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    if weights is not None and weights.shape != x.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    made = _zeros(x, max(most + 1, int(minlength)), np.int64 if weights is None else np.float64)
+    if weights is None:
+        _added(made, x, 1)
+    else:
+        _added(made, x, _converted(weights, made))
+    return made
+
+
+def _zeros(like: CudaArray, size: int, dtype: Any) -> CudaArray:
+    made = new(like, (size,), dtype)
+    cuda.fill_with_zeros(made.pointer, size * made.dtype.itemsize, made.device, made.stream)
+    return made
+
+
 # --- indices with masks ----------------------------------------------------------------------------------------------
 
 _indexed: Any = fuse(lambda x, key: x[key])
@@ -207,6 +248,37 @@ def getitem(x: CudaArray, key: Any) -> Any:
     if any(isinstance(each, (bool, np.bool_)) or (_is_mask(each) and not each.ndim) for each in items):
         return NotImplemented
     return _indexed(x, tuple(_expanded(x, items)))
+
+
+_converted: Any = fuse(lambda values, like: values.astype(like.dtype))
+
+
+@fuse
+def _stored(x: Any, key: Any, value: Any) -> None:
+    x[key] = value
+
+
+def setitem(x: CudaArray, key: Any, value: Any) -> Any:
+    """x[key] = value with masks among the parts of the key. Raises NumPy's IndexError, ValueError."""
+    items = [*key] if isinstance(key, tuple) else [key]
+    if any(isinstance(each, (bool, np.bool_)) or (_is_mask(each) and not each.ndim) for each in items):
+        return NotImplemented
+    if not (isinstance(key, CudaArray) and isinstance(value, CudaArray)):
+        _stored(x, tuple(_expanded(x, items)), value)
+        return None
+    check_mask(x, key)
+    found, rest = choice(key), x.shape[key.ndim :]
+    shape = (found.total, *rest)
+    try:
+        np.broadcast_to(np.broadcast_to(0, value.shape), shape)
+    except ValueError:
+        what = f"value array of shape {value.shape} could not be broadcast to indexing result of shape {shape}"
+        raise ValueError(f"shape mismatch: {what}") from None
+    if prod(shape):
+        values = value if value.dtype == x.dtype else _converted(value, x)
+        spread = values.seen_as(shape, cuda.broadcast(values, shape, x.stream).strides)
+        _kernel("stored")(*_spread(found, x), spread, prod(rest), x)
+    return None
 
 
 def _is_mask(each: Any) -> bool:

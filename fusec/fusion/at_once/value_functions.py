@@ -23,9 +23,11 @@ from fusec.runtime.cuda import CudaArray, solvers
 def of(function: Any) -> Callable[..., Any] | None:
     """What computes a function of NumPy's, or a method, on arrays of fusec; None if nothing here does.
 
-    function: a method is a partial function, whose first argument is the name.
+    function: a method is a partial function, whose first argument is the name; what writes may be wrapped.
     """
-    return _METHODS.get(function.args[0]) if isinstance(function, partial) else _FUNCTIONS.get(function)
+    if isinstance(function, partial):
+        return _METHODS.get(function.args[0])
+    return _FUNCTIONS.get(function) or _FUNCTIONS.get(getattr(function, "__wrapped__", None))
 
 
 def _eigenvalues(function: Any, a: CudaArray, has_vectors: bool) -> list[CudaArray]:
@@ -52,6 +54,7 @@ def _eigvals(a: CudaArray) -> Any:
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: choices.getitem,
+    operator.setitem: choices.setitem, np.bincount: choices.bincount,
     np.nonzero: choices.nonzero, np.flatnonzero: choices.flatnonzero,
     np.argwhere: choices.argwhere, np.extract: choices.extract, np.compress: choices.compress,
     np.unique: sets.unique, np.union1d: sets.union, np.intersect1d: sets.intersection,

@@ -40,22 +40,46 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:  # noqa: A002
     """np.histogram with few bins in a range of numbers; None for all else."""
-    if weights is not None or density or not _is_array(a, EXACT) or type(bins) is not int:
+    if weights is not None or density or type(bins) is not int or bins >= MOST_EDGES:
         return None
+    edges = _spaced(a, bins, range)
+    if edges is None:
+        return None
+    values = METHODS["astype"](a, edges.dtype, copy=False)
+    inside = [(values >= low) & (values < high) for low, high in pairwise(edges[:-1])]
+    inside.append((values >= edges[-2]) & (values <= edges[-1]))
+    return FUNCTIONS["stack"]([METHODS["sum"](each) for each in inside]), traced(edges, a._trace)
+
+
+def histogram_of_sorted(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None  # noqa: A002
+) -> Any:  # fmt: skip
+    """np.histogram, of elements that are sorted, with known bins; None for all else."""
+    if weights is not None or density or not _is_array(a, ORDERED):
+        return None
+    bins = known(bins) if isinstance(bins, Tracer) else bins
+    edges = _spaced(a, bins, range) if type(bins) is int else None if bins is None else np.asarray(bins)
+    if edges is None or edges.ndim != 1 or not len(edges) or edges.dtype not in ORDERED:
+        return None
+    np.histogram(np.empty(0), edges)  # raises NumPy's error
+    values = METHODS["astype"](a, edges.dtype, copy=False) if type(bins) is int else a
+    ordered = np.sort(values.reshape(-1))
+    places = [FUNCTIONS["searchsorted"](ordered, traced(edges[:-1], a._trace))]
+    places.append(FUNCTIONS["searchsorted"](ordered, traced(edges[-1:], a._trace), "right"))
+    return np.diff(np.concatenate(places)), traced(edges, a._trace)
+
+
+def _spaced(a: Any, bins: int, range: Any) -> np.ndarray[Any, Any] | None:  # noqa: A002
+    """The edges of bins in a range of numbers, if NumPy is certain to find the bins that comparisons find."""
     is_plain = type(range) in (tuple, list) and len(range) == 2 and all(type(each) in (int, float) for each in range)
-    if not (is_plain and 0 < bins < MOST_EDGES and all(map(math.isfinite, range))):
+    if not (_is_array(a, EXACT) and is_plain and bins > 0 and all(map(math.isfinite, range))):
         return None
     dtype = np.result_type(*range, np.empty(0, a.dtype))
     dtype = np.result_type(dtype, float) if dtype.kind in "iu" else dtype
     with np.errstate(all="ignore"):
         edges = np.linspace(range[0], range[1], bins + 1, dtype=dtype)
         is_wide = np.diff(edges).min() > LEAST_WIDTH * np.abs(edges).max()
-        if not (is_wide and np.isfinite(edges[-1] - edges[0])):
-            return None
-    values = METHODS["astype"](a, dtype, copy=False)
-    inside = [(values >= low) & (values < high) for low, high in pairwise(edges[:-1])]
-    inside.append((values >= edges[-2]) & (values <= edges[-1]))
-    return FUNCTIONS["stack"]([METHODS["sum"](each) for each in inside]), traced(edges, a._trace)
+        return edges if is_wide and np.isfinite(edges[-1] - edges[0]) else None
 
 
 def _is_array(x: Any, dtypes: tuple[np.dtype[Any], ...]) -> bool:

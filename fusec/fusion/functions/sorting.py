@@ -100,8 +100,9 @@ def _counted(asked: Asked) -> Any:
 
 
 _histogram = LibraryFunction(
-    np.histogram, "np.histogram", (0, 1, 4), ("a", "bins", "weights"), True, _counted, by_kernels=binning.histogram
-)
+    np.histogram, "np.histogram", (0, 1, 4), ("a", "bins", "weights"), True, _counted, by_kernels=binning.histogram,
+    on_devices=binning.histogram_of_sorted,
+)  # fmt: skip
 
 
 @wraps(_histogram, assigned=(), updated=())
