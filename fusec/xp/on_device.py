@@ -1,7 +1,8 @@
 """Lazy arrays on CUDA devices. Their values are arrays of `fusec.runtime.cuda`, whatever library made the memory.
 
 Recorded programs run as fused functions of such arrays do. CUDA's libraries compute products, transforms and linear
-algebra; what is not traced otherwise is CuPy's to compute. Nothing is copied to the host unless the user looks at it.
+algebra; what is neither traced nor computed at once by kernels is CuPy's to compute. Nothing is copied to the host
+unless the user looks at it, but for the extents of results that depend on values.
 """
 
 from __future__ import annotations
