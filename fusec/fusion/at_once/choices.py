@@ -5,7 +5,7 @@ The host reads how many there are, which is the extent of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusec.base import dtypes
+from fusec.base.kernel_abi import strides_in_order
 from fusec.fusion.functions.masked import check_mask
 from fusec.fusion.fuse import fuse
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
+from fusec.kernels.scan_kernel import ScanKernel
 from fusec.runtime import cuda
 from fusec.runtime.cuda import CudaArray
 
@@ -43,9 +45,9 @@ def last_of(numbers: CudaArray) -> int:
 
 
 class Chosen(NamedTuple):
-    """Which elements of an array are chosen: bools, how many are true up to each in C order, and how many are at all.
+    """Which elements of an array are chosen: those that are not zero.
 
-    counts: in the shape of the mask.
+    counts: how many are chosen up to each in C order, in the array's shape; total: how many are at all.
     """
 
     mask: CudaArray
@@ -54,44 +56,41 @@ class Chosen(NamedTuple):
 
 
 @cache
-def _counting(dtype: Any, is_mask: bool) -> Callable[[CudaArray], Any]:
-    def counted(x: Any) -> Any:
-        mask = x if is_mask else x != 0
-        counts = np.cumsum(mask, dtype=dtype)
-        return counts if is_mask else (mask, counts)
+def _counting(dtype: Any) -> ScanKernel:
+    return ScanKernel("M m", f"{np.dtype(dtype)} c", "m != M(0) ? 1 : 0", "a + b", "c = a", "0", "count_chosen")
 
-    return fuse(counted)
+
+flat: Any = fuse(lambda x: np.reshape(x, -1))
 
 
 def choice(x: CudaArray) -> Chosen:
     """The elements that are not zero."""
-    is_mask = x.dtype == bool
-    found = _counting(counts_of(x.size), is_mask)(x)
-    mask, counts = (x, found) if is_mask else found
-    return Chosen(mask, counts.with_shape(mask.shape), last_of(counts))
+    is_dense = x.strides == strides_in_order(x.shape, range(x.ndim), x.row.nbytes)
+    counts = _counting(counts_of(x.size))(x.ravel() if is_dense else flat(x), axis=0)
+    return Chosen(x, counts.with_shape(x.shape), last_of(counts))
 
 
 _BEHIND = {
-    "elements": ("bool m, I c, T x", "raw T y", "if (m) y[c - 1] = x"),
-    "rows": ("bool m, I c, T x, int64 rest", "raw T y", "if (m) y[(c - 1) * rest + i % rest] = x"),
-    "places": ("bool m, I c", "raw int64 y", "if (m) y[c - 1] = i"),
-    "stored": ("bool m, I c, raw T v, int64 rest", "T y", "if (m) y = v[(c - 1) * rest + i % rest]"),
+    "elements": ("M m, I c, T x", "raw T y", "y[c - 1] = x"),
+    "rows": ("M m, I c, T x, int64 rest", "raw T y", "y[(c - 1) * rest + i % rest] = x"),
+    "places": ("M m, I c", "raw int64 y", "y[c - 1] = i"),
+    "stored": ("M m, I c, raw T v, int64 rest", "T y", "y = v[(c - 1) * rest + i % rest]"),
 }
 
 
 @cache
 def _kernel(name: str) -> ElementwiseKernel:
     """What puts chosen elements, or their places in C order, one behind the other, or takes such elements back."""
-    return ElementwiseKernel(*_BEHIND[name], f"chosen_{name}")
+    inputs, outputs, store = _BEHIND[name]
+    return ElementwiseKernel(inputs, outputs, f"if (m != M(0)) {store}", f"chosen_{name}")
 
 
 @cache
 def _coordinates(ndim: int) -> ElementwiseKernel:
     """What puts the indices of chosen elements one behind the other, those of each axis behind those of the last."""
     stores = "".join(f"y[{axis} * total + c - 1] = _ind.get()[{axis}]; " for axis in range(ndim))
-    return ElementwiseKernel(
-        "bool m, I c, int64 total", "raw int64 y", f"if (m) {{ {stores}}}", f"chosen_{ndim}_indices", reduce_dims=False
-    )
+    body = f"if (m != M(0)) {{ {stores}}}"
+    return ElementwiseKernel("M m, I c, int64 total", "raw int64 y", body, f"chosen_{ndim}_indices", reduce_dims=False)
 
 
 def elements(x: CudaArray, found: Chosen) -> CudaArray:
@@ -164,7 +163,6 @@ def argwhere(a: CudaArray) -> CudaArray:
 
 
 _taken: Any = fuse(lambda x, at, axis: np.take(x, at, axis))
-flat: Any = fuse(lambda x: np.reshape(x, -1))
 
 
 def _chosen_along(condition: CudaArray, x: CudaArray, axis: int) -> CudaArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.fusion.at_once.choices import Chosen, choice, counts_of, elements, flat, last_of, new
+from fusec.fusion.at_once.choices import choice, elements, flat, new
 from fusec.fusion.fuse import fuse
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.runtime.cuda import CudaArray
@@ -17,10 +17,10 @@ _differences: Any = fuse(np.diff)
 
 
 @cache
-def _ordered(has_places: bool, equals_nan: bool, counts: Any) -> Callable[[CudaArray], Any]:
+def _ordered(has_places: bool, equals_nan: bool) -> Callable[[CudaArray], Any]:
     """What sorts elements, in the order in which they come where they are equal.
 
-    It makes them, whether each differs from the one before, how many do so up to each, and, if wanted, their places.
+    It makes them, whether each differs from the one before, and, if wanted, their places.
     """
 
     def ordered(x: Any) -> Any:
@@ -32,7 +32,7 @@ def _ordered(has_places: bool, equals_nan: bool, counts: Any) -> Callable[[CudaA
         if equals_nan and x.dtype.kind in "fc":
             differs &= ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
         is_new[1:] = differs
-        return (values, is_new, np.cumsum(is_new, dtype=counts), *places)
+        return (values, is_new, *places)
 
     return fuse(ordered)
 
@@ -64,8 +64,8 @@ def unique(
 def _distinct(ar: CudaArray, wanted: tuple[bool, bool, bool], equals_nan: bool = True) -> tuple[CudaArray, ...]:
     """Distinct elements, and what else is wanted: where each is first, which one each element is, and how many."""
     first, inverse, counts = wanted
-    values, is_new, numbers, *places = _ordered(first or inverse, equals_nan, counts_of(ar.size))(ar)
-    total = last_of(numbers)
+    values, is_new, *places = _ordered(first or inverse, equals_nan)(ar)
+    numbers, total = choice(is_new)[1:]
     extents = [ar.size] * inverse + [total + 1] * counts
     made = [new(ar, (total,), ar.dtype), *[new(ar, (each,), np.int64) for each in [total] * first + extents]]
     if ar.size:
@@ -83,8 +83,7 @@ def _set_of(ar: CudaArray, is_unique: bool = False) -> CudaArray:
 
 
 def _chosen(x: CudaArray, mask: CudaArray) -> CudaArray:
-    found: Chosen = choice(mask)
-    return elements(x, found)
+    return elements(x, choice(mask))
 
 
 # --- of two arrays ---------------------------------------------------------------------------------------------------
