@@ -269,7 +269,7 @@ def test_writes_to_chosen_elements_in_fused_functions():
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64"])
 def test_writes_where_masks_hold(dtype):
-    values = few(6, 7, dtype=dtype)
+    values = np.nan_to_num(few(6, 7, dtype=dtype))
 
     def program(x):
         one, two, three, four = (x.copy() for _ in range(4))
@@ -278,7 +278,7 @@ def test_writes_where_masks_hold(dtype):
         two.T[(x != 0).T[:, 1]] = xp.arange(6, device=x.device).astype(x.dtype)
         three[xp.asarray([True, False] * 3, device=x.device), 1:3] = x[:3, :2]
         four[:, ::2][mask[:, ::2]] = four[mask][:1]
-        one[x == 77] = x[:0, 0]
+        one[x != x] = x[:0, 0]
         return one, two, three, four
 
     both(program, values)
@@ -307,3 +307,37 @@ def test_histograms():
         return (*found[0], *found[1], *found[2], xp.histogram(x.astype("int16"), 40, range=(-20, 20))[0])
 
     both(program, values)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
+def test_many_values_are_searched(dtype):
+    values, others = few(300, dtype=dtype) * 2, few(20, 30, dtype=dtype, seed=3)
+    both(
+        lambda x, y: (xp.isin(x, y), xp.isin(y, x, invert=True), xp.isin(y[:0], x), xp.isin(y, x[::-1])), values, others
+    )
+
+
+def test_repeats_and_single_truths():
+    values, counts = few(4, 5), np.array([2, 0, 3, 1, 1])
+
+    def program(x, counts):
+        return (
+            xp.repeat(x, counts, axis=1), x.T.repeat(counts, axis=0), xp.repeat(x[0], counts),
+            xp.repeat(x[0], counts * 0), x[x[0, 0] < 99], x[x[0, 0] > 99], x[True], x[False],
+        )  # fmt: skip
+
+    both(program, np.nan_to_num(values), counts)
+    with pytest.raises(ValueError, match="negative"):
+        xp.repeat(xp.asarray(values[0], device=THERE), xp.asarray(counts - 1, device=THERE))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_sums_along_windows(mode):
+    rng = np.random.default_rng(2)
+    for dtype in ("bool", "uint8", "int64", "complex64"):  # of small integers, so that the order does not matter
+        for sizes in ((9, 4), (4, 9), (5, 5), (7, 1), (1, 1), (6, 2)):
+            a, v = ((rng.integers(-3, 4, size) + 1j * rng.integers(-3, 4, size)) for size in sizes)
+            a, v = (each.astype(dtype) if dtype == "complex64" else each.real.astype(dtype) for each in (a, v))
+            both(lambda a, v: xp.convolve(a, v, mode), a, v)
+            both(lambda a, v: xp.correlate(a[::-1], v, mode), a, v.real.astype("int16"))
+            both(lambda a, v: xp.correlate(v, a, mode), a, v)

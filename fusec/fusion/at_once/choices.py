@@ -14,7 +14,6 @@ import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
-from fusec.fusion.functions.masked import check_mask
 from fusec.fusion.fuse import fuse
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kernels.scan_kernel import ScanKernel
@@ -79,7 +78,7 @@ _BEHIND = {
 
 
 @cache
-def _kernel(name: str) -> ElementwiseKernel:
+def storing(name: str) -> ElementwiseKernel:
     """What puts chosen elements, or their places in C order, one behind the other, or takes such elements back."""
     inputs, outputs, store = _BEHIND[name]
     return ElementwiseKernel(inputs, outputs, f"if (m != M(0)) {store}", f"chosen_{name}")
@@ -100,13 +99,13 @@ def elements(x: CudaArray, found: Chosen) -> CudaArray:
     made = new(x, (found.total, *rest), x.dtype)
     if made.size:
         if rest:
-            _kernel("rows")(*_spread(found, x), x, prod(rest), made)
+            storing("rows")(*spread(found, x), x, prod(rest), made)
         else:
-            _kernel("elements")(*found[:2], x, made)
+            storing("elements")(*found[:2], x, made)
     return made
 
 
-def _spread(found: Chosen, x: CudaArray) -> list[CudaArray]:
+def spread(found: Chosen, x: CudaArray) -> list[CudaArray]:
     """The mask and the counts with axes for those of an array behind them."""
     more = x.ndim - found.mask.ndim
     return [each.seen_as((*each.shape, *(1,) * more), (*each.strides, *(0,) * more)) for each in found[:2]]
@@ -116,7 +115,7 @@ def places(found: Chosen) -> CudaArray:
     """The places of chosen elements in C order."""
     made = new(found.mask, (found.total,), np.int64)
     if found.total:
-        _kernel("places")(*found[:2], made)
+        storing("places")(*found[:2], made)
     return made
 
 
@@ -194,106 +193,3 @@ def compress(condition: Any, a: CudaArray, axis: int | None = None, out: Any = N
     if not axis and condition.shape == a.shape[:1]:
         return elements(a, choice(condition))
     return _chosen_along(condition, a, axis)
-
-
-@fuse
-def _limits(x: Any) -> Any:
-    return np.stack([x.min(), x.max()])
-
-
-@fuse
-def _added(counts: Any, places: Any, weights: Any) -> None:
-    np.add.at(counts, places, weights)
-
-
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """np.bincount. Raises what NumPy raises."""
-    if not isinstance(x, CudaArray) or not (weights is None or isinstance(weights, CudaArray)):
-        return NotImplemented
-    if x.ndim != 1 or x.dtype.kind not in "biu" or x.dtype == np.uint64 or not x.size:
-        np.bincount(np.broadcast_to(np.zeros((), x.dtype), x.shape))  # raises what NumPy raises, if it does
-        return NotImplemented if x.size else _zeros(x, int(minlength), np.int64 if weights is None else np.float64)
-    least, most = map(int, _limits(x).numpy())
-    if least < 0:
-        raise ValueError("'list' argument must have no negative elements")
-    if weights is not None and weights.shape != x.shape:
-        raise ValueError("The weights and list don't have the same length.")
-    made = _zeros(x, max(most + 1, int(minlength)), np.int64 if weights is None else np.float64)
-    if weights is None:
-        _added(made, x, 1)
-    else:
-        _added(made, x, _converted(weights, made))
-    return made
-
-
-def _zeros(like: CudaArray, size: int, dtype: Any) -> CudaArray:
-    made = new(like, (size,), dtype)
-    cuda.fill_with_zeros(made.pointer, size * made.dtype.itemsize, made.device, made.stream)
-    return made
-
-
-# --- indices with masks ----------------------------------------------------------------------------------------------
-
-_indexed: Any = fuse(lambda x, key: x[key])
-
-
-def getitem(x: CudaArray, key: Any) -> Any:
-    """x[key] with masks among the parts of the key. Raises NumPy's IndexError."""
-    if isinstance(key, CudaArray) and key.ndim:
-        check_mask(x, key)
-        return elements(x, choice(key))
-    items = [*key] if isinstance(key, tuple) else [key]
-    if any(isinstance(each, (bool, np.bool_)) or (_is_mask(each) and not each.ndim) for each in items):
-        return NotImplemented
-    return _indexed(x, tuple(_expanded(x, items)))
-
-
-_converted: Any = fuse(lambda values, like: values.astype(like.dtype))
-
-
-@fuse
-def _stored(x: Any, key: Any, value: Any) -> None:
-    x[key] = value
-
-
-def setitem(x: CudaArray, key: Any, value: Any) -> Any:
-    """x[key] = value with masks among the parts of the key. Raises NumPy's IndexError, ValueError."""
-    items = [*key] if isinstance(key, tuple) else [key]
-    if any(isinstance(each, (bool, np.bool_)) or (_is_mask(each) and not each.ndim) for each in items):
-        return NotImplemented
-    if not (isinstance(key, CudaArray) and isinstance(value, CudaArray)):
-        _stored(x, tuple(_expanded(x, items)), value)
-        return None
-    check_mask(x, key)
-    found, rest = choice(key), x.shape[key.ndim :]
-    shape = (found.total, *rest)
-    try:
-        np.broadcast_to(np.broadcast_to(0, value.shape), shape)
-    except ValueError:
-        what = f"value array of shape {value.shape} could not be broadcast to indexing result of shape {shape}"
-        raise ValueError(f"shape mismatch: {what}") from None
-    if prod(shape):
-        values = value if value.dtype == x.dtype else _converted(value, x)
-        spread = values.seen_as(shape, cuda.broadcast(values, shape, x.stream).strides)
-        _kernel("stored")(*_spread(found, x), spread, prod(rest), x)
-    return None
-
-
-def _is_mask(each: Any) -> bool:
-    return isinstance(each, CudaArray) and each.dtype == bool
-
-
-def _expanded(x: CudaArray, items: Sequence[Any]) -> list[Any]:
-    """Parts of a key, with the places that masks pick in place of these. Raises IndexError for masks of other sizes."""
-    found: list[Any] = []
-    taken = sum(each.ndim if _is_mask(each) else each is not None and each is not ... for each in items)
-    axis = 0
-    for each in items:
-        if _is_mask(each):
-            check_mask(x, each, axis)
-            found += nonzero(each)
-            axis += each.ndim
-        else:
-            found.append(each)
-            axis += x.ndim - taken if each is ... else each is not None
-    return found

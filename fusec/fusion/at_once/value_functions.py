@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.targets import CudaMathRefused
-from fusec.fusion.at_once import choices, sets
+from fusec.fusion.at_once import choices, counting, indexing, sets
 from fusec.fusion.at_once.choices import new
 from fusec.fusion.devices import device_linear, recipes
 from fusec.runtime import cuda
@@ -53,8 +53,9 @@ def _eigvals(a: CudaArray) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: choices.getitem,
-    operator.setitem: choices.setitem, np.bincount: choices.bincount,
+    np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, operator.getitem: indexing.getitem,
+    operator.setitem: indexing.setitem, np.bincount: counting.bincount,
+    np.repeat: counting.repeat,
     np.nonzero: choices.nonzero, np.flatnonzero: choices.flatnonzero,
     np.argwhere: choices.argwhere, np.extract: choices.extract, np.compress: choices.compress,
     np.unique: sets.unique, np.union1d: sets.union, np.intersect1d: sets.intersection,
@@ -62,6 +63,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 _METHODS: dict[str, Callable[..., Any]] = {
     "nonzero": choices.nonzero,
+    "repeat": counting.repeat,
     "compress": lambda x, condition, *args, **options: choices.compress(condition, x, *args, **options),
     "tobytes": lambda x, *args, **options: x.numpy().tobytes(*args, **options),
 }

@@ -13,6 +13,8 @@ from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.trace.tables import FUNCTIONS
 from fusec.fusion.trace.tracer import made
 
+FEW = 64  # values that a thread of a device compares with an element
+
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """np.allclose."""
@@ -51,12 +53,21 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
-    """np.isin: every element is compared with every value."""
+    """np.isin: every element is compared with every value; on devices, many values are sorted and searched."""
     del assume_unique, kind
     trace = trace_of(element, test_elements)
     element, values = traced(element, trace), traced(test_elements, trace)
-    found = np.any(element[..., None] == reshaped(values, -1), axis=-1)
+    is_searched = trace.device != "cpu" and values._seen.size > FEW and element.dtype == values.dtype
+    found = _is_among(element, values) if is_searched else np.any(element[..., None] == reshaped(values, -1), axis=-1)
     return array(~found if invert else found, order="C")
+
+
+def _is_among(element: Any, values: Any) -> Any:
+    """Whether elements are equal to one of some values."""
+    with element._trace.extents.plainly():
+        ordered = np.sort(values.reshape(-1))
+        place = np.minimum(np.searchsorted(ordered, element), ordered.shape[0] - 1)
+        return ordered[place] == element
 
 
 def _of_numbers(name: str) -> Callable[..., Any]:

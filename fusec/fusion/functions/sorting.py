@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.fusing import NotFusable
-from fusec.fusion.functions import binning, ranks
+from fusec.fusion.functions import binning, ranks, windows
 from fusec.fusion.functions.libraries import Asked, LibraryFunction, resized
 from fusec.fusion.functions.routines import reshaped, trace_of, traced
 from fusec.fusion.functions.sharing import shared
@@ -177,8 +177,12 @@ FUNCTIONS.update(
         "ravel_multi_index": LibraryFunction(
             np.ravel_multi_index, "np.ravel_multi_index", (0,), ("multi_index",), True
         ),
-        "convolve": LibraryFunction(np.convolve, "np.convolve", (0, 1), ("a", "v"), outcome=_joined),
-        "correlate": LibraryFunction(np.correlate, "np.correlate", (0, 1), ("a", "v"), outcome=_joined),
+        "convolve": LibraryFunction(
+            np.convolve, "np.convolve", (0, 1), ("a", "v"), outcome=_joined, on_devices=windows.convolve
+        ),
+        "correlate": LibraryFunction(
+            np.correlate, "np.correlate", (0, 1), ("a", "v"), outcome=_joined, on_devices=windows.correlate
+        ),
         "packbits": _bits(np.packbits), "unpackbits": _bits(np.unpackbits),
         **{name: _ranked(getattr(np, name)) for name in (
             "median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile")},

@@ -10,7 +10,7 @@ from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
 from fusec.runtime import cuda
 
-MISSING = {"correlate"}
+MISSING = {"percentile"}
 SAID = ("ndim", "size", "nbytes")
 CURRENT = [SimpleNamespace(ptr=0)]
 
