@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from functools import cache, partial
 from importlib import import_module
+from math import frexp
 
 from fusec.base.dtypes import BOOL, COMPLEX, COMPUTE_FLOATS, DType, real_type
 from fusec.base.ops import TABLE
 from fusec.ir.loops import Function
 from fusec.math.body import Formula, write
+from fusec.math.formats import FORMATS
+from fusec.math.quotient import by_constant
 from fusec.math.value import Term, make_complex
 
 PRODUCTS = 100  # the least exponent of complex numbers that is too great to be computed by products, as in NumPy
@@ -38,6 +41,16 @@ def integral_power(dtype: DType, exponent: complex) -> Function | None:
     if dtype in COMPLEX and exponent.imag == 0 and exponent.real.is_integer() and abs(exponent) < PRODUCTS:
         return _products(dtype, int(exponent.real))
     return None
+
+
+@cache
+def quotient_by(dtype: DType, number: float) -> Function | None:
+    """The function that computes x / number as IEEE's division does, by products; None where only a division does."""
+    if not 0 < number < float("inf") or frexp(number)[0] == 0.5:
+        return None
+    formula = by_constant(FORMATS[dtype], number)
+    name = str(dtype.numpy.type(number)).removesuffix(".0").replace(".", "_").replace("-", "minus_")
+    return formula and write(f"fusec_over_{name}_{dtype}", (dtype,), formula)
 
 
 @cache

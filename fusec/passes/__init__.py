@@ -106,6 +106,7 @@ INT16 = PassRow("narrow_to_int16", "before expand: bounds of ops, not of calls",
 PRIMITIVE = (
     PassRow("approximate", "before contract: products and sums appear", "native", modes=("fast",)),
     PassRow("contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
+    PassRow("divide_by_constants", "after simplify and approximate: these make products of quotients"),
     EXPAND,
     PassRow("value_numbering.number_values", "after expand: calls are repeated, too"),
     PassRow("common_subexpressions.name_common_subexpressions", "last: printers write each value once"),

@@ -3,10 +3,10 @@
 import re
 
 import numpy as np
-from programs import Case
+from programs import Case, spread
 
 from fusec import passes
-from fusec.base.dtypes import INT32, from_numpy
+from fusec.base.dtypes import COMPUTE_FLOATS, INT32, DType, from_numpy
 from fusec.frontends.c.lower import lower, parse
 from fusec.frontends.c.texts import KernelTexts
 from fusec.passes.resolve import resolve_axes
@@ -77,6 +77,7 @@ int k = lower(table, x);
 put(table, out, k);
 z = k + (y > 0 ? table[lower(table, 4) & 7] : lower(table, y));
 """
+QUOTIENTS = ("z = x / 25; w = x / (T)-0.1;", "z = x / 6; w = x / (T)14;", "z = x / (T)(2.5); w = x / (T)0.7;")
 CHAIN_BODY = " else ".join(f"if (x < {k}) z = {k} * y;" for k in range(-30, 30)) + " else z = x;"
 
 
@@ -91,7 +92,14 @@ def text_cases() -> list[Case]:
         _case("text vectors", VECTORS, VECTORS_BODY, arrays),
         _case("text functions of raw arrays", ARRAYS, ARRAYS_BODY, {**arrays, **tables}),
         _case("text chain", "", CHAIN_BODY, arrays),
-    ]
+        *(_case(f"text quotients of {dtype} {at}", "", body, _divided(dtype))
+          for dtype in COMPUTE_FLOATS for at, body in enumerate(QUOTIENTS)),
+    ]  # fmt: skip
+
+
+def _divided(dtype: DType) -> dict[str, np.ndarray]:
+    x = spread(x=dtype)["x"]
+    return {"x": x, "z": np.zeros_like(x), "w": np.zeros_like(x)}
 
 
 def _case(name: str, preamble: str, body: str, arrays: dict[str, np.ndarray]) -> Case:
