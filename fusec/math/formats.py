@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 
 from fusec.base.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
@@ -90,7 +91,7 @@ def horner(name: str, x: Term) -> Term:
     return horner_of(polynomial(name, x.dtype), x)
 
 
-def horner_of(coefficients: tuple[float, ...], x: Term) -> Term:
+def horner_of(coefficients: Sequence[Term | float], x: Term) -> Term:
     """A polynomial at x, lowest power first."""
     result = x.like(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
@@ -179,10 +180,14 @@ def scale(x: Term, n: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class SplitFloat:
-    """x = (1 + fraction) * 2^exponent with the fraction in [-1/3, 1/3]; both floats, the exponent whole."""
+    """x = (1 + fraction) * 2^exponent with the fraction in [-1/3, 1/3]; both floats, the exponent whole.
+
+    unit: 2^-exponent, unless it or x is subnormal; then a finite number.
+    """
 
     exponent: Term
     fraction: Term
+    unit: Term
 
 
 def split_exponent(x: Term) -> SplitFloat:
@@ -194,8 +199,11 @@ def split_exponent(x: Term) -> SplitFloat:
     bits = normal.signed_bits
     # subtracting the bits of 2/3 makes the exponent field count from significands of 2/3 instead of 1
     exponent = (bits - two_thirds_bits(form)) >> form.mantissa
-    fraction = (bits - (exponent << form.mantissa)).bitcast(form.dtype) - 1.0
-    return SplitFloat(exponent.to(form.dtype) - where(small, x.like(float(up)), 0.0), fraction)
+    moved = exponent << form.mantissa
+    fraction = (bits - moved).bitcast(form.dtype) - 1.0
+    inverse = (form.bias << form.mantissa) - moved
+    unit = where(inverse < 0, inverse.like(0), inverse).bitcast(form.dtype)
+    return SplitFloat(exponent.to(form.dtype) - where(small, x.like(float(up)), 0.0), fraction, unit)
 
 
 def two_thirds_bits(form: Format) -> int:

@@ -7,14 +7,15 @@ arguments are reflected, gamma(x) gamma(1 - x) = pi / sin(pi x).
 from __future__ import annotations
 
 from fusec.base.records import dataclass
-from fusec.math.error import pair_polynomial
+from fusec.math.body import call, guard, write
+from fusec.math.error import pair_horner
 from fusec.math.exponential import expm1_rest, reduce
-from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of, horner, scale
+from fusec.math.formats import INF, NAN, coefficients_of_either, constant_pair, copy_sign, format_of, horner, scale
 from fusec.math.hyperbolic import log_of_pair
 from fusec.math.logarithm import log_of
-from fusec.math.pairs import Pair, choose, quick_sum, reciprocal, two_product, two_sum
+from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
 from fusec.math.trigonometric import cosine_pair, half_turns, sine_pair
-from fusec.math.value import Term, floor, trunc, where
+from fusec.math.value import Term, floor, fma, trunc, where
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +97,44 @@ def lgamma(x: Term) -> Term:
     """
     form = format_of(x)
     size = abs(x)
-    great = size > 2.0 ** (form.mantissa + 2)
     negative = x < 0.0
-    bounded = where(great, 1.0, size)
     one, zero = x.like(1.0), x.like(0.0)
-    parts = _stirling(choose(negative, two_sum(one, bounded), Pair(bounded, zero)))
-    sine = _sine_of_half_turns(bounded)
+    parts = _stirling(choose(negative, two_sum(one, size), Pair(size, zero)))
+    sine = _sine_of_half_turns(size)
     sine = choose(sine.hi > 0.0, sine, Pair(one, zero))
-    factor = choose(negative, parts.product * constant_pair("pi", x) / sine, reciprocal(parts.product))
-    other = log_of_pair(factor, zero)
-    rising = choose(negative, other - parts.logarithm, other + parts.logarithm)
-    near = rising.value()
-    for centre, name in ((1.0, "lgamma_one"), (2.0, "lgamma_two")):
-        t = x - centre
-        root = (pair_polynomial(name, Pair(t, zero)) * t).value()
-        near = where(abs(t) <= 0.25, root, near)
-    # beyond 2^digits: x log x - x, to the last place
-    far = log_of_pair(Pair(where(great, size, 1.0), zero), zero) + -1.0
-    product = two_product(far.hi, size)
-    far_value = product.hi + (product.lo + far.lo * size)
-    far_value = where(abs(product.lo) < INF, far_value, product.hi)
-    near = where(great, far_value, near)
-    tiny = size < 2.0 ** -(form.mantissa * 2)
-    near = where(tiny, -log_of(where(tiny & (size > 0.0), size, 1.0)).value(), near)
-    whole = (x <= 0.0) & trunc(x).eq(x)
-    return where(x.ne(x), x, where(whole | size.eq(INF), INF, near))
+    above = choose(negative, parts.product * constant_pair("pi", x), Pair(one, zero))
+    other = log_of_pair(_ratio(above, choose(negative, sine, parts.product)), zero)
+    rising = other + choose(negative, -parts.logarithm, parts.logarithm)
+    near = _near_roots(x, rising.value())
+    usual = (size >= 2.0 ** -(form.mantissa * 2)) & (size <= 2.0 ** (form.mantissa + 2))
+    far = write(f"fusec_lgamma_far_{x.dtype}", (x.dtype,), _lgamma_far)
+    near = guard(~usual, call(far, x), near)
+    return where((x <= 0.0) & trunc(x).eq(x), INF, near)
+
+
+def _ratio(above: Pair, below: Pair) -> Pair:
+    """The quotient, by one division."""
+    inverse = 1.0 / below.hi
+    near = above.hi * inverse
+    rest = fma(-near, below.hi, above.hi) + fma(-near, below.lo, above.lo)
+    return quick_sum(near, rest * inverse)
+
+
+def _near_roots(x: Term, otherwise: Term) -> Term:
+    """The logarithm within 1/4 of 1 and 2, where it is 0."""
+    is_one = x < 1.5
+    t = x - where(is_one, x.like(1.0), 2.0)
+    highs, lows = (coefficients_of_either(is_one, "lgamma_one" + part, "lgamma_two" + part, x) for part in ("", "_low"))
+    root = (pair_horner(highs, lows, Pair(t, x.like(0.0))) * t).value()
+    return where(abs(t) <= 0.25, root, otherwise)
+
+
+def _lgamma_far(x: Term) -> Term:
+    """The same beyond 2^digits, where it is x log x - x to the last place, and near 0."""
+    size = abs(x)
+    logarithm = log_of(where((size > 0.0) & (size < INF), size, 1.0))
+    less = logarithm + -1.0
+    product = two_product(less.hi, size)
+    great = product.hi + (product.lo + less.lo * size)
+    great = where(abs(product.lo) < INF, great, product.hi)
+    return where(x.ne(x), x, where(size.eq(INF), INF, where(size > 1.0, great, -logarithm.value())))

@@ -79,8 +79,7 @@ def cosh(x: Term) -> Term:
 def log_of_pair(x: Pair, more: Term) -> Pair:
     """log(x) + more * ln 2 for a positive pair not near the overflow."""
     split = split_exponent(x.hi)
-    unit = (split.fraction + 1.0) / x.hi  # a power of two, but for its rounding
-    return log_pair(quick_sum(split.fraction, x.lo * unit), split.exponent + more)
+    return log_pair(quick_sum(split.fraction, x.lo * split.unit), split.exponent + more)
 
 
 def asinh(x: Term) -> Term:

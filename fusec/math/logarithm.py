@@ -96,7 +96,7 @@ def log1p(x: Term) -> Term:
     total = two_sum(x.like(1.0), x)
     split = split_exponent(total.hi)
     # total.lo is not 0 only where |exponent| <= digits or x is so great that it does not matter
-    low = where(x < 2.0 ** (2 * form.mantissa), total.lo * ((1.0 + split.fraction) / total.hi), 0.0)
+    low = where(x < 2.0 ** (2 * form.mantissa), total.lo * split.unit, 0.0)
     fraction = quick_sum(split.fraction, low)
     near = _log1p_near(fraction, split.exponent)
     limited = where(x < INF, near, x)
