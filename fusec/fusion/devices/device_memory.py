@@ -45,10 +45,9 @@ class DeviceSide:
         """The stream of the call: the one that was asked for, else as kernels choose it."""
         return cuda.handle(self.asked) if self.asked is not None else self._current or cuda.LEGACY
 
-    @property
-    def row_blocks(self) -> int:
-        """How many blocks hold a row of several chunks there, see `fusec.kinds.launch.Machine`."""
-        return machine_of(self.arrays[0].device).row_blocks
+    def row_blocks(self, array: DeviceArray) -> int:
+        """How many blocks hold a row of several chunks where an array is, see `fusec.kinds.launch.Machine`."""
+        return machine_of(array.device).row_blocks
 
     def described(self, value: Any) -> DeviceArray:
         """An array of any library. Raises the errors of targets."""
