@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.math.body import call, guard, write
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of, horner
 from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
 from fusec.math.value import Term, fma, sqrt, where
@@ -74,12 +75,19 @@ def _angle(high: Term, low: Term, left: Term) -> Term:
     above = choose(left, -above, above)
     usual = _atan_quotient(above, below, base)
     axis = where(left, pi.hi, 0.0)
-    tiny = high / low
-    usual = where(~left & (tiny < form.tiny), tiny, usual)
+    may_be_tiny = ~left & (high * 2.0 ** (form.bias - 3) < low) & (high > 0.0)
+    tiny = write(f"fusec_atan2_tiny_{low.dtype}", (low.dtype,) * 3, _if_tiny)
+    usual = guard(may_be_tiny, call(tiny, high, low, usual), usual)
     usual = where(high.eq(0.0), axis, usual)
     usual = where(low.eq(0.0) & (high > 0.0), half.hi, usual)
     usual = where(high.eq(INF), half.hi, usual)
     return where(low.eq(INF), axis, usual)
+
+
+def _if_tiny(high: Term, low: Term, angle: Term) -> Term:
+    """The quotient if it is subnormal, so that it is rounded once, else the angle."""
+    quotient = high / low
+    return where(quotient < format_of(low).tiny, quotient, angle)
 
 
 def _three(quarter: Pair) -> Pair:
