@@ -83,7 +83,7 @@ class TracedRun:
         self.trace.extents.given = len(found.flat)
         self.trace.labelled, self.trace.swapped = {**found.labelled_places}, {**found.swapped}
         if found.side is not None:
-            self._see_device(found.side.arrays[0], found.side.arrays[0].given)
+            self._see_device(found.side.arrays[0].given, found.side.arrays[0])
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
@@ -92,16 +92,16 @@ class TracedRun:
         self.parts: ReturnedParts = {}
         self.seen = set[int]()  # identities of memory of which arrays are returned that are no parts of complex ones
 
-    def _see_device(self, found: Any, given: Any) -> None:
-        """Tell the trace where arrays are, of which this is one. found: its description."""
+    def _see_device(self, given: Any, there: Any) -> None:
+        """Tell the trace where arrays are, of which this is one. there: the same as `DeviceSide` describes it."""
         if self.trace.device == "cpu":
             self.trace.device = getattr(given, "device", ON_DEVICE)
-            self.trace.row_blocks = self.found.side.row_blocks(found)
+            self.trace.row_blocks = self.found.side.row_blocks(there)
 
     def _described(self, value: Any) -> Any:
         """An array on a device, which the function reads from outside."""
         found = self.found.described(value)
-        self._see_device(found, value)
+        self._see_device(value, found)
         return found
 
     def plan(self) -> FusedPlan:

@@ -191,7 +191,7 @@ class TapeRun(TracedRun):
         """An array with a value, or a number."""
         if hasattr(value, "__cuda_array_interface__"):
             given = on_device().without_memory(self.found, value)
-            self._see_device(given, value)
+            self._see_device(value, given)
         else:
             given = without_memory(value) if isinstance(value, np.ndarray) else value
             self.found._taken(given)

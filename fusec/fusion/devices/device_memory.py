@@ -45,7 +45,8 @@ class DeviceSide:
         """The stream of the call: the one that was asked for, else as kernels choose it."""
         return cuda.handle(self.asked) if self.asked is not None else self._current or cuda.LEGACY
 
-    def row_blocks(self, array: DeviceArray) -> int:
+    @staticmethod
+    def row_blocks(array: DeviceArray) -> int:
         """How many blocks hold a row of several chunks where an array is, see `fusec.kinds.launch.Machine`."""
         return machine_of(array.device).row_blocks
 
