@@ -8,7 +8,7 @@ from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS, SHORT, Role, chunk_of
 
 FEW_CHUNKS, FEW_COSTLY = 128, 4096  # up to which blocks share chunks instead of groups: of cheap, of costly elements
-MANY = 1024  # chunks of few elements at least that threads take alone
+MANY = 1024  # chunks of few elements at least that threads take alone, or parts of groups
 MOST_OF_FEW = 128  # elements of such chunks, beyond which a group has an element at least for each thread
 FEW, NARROW_FEW = 8, 16  # threads that have such a chunk together: of usual, of narrow elements
 LONG, LONG_COSTLY = 2048, 1024  # elements at least of a chunk that a block shares; of few chunks of costly elements
