@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from fusec.base import dtypes
 from fusec.base.kernel_abi import strides_in_order
@@ -189,7 +190,7 @@ def compress(condition: Any, a: CudaArray, axis: int | None = None, out: Any = N
         raise ValueError("condition must be a 1-d array")
     if axis is None:
         a, axis = flat(a), 0
-    axis = range(a.ndim)[axis]
+    axis = normalize_axis_index(axis, a.ndim)
     if not axis and condition.shape == a.shape[:1]:
         return elements(a, choice(condition))
     return _chosen_along(condition, a, axis)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from fusec.fusion.at_once.choices import flat, last_of, new
 from fusec.fusion.fuse import fuse
@@ -36,7 +37,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
         return NotImplemented
     if axis is None:
         a, axis = flat(a), 0
-    axis = range(a.ndim)[axis]
+    axis = normalize_axis_index(axis, a.ndim)
     if repeats.dtype.kind not in "biu" or repeats.dtype == np.uint64 or repeats.shape != a.shape[axis : axis + 1]:
         return NotImplemented
     if not repeats.size:

@@ -244,7 +244,9 @@ class _LaunchBuilder:
     # --- calls of CUDA's libraries -------------------------------------------------------------------------------
 
     def _follow(self, step: CallStep, maker: Any) -> None:
-        """The recipe of a call."""
+        """The recipe of a call. Raises NotPrepared."""
+        if any(each.number is not None and each.number[0] != "known" for each in step.leaves):
+            raise NotPrepared("a recipe depends on a number of the call")
         results = []
         for slot, buffer in zip(step.outputs, step.call.buffers, strict=True):
             made = fresh(slot, buffer)
@@ -257,8 +259,6 @@ class _LaunchBuilder:
                 self.frame[slot] = self._within(target, start)
             results.append(slot)
         arrays = [self._operand(slot) for slot in (*step.inputs, *results)]
-        if not all(isinstance(each, DeviceArray) for each, _, _ in arrays):
-            raise NotPrepared("a recipe depends on a number")
         recipe = maker.recipe(step.call, [form_of(each) for each, _, _ in arrays], self.device)
         taken = []
         for form in recipe.rooms:

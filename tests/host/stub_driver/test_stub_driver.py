@@ -55,6 +55,7 @@ def test_the_runtime_works_end_to_end_on_the_stand_in(driver, cases):
 FEW = (
     "(beyond_a_chunk or repeated or layouts or block_size or device or streams or chain or several_outputs"
     " or (lazy and (mix or moves or refused or writes or libraries or made_where))"
+    " or (choices and (views or beside or in_fused or histograms))"
     " or (scalars and 128) or atomics) and not on_several_streams and not repeated_scans"
     " and not axes_directions and not other_layouts and not (rows_beyond_a_chunk and (log_softmax or layer_norm))"
 )
