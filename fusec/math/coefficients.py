@@ -344,33 +344,21 @@ POLYNOMIALS = {
         "-0x1.7efb12f0e2bd4p-67 -0x1.f04ba6390428p-69 0x1.e93aa8b1a2c7ap-67 -0x1.c4a5c2e5de368p-70 0x1.0ab55efcf3p-71 "
         "0x1.cb9eace957688p-74 0x1.30228115a3618p-78 -0x1.624df29a02a42p-80"
     ),
-    # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-28.5
-    ("lgamma_one", "float32"): (
-        "-0x1.2788dp-1 0x1.a51a66p-1 -0x1.9a4d48p-2 0x1.151326p-2 -0x1.a8c704p-3 0x1.5b45b8p-3 -0x1.24e63ep-3 "
-        "0x1.ff515p-4 -0x1.06b01ep-3 0x1.d25974p-4"
-    ),
-    # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-58.5
-    ("lgamma_one", "float64"): (
-        "-0x1.2788cfc6fb619p-1 0x1.a51a6625307d3p-1 -0x1.9a4d55beab2e4p-2 0x1.151322ac7d831p-2 -0x1.a8b9c17aa2ea2p-3 "
-        "0x1.5b40cb100da66p-3 -0x1.2703a1df3f5f2p-3 0x1.010b36afb091p-3 -0x1.c8066eaf3adf1p-4 0x1.9a01e2e371d01p-4 "
-        "-0x1.748c928ffdf84p-4 0x1.556b0aaf0dd5fp-4 -0x1.3b1130763ab59p-4 0x1.248e776e4d3c9p-4 -0x1.1210d7c9e336cp-4 "
-        "0x1.00c4d077fa4dep-4 -0x1.c9ae86f38846ap-5 0x1.b2ace455dc04cp-5 -0x1.270680628b9dfp-4 0x1.1481b021b6306p-4"
-    ),
-    ("lgamma_one_low", "float32"): ("0x1.b41a8p-28 0x1.bc4c6p-29"),
-    ("lgamma_one_low", "float64"): ("0x1.7f2c47c216ffp-58 0x1.3de415d10f608p-56"),
-    # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-28.7
+    # log(gamma(2 + t)) / t on [-0.5, 0.5], error 2^-28.8
     ("lgamma_two", "float32"): (
-        "0x1.b0ee6p-2 0x1.4a34cep-2 -0x1.13e012p-4 0x1.512978p-6 -0x1.e3d08ap-8 0x1.82e2d2p-9 -0x1.456eacp-10"
+        "0x1.b0ee6p-2 0x1.4a34ccp-2 -0x1.13dffcp-4 0x1.5131dcp-6 -0x1.e40f3p-8 0x1.7b066ep-9 -0x1.36e432p-10 "
+        "0x1.06f106p-11 -0x1.09f1cap-12 0x1.009954p-13"
     ),
-    # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-59.7
+    # log(gamma(2 + t)) / t on [-0.5, 0.5], error 2^-58.0
     ("lgamma_two", "float64"): (
-        "0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa6p-2 -0x1.13e001a55760ap-4 0x1.51322ac7d80d6p-6 -0x1.e404fc218ba05p-8 "
-        "0x1.7add6eaedcdfep-9 -0x1.38ac5c31a6c0ap-10 0x1.0b36ae4276cb8p-11 -0x1.d3fd4401eeda2p-13 "
-        "0x1.a1291e44d937dp-14 -0x1.78e1c32706eb9p-15 0x1.579fb6751364fp-16 -0x1.3bfc4945679afp-17 "
-        "0x1.36639982b4727p-18 -0x1.275cbef35ee8fp-19"
+        "0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa6p-2 -0x1.13e001a557606p-4 0x1.51322ac7d849ap-6 -0x1.e404fc218f864p-8 "
+        "0x1.7add6eadb2e6ep-9 -0x1.38ac5c2bd802p-10 0x1.0b36af889f736p-11 -0x1.d3fd4c932616bp-13 "
+        "0x1.a127af4f05e6dp-14 -0x1.78de54bc5a55bp-15 0x1.580e245bd24ddp-16 -0x1.3cbdb1b665cf2p-17 "
+        "0x1.258cbebd265bcp-18 -0x1.1196c0eebc78fp-19 0x1.0143ddb3c36d6p-20 -0x1.e5edc073caedcp-22 "
+        "0x1.b1cd87ca2161ep-23 -0x1.8c75e5d552bd5p-24 0x1.15c0f2634029fp-24 -0x1.1f931daf64dcbp-25"
     ),
-    ("lgamma_two_low", "float32"): ("0x1.d6ca98p-28 -0x1.12aeep-27"),
-    ("lgamma_two_low", "float64"): ("0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"),
+    ("lgamma_two_low", "float32"): ("0x1.c1d06p-28 0x1.80932p-28"),
+    ("lgamma_two_low", "float64"): ("0x1.6c5e6ece463a8p-58 0x1.138459804daacp-56"),
     # (log(1 + x) - x) / x^2 on [-0.33333, 0.33333], error 2^-27.5
     ("log", "float32"): (
         "-0x1p-1 0x1.5554fap-2 -0x1.ffff94p-3 0x1.99d588p-3 -0x1.557e4ep-3 0x1.1e8302p-3 -0x1.f6acbcp-4 0x1.1fedaep-3 "

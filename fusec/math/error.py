@@ -48,12 +48,7 @@ def _erf_double(size: Term, is_small: Term) -> Term:
 
 def pair_polynomial(name: str, t: Pair) -> Pair:
     """A fitted polynomial whose first coefficients are pairs: the last steps of Horner's scheme in pairs."""
-    highs, lows = ([t.hi.like(each) for each in polynomial(name + part, t.hi.dtype)] for part in ("", "_low"))
-    return pair_horner(highs, lows, t)
-
-
-def pair_horner(highs: list[Term], lows: list[Term], t: Pair) -> Pair:
-    """A polynomial by its coefficients, lowest power first; lows: what the first ones have beyond `highs`."""
+    highs, lows = polynomial(name, t.hi.dtype), polynomial(name + "_low", t.hi.dtype)
     inner = horner_of(highs[len(lows) :], t.hi)
     result = Pair(inner, t.hi.like(0.0))
     for high, low in zip(reversed(highs[: len(lows)]), reversed(lows), strict=True):
