@@ -151,8 +151,8 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     if times is not None:
         near, power = near * times, power * times
         power = quick_sum(power.hi, power.lo)
-    # the lower part is left out where it would be below the normal numbers
-    factor = where(falling.exponent > form.mantissa + 4 - form.bias, power_of_two(falling.exponent), 0.0)
+    # below the normal numbers one number is scaled, so that it is rounded once
+    factor = where(falling.exponent > 1 - form.bias, power_of_two(falling.exponent), 0.0)
     small = Pair(scale(power.hi, falling.exponent), power.lo * factor)
     return choose(falling.exponent < tiny, small, near)
 

@@ -67,8 +67,8 @@ INTEGER_BODIES = {
 }
 FLOAT_BODIES = {
     "sqrt": "z = sqrt(x)",
-    "quotients by whole constants": "z = i % 3 == 0 ? x / 25 : i % 3 == 1 ? x / -6 : y / 14",
-    "quotients by fractions": "z = i % 3 == 0 ? x / (T)0.1 : i % 3 == 1 ? x / (T)-2.5 : y / (T)0.7",
+    "quotients_by_whole_constants": "z = i % 3 == 0 ? x / 25 : i % 3 == 1 ? x / -6 : y / 14",
+    "quotients_by_fractions": "z = i % 3 == 0 ? x / (T)0.1 : i % 3 == 1 ? x / (T)-2.5 : y / (T)0.7",
     "fma": "z = fma(x, y, x)",
     "rounding": "z = floor(x) + ceil(y) + trunc(x) + rint(y)",
     "exp": "z = exp(x) + expm1(y)",
