@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -351,6 +351,13 @@ def test_the_folder_follows_the_desktop_standard(tmp_path: Path, monkeypatch: py
 def test_a_packed_kernel_unpacks_to_itself(code: bytes, cost: int, notes: list[str]) -> None:
     kernel = replace(KERNEL, cost=cost, notes=tuple(notes))
     assert unpack_kernel(pack_kernel(kernel, code)) == (kernel, code)
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Kernel) if isinstance(getattr(KERNEL, each.name), int)])
+def test_every_number_of_a_kernel_is_kept(name: str) -> None:
+    before = getattr(KERNEL, name)
+    kernel = replace(KERNEL, **{name: not before if isinstance(before, bool) else before + 3})
+    assert unpack_kernel(pack_kernel(kernel, b"")) == (kernel, b"")
 
 
 def test_a_truncated_record_is_none() -> None:
