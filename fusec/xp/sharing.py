@@ -20,7 +20,9 @@ WRITTEN: list[Any] = []
 """Tapes that write arrays with values."""
 
 MAX_WRITTEN = 64  # of them that wait for a look
+MOST_LOOKS = 256  # before tapes are sought again whose writes nobody sees
 FEW = 8  # so many are compared with a value sooner than by ranges of addresses
+_LOOKED = [0, 1]  # how often there were tapes that write at a look, and at which of these those are sought that nobody sees
 
 
 def pending() -> list[Any]:
@@ -44,6 +46,7 @@ def forget_some() -> None:
 
 def writers(value: Any) -> list[Any]:
     """The tapes that write the memory of a value."""
+    _forget_unseen()
     tapes = [*WRITTEN]
     if len(tapes) <= FEW or type(value) is not np.ndarray:
         return [each for each in tapes if any(may_share(value, one) for one in each.written)]
@@ -119,6 +122,20 @@ def register(tape: Any) -> None:
     with locks.lock:
         if not tape.is_closed and tape not in WRITTEN:
             WRITTEN.append(tape)
+
+
+def _forget_unseen() -> None:
+    """Look no more for what tapes write that nobody can see, such as writes to arrays that are gone.
+
+    That is sought ever more seldom while there are tapes whose writes are seen.
+    """
+    _LOOKED[0] += 1
+    if _LOOKED[0] < _LOOKED[1]:
+        return
+    for each in [*WRITTEN]:
+        if not _is_seen(each):
+            drop(each)
+    _LOOKED[:] = 0, 1 if not WRITTEN else min(2 * _LOOKED[1], MOST_LOOKS)
 
 
 def drop(tape: Any) -> None:
