@@ -20,6 +20,7 @@ from fusec.base import locks
 QUIET = 0.01  # seconds without a new kind of call, after which it begins
 LONGEST = 0.25  # seconds that it waits for such a moment
 STEP = 0.001  # seconds between two looks
+LAST = 20.0  # seconds that the end of Python waits for what is under way
 
 _guard = threading.RLock()  # of what follows; nothing else is locked under it
 _jobs: deque[Callable[[], None]] = deque()
@@ -148,14 +149,17 @@ def _wait() -> None:
 
 
 def _end() -> None:
-    """Let the thread end before Python does: LLVM must not be at work then. What has not begun is left."""
+    """Let the thread end before Python does: LLVM must not be at work then. What has not begun is left.
+
+    A thread that is stuck is left, too: in Python 3.11 an interrupt in the middle of an import may lock all imports.
+    """
     global _is_over
     thread = _thread
     _is_over = True
     _jobs.clear()
     if thread is not None and thread is not threading.current_thread():
         with suppress(KeyboardInterrupt):
-            thread.join()
+            thread.join(LAST)
 
 
 def _begin_again() -> None:
