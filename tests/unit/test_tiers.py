@@ -460,3 +460,15 @@ def test_an_interrupt_while_the_background_starts_leaves_it_at_work(
     kernel(X)
     settle()
     assert not kernel.is_waiting
+
+
+def test_python_ends_though_the_background_is_stuck():
+    code = """
+import threading, time
+from fusec.base import background
+background.LAST, begun = 0.2, threading.Event()
+background.submit(lambda: (begun.set(), threading.Event().wait()))
+background.hurry()
+assert begun.wait(60)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
