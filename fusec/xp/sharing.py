@@ -22,7 +22,8 @@ WRITTEN: list[Any] = []
 MAX_WRITTEN = 64  # of them that wait for a look
 MOST_LOOKS = 256  # before tapes are sought again whose writes nobody sees
 FEW = 8  # so many are compared with a value sooner than by ranges of addresses
-_LOOKED = [0, 1]  # how often there were tapes that write at a look, and at which of these those are sought that nobody sees
+_LOOKED = [0, 1]
+"""How often tapes that write were asked for, and at which time those are sought whose writes nobody sees."""
 
 
 def pending() -> list[Any]:
