@@ -127,7 +127,7 @@ class TracedRun:
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
         store_in_places(self.trace, needed)
-        leave_out_overwritten(self.trace)
+        leave_out_overwritten(self.trace, needed)
         forward(self.trace, needed)
         leave_out_repeats(self.trace, needed)
         steps = tuple(self.builder.steps())

@@ -154,3 +154,106 @@ def test_a_mask_of_the_last_axes_stores_a_number(shape, picked):
     random = np.random.default_rng(0)
     x, mask = random.random(shape), random.random(picked) > 0.5
     np.testing.assert_array_equal(fusec.fuse(store)(x, mask), store(x, mask))
+
+
+def clipped(x, y):
+    z = x * 2
+    z[z > 2] = 2
+    z[z < -2] = -2
+    return z
+
+
+def doubled(x, y):
+    z = x * 2
+    z[z < 0] *= 2
+    return z
+
+
+def by_sign(x, y):
+    z = np.empty_like(x)
+    m = x > 0
+    z[m] = x[m] * 2
+    z[~m] = -x[~m]
+    z[x == 0] = 7
+    return z
+
+
+def by_rows(x, y):
+    z = x * 2
+    m = x[:, 0] > 0
+    z[m] = 0
+    z[~m] += y[0]
+    return z
+
+
+def returned_masks(x, y):
+    z = x * 2
+    above = z > 2
+    z[above] = 2
+    below = z < -2
+    z[below] = -2
+    return z, above, below
+
+
+def costly(x, y):
+    z = np.exp(x)
+    z[z > 2] = 2
+    z[np.isnan(z)] = 0
+    z[y > 0] *= y[y > 0]
+    return z
+
+
+def in_arguments(x, y):
+    x[x > 2] = 2
+    x *= y
+    x[x < -2] = y[x < -2]
+
+
+def in_part_of_an_argument(x, y):
+    inner = x[1:-1]
+    inner[inner > 2] = 2
+    inner[inner < -2] = -2
+    inner *= y[1:-1]
+
+
+def all_of_an_array(x, y):
+    z = x * 2
+    z[:, :] = np.where(z > 2, 2, z)
+    z[:] *= 2
+    z[..., :] += y
+    return z
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        clipped, doubled, by_sign, by_rows, returned_masks, costly, in_arguments, in_part_of_an_argument,
+        all_of_an_array,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int16"])
+def test_writes_to_what_masks_pick_share_a_kernel(function: Callable[..., Any], dtype: str) -> None:
+    given = np.random.default_rng(0).normal(size=(2, 30, 20)) * 4
+    ours, theirs = given.astype(dtype), given.astype(dtype)
+    fused = fusec.fuse(function)
+    assert fused.explain(*ours.copy()).kernels == 1
+    with np.errstate(all="ignore"):
+        found, expected = fused(*ours), function(*theirs)
+    np.testing.assert_array_equal(ours, theirs)
+    if expected is not None:
+        np.testing.assert_allclose(found, expected, rtol=1e-12 if dtype == "float64" else 2e-3)
+
+
+def test_writes_in_turn_to_memory_that_arguments_share_are_one_kernel() -> None:
+    def function(x, y):
+        x[x > 1] = y[x > 1]
+        x[x < -1] = -1
+        x += 1
+
+    memory = np.random.default_rng(0).normal(size=(31, 20)) * 4
+    expected = memory.copy()
+    function(expected[1:], expected[1:])
+    fused = fusec.fuse(function)
+    assert fused.explain(memory[1:].copy(), memory[1:]).kernels == 1
+    fused(memory[1:], memory[1:])
+    np.testing.assert_array_equal(memory, expected)

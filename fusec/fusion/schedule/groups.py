@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Literal
 
@@ -11,7 +12,7 @@ from fusec.base.dtypes import STORAGE_FLOATS
 from fusec.base.records import dataclass, field
 from fusec.frontends.python.types import carrier
 from fusec.fusion.trace.sizes import size_of
-from fusec.fusion.trace.trace import bare
+from fusec.fusion.trace.trace import Trace, bare
 from fusec.fusion.trace.trace_values import (
     Array,
     Buffer,
@@ -22,6 +23,7 @@ from fusec.fusion.trace.trace_values import (
     Statement,
     Total,
     Write,
+    buffers_of,
     geometry,
     is_moved,
     leaves_of,
@@ -271,6 +273,17 @@ def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
     """The leaves that a statement reads."""
     names = statement.operands if isinstance(statement, LibraryCall) else leaves_of(statement.value.expr)
     return [leaves[each] for each in names]
+
+
+def alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
+    """The statements that somebody sees the effect of, in order."""
+    wanted, found = set(needed), []
+    for statement in reversed(trace.statements):
+        may_raise = isinstance(statement, LibraryCall) and statement.may_raise
+        if may_raise or any(each.kind == "argument" or each in wanted for each in buffers_of(statement)):
+            found.append(statement)
+            wanted |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
+    return found[::-1]
 
 
 def _differs(statement: Computation, group: Group) -> str:

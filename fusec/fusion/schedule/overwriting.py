@@ -7,10 +7,10 @@ write takes the value of the first, so that a kernel computes both and stores on
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fusec.fusion.schedule.forwarding import is_small
-from fusec.fusion.schedule.groups import arrays_of
+from fusec.fusion.schedule.groups import alive, arrays_of
 from fusec.fusion.schedule.repairs import change
 from fusec.fusion.trace import trace_values as t
 from fusec.fusion.trace.trace import Trace, widened
@@ -19,9 +19,10 @@ from fusec.ir.expr import Expr
 NEAR = 8  # writes to one memory, among which another one to the same elements is looked for
 
 
-def leave_out_overwritten(trace: Trace) -> None:
-    """Leave out such writes and fills."""
+def leave_out_overwritten(trace: Trace, needed: Collection[t.Buffer]) -> None:
+    """Leave out such writes and fills. needed: buffers that are returned."""
     if trace.versions:
+        trace.statements[:] = alive(trace, needed)  # what nobody needs reads nothing that others replace
         _Overwriting(trace).run()
 
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection
 
-from fusec.fusion.schedule.groups import LIBRARY_CALL, Group, arrays_of, extents_of, squeezed
+from fusec.fusion.schedule.groups import LIBRARY_CALL, Group, alive, arrays_of, extents_of, squeezed
 from fusec.fusion.schedule.memory_order import MemoryOrder
 from fusec.fusion.schedule.repairs import (
     OFTEN,
@@ -25,7 +25,7 @@ from fusec.fusion.schedule.repairs import (
     store,
 )
 from fusec.fusion.trace.trace import Trace
-from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write, buffers_of
+from fusec.fusion.trace.trace_values import Buffer, Computation, Leaf, LibraryCall, Statement, Total, Write
 from fusec.ir.graph import Input, Taken
 from fusec.ir.walk import inner_first
 
@@ -47,7 +47,7 @@ class TooLateError(Exception):
 def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[object] = ()) -> list[Group]:
     """The kernels in order. needed: buffers that are returned. unstaged: (shape, axes) whose rows are walked once."""
     scheduler, repairs = _Scheduler(trace, unstaged), 0
-    scheduler.go_on(_alive(trace, needed))
+    scheduler.go_on(alive(trace, needed))
     while True:
         if again := computed_again(trace, scheduler.groups):
             repairs += 1
@@ -58,22 +58,11 @@ def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[obje
             changed = store(trace, every if max(repairs, len(every)) > ONE_BY_ONE else outermost(every), REPEATED)
         else:
             return scheduler.groups
-        live = _alive(trace, needed)
+        live = alive(trace, needed)
         pairs = enumerate(zip(scheduler.placed, live, strict=False))
         same = next((at for at, (old, new) in pairs if old is not new or new in changed), len(live))
         scheduler.take_back(same)
         scheduler.go_on(live)
-
-
-def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
-    """The statements that somebody sees the effect of, in order."""
-    wanted, found = set(needed), []
-    for statement in reversed(trace.statements):
-        may_raise = isinstance(statement, LibraryCall) and statement.may_raise
-        if may_raise or any(each.kind == "argument" or each in wanted for each in buffers_of(statement)):
-            found.append(statement)
-            wanted |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
-    return found[::-1]
 
 
 class _Scheduler:

@@ -38,6 +38,7 @@ from fusec.fusion.trace.trace_values import (
     Step,
     Storage,
     Write,
+    choosing,
     geometry,
     is_moved,
     joint_phantom,
@@ -251,6 +252,7 @@ class Trace:
     def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """The present contents of a view of some memory. Raises NotFusable for parts that may be other than NumPy's."""
         self.parts.check(memory)
+        steps = choosing(steps)
         if memory.value is None:
             assert memory.buffer is not None, "memory without a value is a buffer"
             return self.leaf(memory.buffer, steps, seen)
@@ -374,7 +376,7 @@ class Trace:
             memory.value = ArrayValue(value.scalar, memory.base)
             self._unstored.add(memory)
         else:
-            self.store(self.settle(memory), steps, seen, value)
+            self.store(self.settle(memory), choosing(steps), seen, value)
 
     def finish(self) -> None:
         """Write the final contents of the arguments."""

@@ -31,6 +31,7 @@ Step = Callable[[Array], Array]
 Geometry = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any]]
 """Where an array lies: its address, shape, strides and dtype."""
 
+EVERYTHING = slice(None)
 INDICES_ANYWHERE = (0, -1)  # that are other elements of any extent but 1
 
 
@@ -89,6 +90,11 @@ class Indexed:
     def is_alike(self) -> bool:
         """Whether it is the same view in calls of other extents."""
         return self.is_stated or self.is_regular
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it is all of any array, in its shape."""
+        return all(each is ... or each == EVERYTHING for each in self.where)
 
     @property
     def is_regular(self) -> bool:
@@ -336,6 +342,11 @@ def stepped(array: Array, steps: Sequence[Step]) -> Array:
     for step in steps:
         array = step(array)
     return array
+
+
+def choosing(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps of a view but those to all of an array, as x[...] and x[:] are."""
+    return tuple([step for step in steps if not (isinstance(step, Indexed) and step.is_everything)])
 
 
 def geometry(array: Array) -> Geometry:
