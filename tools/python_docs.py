@@ -64,7 +64,8 @@ has `source(target)` and `explain(*args)`, and pickles by its source.
   dtype; a Python number there becomes a value of that dtype. The same holds for the results of a
   function. `a if test else b`, `and` and `or` have the type that np.where gives them.
 - float16, bfloat16 and the 8-bit floats compute in float32 and round once: at the store, or where
-  they are converted.
+  they are converted. A Python number that meets them is rounded to their dtype first, as in NumPy:
+  `x / 0.1` of a float16 `x` divides by `np.float16(0.1)`.
 - Integers wrap. Division of an integer by zero gives 0. A float that is too large for an integer
   saturates, and nan gives 0. Complex numbers cannot be compared by order, although NumPy does so.
 - `for i in range(start, stop, step)` counts in int64. A uint64 of 2**63 or more wraps, so it is no

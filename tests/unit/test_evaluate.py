@@ -2,6 +2,7 @@
 """fusec.evaluate and its relatives take numexpr's calls, and mean by them what numexpr means."""
 
 import gc
+import math
 import pickle
 import sys
 import threading
@@ -120,6 +121,47 @@ def test_narrow_floats_of_ml_dtypes_are_dtypes():
     assert fusec.evaluate("x*x + 0.5").dtype == x.dtype
     assert np.array_equal(fusec.evaluate("x*x + 0.5"), (x.astype("f4") ** 2 + 0.5).astype(x.dtype))
     assert fusec.evaluate("float32(x)").dtype == np.float32
+
+
+NARROW = [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+
+
+@pytest.mark.parametrize("kind", [*NARROW, np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("text", ["a / {}", "{} * a", "where(a == 3, a, {})", "sum(a * {})", "a + {} * float32(b)"])
+def test_a_number_in_the_text_is_rounded_as_a_variable_is(kind, text):
+    a, b, c = np.array([3.3, 1.7, 0.3, 100.3]).astype(kind), np.float32([1, 3, 5, 7]), 0.1
+    names = {"a": a, "b": b, "c": c, "held": np.asarray(c).astype(kind)}
+    found, wanted = (fusec.evaluate(text.format(number), names, {}) for number in ("0.1", "c"))
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found.astype("D"), wanted.astype("D"))
+    if "float32" not in text:
+        held = fusec.evaluate(text.format("held"), names, {})
+        np.testing.assert_array_equal(found.astype("D"), held.astype("D"))
+
+
+@pytest.mark.parametrize("text", ["a / 0.1", "a * 0.1", "a - 1e-5", "a + 2049", "a * 70000", "a > 0.3", "0.1 - a"])
+def test_numbers_meet_float16_as_in_numpy(text):
+    a = np.float16([3.3, 1.7, 0.3, 100.3, 1 + 1 / 1024])
+    with np.errstate(over="ignore"):
+        wanted = eval(text)
+    np.testing.assert_array_equal(fusec.evaluate(text), wanted)
+    np.testing.assert_array_equal(fusec.elementwise(f"def f(a):\n    return {text}\n")(a), wanted)
+    np.testing.assert_array_equal(fusec.fuse(lambda a: eval(text))(a), wanted)
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_a_number_used_with_two_dtypes_is_rounded_for_each(kind):
+    a, b, c = np.array([3.25, 0.25, 100]).astype(kind), np.float32([1, 3, 5]), 0.1
+    found = fusec.evaluate("float32(a / c) + b / c", {"a": a, "b": b, "c": c}, {})
+    np.testing.assert_array_equal(found, fusec.evaluate("float32(a / 0.1) + b / 0.1", {"a": a, "b": b}, {}))
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_infinity_stays_where_a_narrow_float_has_none(kind):
+    a = np.array([3.25, 0.25, -100]).astype(kind)
+    assert fusec.evaluate("a < inf", {"a": a, "inf": np.float32(np.inf)}, {}).all()
+    found = fusec.elementwise("def f(a):\n    return a if a < math.inf else -a\n", names={"math": math})(a)
+    np.testing.assert_array_equal(found, a)
 
 
 def test_numbers_alone_give_arrays_without_axes_of_numexprs_types():

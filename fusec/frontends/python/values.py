@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, dataclass_transform
 
@@ -220,7 +221,7 @@ def show(value: Value) -> str:
 
 
 def adapt(value: Scalar, kind: Kind, span: Span) -> Scalar:
-    """`value` as another type, by NumPy's conversion of that type.
+    """`value` as another type, by NumPy's conversion of that type: Python numbers are rounded to narrow floats.
 
     Raises NumberTooLarge for an integer literal, and for a choice between integers of which one is such.
     """
@@ -234,7 +235,16 @@ def adapt(value: Scalar, kind: Kind, span: Span) -> Scalar:
         lost = [number for number in foreseen.integers(value.expr) if not holds(kind, number)]
         if lost:
             raise too_large(max(lost, key=abs), kind).at(span)
+    if isinstance(value.type, PythonType) and kind in dtypes.STORAGE_FLOATS:
+        value = Scalar(value.type, converted(value.expr, storage(kind)))
     return Scalar(kind, converted(value.expr, carrier(kind)))
+
+
+def _as_held(number: PythonNumber, kind: DType) -> PythonNumber:
+    """A number as a narrow float holds it, though it is computed in float32; infinity stays, which e4m3fn lacks."""
+    if kind not in dtypes.STORAGE_FLOATS or math.isinf(float(number.real)):
+        return number
+    return float(const(float(number.real), kind).value.item())
 
 
 def _adapted_literal(value: Scalar, number: PythonNumber, kind: Kind, span: Span) -> Scalar:
@@ -259,7 +269,7 @@ def _adapted_literal(value: Scalar, number: PythonNumber, kind: Kind, span: Span
     if isinstance(number, complex) and not target.is_complex:
         number = number.real
     try:
-        return Scalar(kind, const(number, target))
+        return Scalar(kind, const(_as_held(number, kind), target))
     except OverflowError:  # an integer beyond the largest float64
         raise too_large(int(number), target).at(span) from None  # type: ignore[arg-type]
 
