@@ -63,8 +63,9 @@ WITHOUT = {  # what expressions do not take, and what to do instead
 }
 P = ParamSpec("P")
 R = TypeVar("R")
-OPTIMIZATIONS = ("none", "moderate", "aggressive")
-DIVISIONS = (False, True, "auto")
+OF_TEXTS: Mapping[str, tuple[object, ...]] = {  # keywords that belong to a text, with their values; check= has its own
+    "check": (), "optimization": ("none", "moderate", "aggressive"), "truediv": (False, True, "auto"),
+}  # fmt: skip
 
 _known = lru_cache(MAX_KNOWN)(ExpressionKernel)  # called alike everywhere, since the arguments are the key
 
@@ -236,7 +237,7 @@ class NumExpr(KernelCaller):
     def __init__(self, expression: str, signature: Signature = (), sanitize: bool = True, **kwargs: object) -> None:
         del sanitize
         text = expression if isinstance(expression, str) else str(expression)
-        self._expression = _compiled(text, kwargs)
+        self._expression = _compiled(text, kwargs, others=("signature",))
         names = self._expression.names
         if any(not isinstance(each, (tuple, list)) or len(each) != 2 for each in signature):
             cure = 'pass a name and a type for each argument, as in [("a", "float32"), ("b", "float32")]'
@@ -375,19 +376,24 @@ def _graph(text: str, options: Mapping[str, Any], values: Mapping[str, Any]) -> 
 
 
 def _compiled(
-    text: object, options: Mapping[str, object], known: Callable[..., ExpressionKernel] = _known
+    text: object,
+    options: Mapping[str, object],
+    known: Callable[..., ExpressionKernel] = _known,
+    others: Sequence[str] = KEYWORDS,
 ) -> ExpressionKernel:
-    """The expression of a text, from those known. Raises NotAnExpression and BadOption."""
+    """The expression of a text, from those known. others: keywords that go with options.
+
+    Raises NotAnExpression and BadOption.
+    """
     if not isinstance(text, str):
         raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
     for name, value in options.items():
         if name == "check":
             continue
-        allowed = {"optimization": OPTIMIZATIONS, "truediv": DIVISIONS}.get(name)
+        allowed = OF_TEXTS.get(name)
         if allowed is None:
-            raise BadOption(
-                f"Unknown keyword argument '{name}'", "evaluate takes check=, optimization= and truediv="
-            ).at()
+            cure = unknown_keyword(NAME, name, (*others, *OF_TEXTS), WITHOUT).cure
+            raise BadOption(f"Unknown keyword argument '{name}'", cure).at()
         if value not in allowed:
             raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
     optimization, check = str(options.get("optimization", "aggressive")), options.get("check")

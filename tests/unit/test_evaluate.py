@@ -463,6 +463,48 @@ def test_unknown_functions_name_the_page_that_lists_them():
         fusec.evaluate("qqqqqqqqq(1)")
 
 
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("x.sum()", "write sum(x)"),
+        ("(x + 1).sum(axis=0)", "write sum((x + 1), axis=0)"),
+        ("np.sin(x)", "write sin(x)"),
+        ("numpy.maximum(x, 2*x) + 1", "write maximum(x, 2*x)"),
+        ("x.mean()", "write sum(x) / n, where n is the number of elements"),
+        ("np.linalg.nrom(x)", "docs/evaluate.md and docs/python.md list the functions"),
+        ("np.sqtr(x)", "did you mean 'sqrt'?"),
+        (f"sum({'x + ' * 20}x) + ({'x + ' * 20}x).sum()", "write sum(x)"),
+        ("sin(x)(x)", "e.g. sin(x)"),
+    ],
+)
+def test_methods_and_functions_of_modules_are_told_by_their_plain_names(text, cure):
+    problem = fusec.validate(text, {"x": np.ones(3)}, {})
+    assert problem.code == "F500"
+    assert problem.hint == cure
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_the_cure_for_a_moment_is_an_expression_with_its_value(name):
+    names = {"x": np.array([1.0, 2.0, 4.0]), "n": 3}
+    cure = fusec.validate(f"{name}(x)", names, {}).hint.removeprefix("write ").partition(", where")[0]
+    assert np.isclose(fusec.evaluate(cure, names, {}), getattr(np, name)(names["x"]))
+
+
+def test_a_misspelt_keyword_is_told_with_what_is_meant_and_what_there_is():
+    x = np.ones(3)
+    problem = fusec.validate("x*2", {"x": x}, castng="safe")
+    assert str(problem).startswith("Unknown keyword argument 'castng'")
+    listed = "a call takes out=, order=, casting=, check=, optimization= and truediv="
+    assert problem.hint == f"did you mean 'casting'? {listed}"
+    with pytest.raises(fusec.FusecValueError, match="did you mean 'optimization'"):
+        fusec.evaluate("x*2", {"x": x}, optimisation="none")
+    with pytest.raises(fusec.FusecValueError, match="expressions give the bits of fp="):
+        fusec.evaluate("x*2", {"x": x}, fp="fast")
+    with pytest.raises(fusec.FusecValueError) as raised:
+        fusec.NumExpr("x*2", signatur=[("x", float)])
+    assert raised.value.hint.startswith("did you mean 'signature'? a call takes signature=, check=")
+
+
 def test_a_mean_is_refused_with_the_sum_to_write():
     with pytest.raises(fusec.FusecError, match=r"write sum\(x\) / n, where n is the number of elements"):
         fusec.evaluate("mean(x)", {"x": np.ones(3)})

@@ -37,9 +37,14 @@ SIGNS = {"and": "&", "or": "|"}
 PARTS = ("real", "imag")
 FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
 ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
-CURES = {"mean": "write sum(x) / n, where n is the number of elements"}
+CURES = {
+    "mean": "write sum(x) / n, where n is the number of elements",
+    "var": "write sum((x - sum(x)/n)**2) / n, where n is the number of elements",
+    "std": "write sqrt(sum((x - sum(x)/n)**2) / n), where n is the number of elements",
+}
 ELEMENTS = "expressions use whole arrays: slice before the call, and pass the slice under a name of its own"
 STRINGS = "compare strings with NumPy, and pass the bools"
+MODULES = ("np", "numpy", "math", "cmath", "xp", "fusec", "ne", "numexpr", "torch", "jnp", "cp")  # as people name them
 STRING = NotANumber("a string", STRINGS)
 Axes = tuple[int, ...] | None
 
@@ -252,16 +257,14 @@ class _Splitter:
     def _call(self, node: s.CallNode) -> s.Expression:
         if not isinstance(node.callee, s.Name):
             what = "only the functions that fusec knows can be called, by name"
-            raise NotAnExpression(what, "e.g. sin(x)").at(node.span)
+            raise NotAnExpression(what, _plain_call(node)).at(node.span)
         name = unicodedata.normalize("NFKC", node.callee.name)
         if name in REDUCTIONS:
             return self._reduction(name, node)
         if name == "contains":
             raise NotANumber("contains() is for strings", STRINGS).at(node.span)
         if name not in KNOWN and name not in CONVERSIONS:
-            near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
-            cure = CURES.get(name) or near or "docs/evaluate.md and docs/python.md list the functions"
-            raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
+            raise NotAnExpression(f"unknown function '{name}'", _known_instead(name)).at(node.callee.span)
         self.calls += 1
         if self.calls > MAX_CALLS:
             raise ExpressionTooLarge(MAX_CALLS, "functions").at(node.span)
@@ -300,6 +303,25 @@ class _Splitter:
         if len(set(axes)) < len(axes):
             raise BadAxis("an axis is given twice", "write each once").at(given[0].span)
         return axes
+
+
+def _known_instead(name: str) -> str:
+    """The cure for a function that expressions do not know."""
+    near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
+    return CURES.get(name) or near or "docs/evaluate.md and docs/python.md list the functions"
+
+
+def _plain_call(node: s.CallNode) -> str:
+    """The cure for a call of what is no name: methods and the functions of modules have plain names here."""
+    if not isinstance(node.callee, s.Attribute):
+        return "e.g. sin(x)"
+    name, owner = unicodedata.normalize("NFKC", node.callee.name), _text(node.callee.value)
+    if name not in FUNCTION_NAMES:
+        return _known_instead(name)
+    args = [*map(_text, node.args), *(f"{each.name}={_text(each.value)}" for each in node.keywords)]
+    args = args if owner.partition(".")[0] in MODULES else [owner, *args]
+    text = f"{name}({', '.join(args)})"
+    return f"write {text if len(text) <= LONGEST else f'{name}(x)'}"
 
 
 def _axis(node: s.Expression) -> int:
