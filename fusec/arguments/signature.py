@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fusec.base.dtypes import BY_NAME, DType
+from fusec.base.dtypes import BY_NAME, DType, cure_for
 from fusec.base.records import dataclass
 from fusec.errors.arguments import PlaceholderUnbound, TypeMismatch, TypesIncomplete, UnknownTypeName
 
@@ -113,8 +113,7 @@ class Signature:
             raise UnknownTypeName(str({key: str(value)}), "no such placeholder", f"the placeholders are: {known}").at()
         name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
         if name not in BY_NAME:
-            cure = f"known dtypes: {', '.join(BY_NAME)}"
-            raise UnknownTypeName(str({key: str(value)}), "no such dtype", cure).at()
+            raise UnknownTypeName(str({key: str(value)}), "no such dtype", cure_for(str(name))).at()
         return BY_NAME[name]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fusec.base import locks
+from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass
 
 if TYPE_CHECKING:
@@ -107,6 +108,11 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
         extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return extended
     return np.dtype(name)
+
+
+def cure_for(name: str) -> str:
+    """What to do about a name that no dtype has."""
+    return did_you_mean(name, BY_NAME) or f"known dtypes: {', '.join(BY_NAME)}"
 
 
 def from_numpy(dtype: DTypeLike) -> DType | None:

@@ -98,6 +98,8 @@ def _compile(options: argparse.Namespace) -> int:
     found = selected_kernels.from_options(options)
     whole = selected_kernels.one_file(found, options.target)
     whole = whole if whole.endswith("\n") else whole + "\n"
+    if note := selected_kernels.left_out(options):
+        print(f"fusec: note: {note}", file=sys.stderr)
     if options.out is None:
         sys.stdout.write(whole)
         return OK

@@ -107,23 +107,29 @@ def read(path: Path) -> tuple[SourceFile, list[Kernel]]:
     kernels = [found.kernel(node, name, call) for node, name, call in found.kernels]
     if not kernels:
         if found.fused:
-            raise NoPythonKernels(str(path), run_to_trace(path, found.fused[0])).at()
+            raise NoPythonKernels(str(path), run_to_trace(path, *dict.fromkeys(found.fused))).at()
         raise NoPythonKernels(str(path)).at()
     return file, kernels
 
 
 def fused_in(path: Path) -> list[str]:
-    """The names of the fused functions of a file that `read` has read."""
-    found = _File(SourceFile(str(path), _text(path)))
-    for node in ast.parse(found.file.text).body:
-        found.statement(node)
-    return found.fused
+    """The names of the fused functions of a file; none if it cannot be read, which `read` says why."""
+    try:
+        found = _File(SourceFile(str(path), _text(path)))
+        for node in ast.parse(found.file.text).body:
+            found.statement(node)
+    except (OSError, NotReadableError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return list(dict.fromkeys(found.fused))
 
 
-def run_to_trace(path: Path, name: str) -> str:
-    """What to do with a fused function of a file."""
-    command = f"fusec compile {path.stem}:{name} --types PARAMETER=float32"
-    return f"{name} is a fused function, which must run to be traced; {command} imports the module and traces it"
+def run_to_trace(path: Path, *names: str) -> str:
+    """What to do with fused functions of a file."""
+    *others, last = names
+    are, traced = ("are fused functions", names[0]) if others else ("is a fused function", "it")
+    listed = " and ".join(filter(None, (", ".join(others), last)))
+    command = f"fusec compile {path.stem}:{names[0]} --types PARAMETER=float32"
+    return f"{listed} {are}, which must run to be traced; {command} imports the module and traces {traced}"
 
 
 def _text(path: Path) -> str:

@@ -137,6 +137,8 @@ def _from_options(options: argparse.Namespace) -> list[Choice]:
     suffix = Path(path).suffix
     if suffix in (".py", ".toml") or "/" in path or os.sep in path:
         file = path if suffix == ".toml" else Path(path).with_suffix(".py")
+        if suffix != ".toml":
+            _refuse_fused(Path(file), name)
         raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {file} --name {name}")
     return [Choice(_imported(what), types, scalars)]
 
@@ -165,6 +167,16 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     if len(choices) == 1 and choices[0].file is not None:
         return [_told(choices[0], types, scalars)]
     return _all_told(choices, types, scalars)
+
+
+def left_out(options: argparse.Namespace) -> str:
+    """What to say of the fused functions of a file whose kernels are selected, "" if it has none."""
+    from fusec.cli import python_files
+
+    if options.what is None or options.name is not None or Path(options.what).suffix != ".py":
+        return ""
+    fused = python_files.fused_in(Path(options.what))
+    return f"left out of {options.what}: {python_files.run_to_trace(Path(options.what), *fused)}" if fused else ""
 
 
 def _refuse_fused(path: Path, name: str) -> None:

@@ -474,7 +474,7 @@ def _dtype(name: str, kind: object) -> DType:
     except TypeError:
         found = dtypes.BY_NAME.get(str(kind))
     if found is None:
-        raise BadOption(f"'{name}' has type {kind!r}", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+        raise BadOption(f"'{name}' has type {kind!r}", dtypes.cure_for(str(kind))).at()
     return found
 
 

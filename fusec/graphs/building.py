@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusec.base import dtypes
-from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import INT64, DType
 from fusec.errors.graphs import GraphBroken, GraphShapes, GraphTypes
 from fusec.graphs import rules
@@ -482,8 +481,7 @@ def _dtype(given: DTypeLike) -> DType:
         except TypeError:
             found = None
     if found is None:
-        cure = did_you_mean(str(given), dtypes.BY_NAME) or f"supported are {', '.join(dtypes.BY_NAME)}"
-        raise GraphTypes(f"graphs have no dtype {given!r}", cure).at()
+        raise GraphTypes(f"graphs have no dtype {given!r}", dtypes.cure_for(str(given))).at()
     return found
 
 

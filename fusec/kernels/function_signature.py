@@ -82,7 +82,7 @@ def dtype_named(param: str, given: object) -> DType:
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
     found = dtypes.BY_NAME.get({"float": "float64", "int": "int64", "complex": "complex128"}.get(name, name))
     if found is None:
-        raise UnknownTypeName(str({param: name}), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+        raise UnknownTypeName(str({param: name}), "no such dtype", dtypes.cure_for(name)).at()
     return found
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from fusec.base import locks
 from fusec.base.diagnostics import instance_of, shown_number
+from fusec.base.dtypes import cure_for
 from fusec.base.source import Span
 from fusec.environment import debug
 from fusec.errors import FusecError, FusecIndexError, FusecMemoryError, FusecOverflowError, FusecTypeError
@@ -54,6 +55,7 @@ MAX_LINES = 4096  # older ones are forgotten
 _LINES: dict[int, tuple[object, CodeType, int]] = {}
 _OUR_FILES: set[str] = set()  # that have been on the way to a user's line
 
+NO_DTYPE = re.compile(r"data type '(\w+)' not understood")
 UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 UFUNC_KEYWORDS = ("out", "where", "casting", "order", "dtype", "subok")  # before NumPy 2.4 they have no signature
 OWN_KINDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -103,6 +105,8 @@ def _catalogued(problem: Exception, function: Callable[..., Any] | None) -> Fuse
             return found.at(_here())
     text = str(problem)
     cure = next((cure for part, cure in CURES.items() if part in text), "")
+    if (unknown := NO_DTYPE.fullmatch(text)) is not None:
+        cure = cure_for(unknown[1])
     return _made(kind, RefusedByNumPy(text, cure), _here(), problem)
 
 

@@ -416,6 +416,19 @@ def test_errors_are_explained_without_heavy_libraries() -> None:
     assert run.stdout.endswith("set()\n")
 
 
+@pytest.mark.parametrize("made", ["@fusec.elementwise", "@fusec.fuse"])
+def test_a_misspelt_dtype_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    (tmp_path / "scaled_for_cli.py").write_text(f"import fusec\n{made}\ndef scaled(x):\n    return 2 * x\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "scaled_for_cli", raising=False)
+    assert main.main(["compile", "scaled_for_cli:scaled", "--types", "x=flaot32"]) == 1
+    assert "hint: did you mean 'float32'?" in capsys.readouterr().err
+    assert main.main(["compile", "-e", "y = x", "-i", "T x", "-o", "T y", "--types", "T=flaot32"]) == 1
+    assert "hint: did you mean 'float32'?" in capsys.readouterr().err
+
+
 def test_shapes_are_those_of_all_arguments_or_of_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

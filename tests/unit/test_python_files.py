@@ -264,6 +264,17 @@ def test_fused_functions_of_a_file_need_its_module(tmp_path: Path, capsys: pytes
     path.write_text(path.read_text() + "@fusec.elementwise\ndef twice(x):\n    return 2 * x\n")
     assert main.main(["compile", str(path), "--name", "half"]) == 2
     assert "half is a fused function" in capsys.readouterr().err
+    told = "step and half are fused functions, which must run to be traced; fusec compile models:step --types"
+    assert main.main(["compile", str(path), "--types", "x=float32"]) == 0
+    printed = capsys.readouterr()
+    assert "twice" in printed.out
+    assert printed.err.startswith(f"fusec: note: left out of {path}: {told} PARAMETER=float32 imports")
+    assert main.main(["compile", str(path), "--name", "twice", "--types", "x=float32"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main.main(["compile", f"{path}:step"]) == 2
+    assert "step is a fused function" in capsys.readouterr().err
+    assert main.main(["compile", f"{path}:twice"]) == 2
+    assert f"fusec compile {path} --name twice" in capsys.readouterr().err
 
 
 def test_a_null_byte_is_shown_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,6 +77,18 @@ def test_the_kernel_file_compiles(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "float a" in capsys.readouterr().out
 
 
+def test_the_command_for_a_function_compiles_the_readmes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mypackage").mkdir()
+    text = block(README, "### A Python function of one element", "python")
+    (tmp_path / "mypackage" / "kernels.py").write_text(f"import fusec\nimport numpy as np\n{text}")
+    monkeypatch.chdir(tmp_path)
+    command = next(line for line in COMMAND_LINE.splitlines() if "mypackage.kernels:gelu" in line)
+    assert main.main(command.split()[1:]) == 0
+    assert "fusec.gelu" in capsys.readouterr().out
+
+
 def test_commands_and_settings_exist() -> None:
     source = "\n".join(path.read_text() for folder in ("fusec", "runtime") for path in ROOT.glob(
         f"{folder}/**/*.py"

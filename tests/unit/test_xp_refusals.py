@@ -136,6 +136,16 @@ def test_unknown_keywords_are_refused_with_those_that_there_are(call, name, hint
     assert caught.value.span.file.name == __file__
 
 
+@pytest.mark.parametrize("call", [lambda name: xp.zeros(3, dtype=name), lambda name: X.astype(name)])
+def test_a_misspelt_dtype_is_told(call):
+    with pytest.raises(FusecTypeError, match="data type 'flaot32' not understood") as caught:
+        call("flaot32")
+    assert caught.value.hint == "did you mean 'float32'?"
+    with pytest.raises(FusecTypeError) as caught:
+        call("nonsense")
+    assert caught.value.hint.startswith("known dtypes: bool, int8")
+
+
 @pytest.mark.parametrize(
     "call",
     [
