@@ -7,6 +7,7 @@ import pytest
 
 import fusec
 from fusec.fusion.functions import contractions
+from tests.support.reports import library_calls
 
 
 def topics(function, *args):
@@ -129,3 +130,25 @@ def test_a_contraction_copies_windows_in_parts():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * found.nbytes + 4 * contractions.MAX_COPY < 9 * x.nbytes
+
+
+def test_equal_calls_in_a_row_are_one_line_of_the_report():
+    def powers(x):
+        for _ in range(5):
+            x = x @ x
+        return np.sin(x) @ x, np.cumsum(x @ x, axis=0), np.sin(x).sum(axis=1)
+
+    square = np.eye(4)
+    report = fusec.fuse(powers).explain(square)
+    called = [text for topic, text in report.lines if topic == "library call"]
+    product = "np.matmul of float64 (4, 4), float64 (4, 4): float64 (4, 4)"
+    assert f"5 x {product}" in called
+    assert library_calls(report) == 7 > len(called)
+
+
+def test_the_report_says_that_the_kernel_before_is_a_call_itself():
+    report = fusec.fuse(lambda x: (np.cumsum(x, axis=0), np.sin(x).sum(axis=1))).explain(np.ones((4, 5)))
+    assert "not fused with the kernel before: fusec.cumsum has kernels of its own" in str(report)
+    assert "a library call is between them" not in str(report)
+    between = fusec.fuse(lambda x: np.sin(np.linalg.inv(np.sin(x)))).explain(np.eye(3))
+    assert "not fused with the kernel before: a library call is between them" in str(between)

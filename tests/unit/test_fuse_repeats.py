@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fusec
+from tests.support.reports import library_calls
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(5, 300)), rng.normal(size=(300, 4))
@@ -19,8 +20,8 @@ def made(function, *args):
             np.testing.assert_allclose(one, two, 1e-11, 1e-11)
         for one, two in zip(fresh, other, strict=True):
             np.testing.assert_allclose(one, two, 1e-11, 1e-11)
-    text = str(fused.explain(*args))
-    return found, (text.count("library call  "), text.count("totals ("))
+    report = fused.explain(*args)
+    return found, (library_calls(report), str(report).count("totals ("))
 
 
 def correlations(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from fusec.dispatch.drawing import LIBRARY, REASON
 from fusec.dispatch.explain import NATIVE, RUNS_ALL, Explanation
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import Returned
-from fusec.fusion.schedule.groups import Group
+from fusec.fusion.schedule.groups import LIBRARY_CALL, Group
 from fusec.fusion.schedule.plan import KernelStep
 from fusec.fusion.trace.sizes import is_expensive_op
 from fusec.fusion.trace.trace_values import Buffer, Write, geometry, parts_of
@@ -25,9 +26,11 @@ def report(name: str, plan: Any) -> Explanation:
     lines: list[tuple[str, str]] = []
     moved = number = 0
     before: Sequence[Phase] = ()
+    called = ""  # what the kernel before is a call of
     for step in plan.steps:
         if isinstance(step, CallStep):
             number += step.call.kernels
+            called = step.call.name if step.call.kernels else called
             lines.append((f"kernel {number}" if step.call.kernels else LIBRARY, str(step)))
             moved += step.nbytes
             continue
@@ -38,7 +41,9 @@ def report(name: str, plan: Any) -> Explanation:
         topic = f"kernel {number}"
         lines.append((topic, f"{'at its end, ' if is_end else '' if is_new else 'beside it, '}{_described(step)}"))
         if step.group.reason and number > 1 and is_new:
-            lines.append((topic, f"{REASON}: {step.group.reason}"))
+            own = called and step.group.reason == LIBRARY_CALL
+            lines.append((topic, f"{REASON}: {f'{called} has kernels of its own' if own else step.group.reason}"))
+        called = ""
         for phase in phases[1:]:
             totals = f"{counted(phase.extent, 'total')} for each of {phase.positions // phase.chunks:,}"
             if phase is phases[-1] and has_end(phases):
@@ -48,7 +53,7 @@ def report(name: str, plan: Any) -> Explanation:
             topic = f"kernel {number}"
             lines.append((topic, f"combines the totals of the kernel before: {totals}"))
         moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
-    lines.insert(0, ("kernels", str(number)))
+    lines = [("kernels", str(number)), *_counted(lines)]
     lines += [("note", note) for note in plan.notes]
     least = min(_least(plan), moved)
     lines += [
@@ -57,6 +62,16 @@ def report(name: str, plan: Any) -> Explanation:
     ]
     path = RUNS_ALL if plan.quick is None else NATIVE
     return Explanation(name, tuple(lines), moved, path, least_bytes=least)
+
+
+def _counted(lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The lines; calls of libraries that are equal and follow one another share one."""
+    for (topic, text), equal in groupby(lines):
+        count = len(list(equal))
+        if topic == LIBRARY and count > 1:
+            yield topic, f"{count} x {text}"
+        else:
+            yield from [(topic, text)] * count
 
 
 def _described(step: KernelStep) -> str:
