@@ -81,6 +81,23 @@ def test_writes_through_views():
     same(written, np.arange(20.0).reshape(5, 4), np.ones((3, 4)))
 
 
+def masked(x, y):
+    z = x * 2
+    z[z > 2] = 2
+    z[z < 0] *= y[z < 0]
+    x[x > 1] = y[x > 1]
+    x[x < -1] = -1
+    return z
+
+
+@pytest.mark.parametrize("shape", [(33, 65), (0, 3), (1, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_writes_to_what_masks_pick(shape, dtype):
+    x, y = (np.random.default_rng(7).normal(size=(2, *shape)) * 4).astype(dtype)
+    same(masked, x, y)
+    assert fusec.fuse(masked).explain(there(x), there(y)).kernels == 1
+
+
 def test_constants_and_parts():
     same(constants, np.ones((2, 4)))
     same(complex_parts, np.arange(6).reshape(2, 3) * (1 + 2j))
