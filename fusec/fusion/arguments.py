@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from inspect import CO_VARARGS
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -62,6 +62,7 @@ class CallArguments:
         self._there: Any = None  # the module for that, if something is
         self.flat: list[Any] = []
         self.objects: list[Any] = []
+        self.constants: dict[int, tuple[Any, Hashable]] = {}  # that are known by identity
         self._kinds: list[Any] = []  # of all in order
         self._shapes: list[int] = []  # where shapes stand among these, before strides and behind a dtype
         self.args = tuple([self._of(at, each) for at, each in enumerate(args)])
@@ -111,6 +112,8 @@ class CallArguments:
         if key is not None:
             constants.refuse_random(given)
             self._kinds.append(key)
+            if constants.is_lasting(given, key):
+                self.constants[id(given)] = given, key
             return lambda run: run.constant(given)
         return self._object(given)
 

@@ -31,7 +31,7 @@ from fusec.fusion.functions import operations
 from fusec.fusion.fused_plan import UNFIT, FusedPlan, UnfitNumberError
 from fusec.fusion.memory.host_memory import NotedMemory
 from fusec.fusion.memory.results import MISSED, ServedCall
-from fusec.fusion.outside.constants import Traced
+from fusec.fusion.outside.constants import KnownConstants, Traced
 from fusec.fusion.quick_arguments import QuickArguments
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import TracedRun
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
 NEVER = 1 << 30  # more calls than a plan is hastened at
+FLAT = frozenset((np.ndarray, float, int))  # arguments that plans take, of a call without containers and keywords
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,6 +99,7 @@ class Fused(KernelCaller, Traced):
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
+        self._constants = KnownConstants()  # those among the arguments of earlier calls
         self._count = 0  # plans remembered
         self._time = 0  # plans made or found again so far
         self._lock = threading.Lock()
@@ -109,7 +111,7 @@ class Fused(KernelCaller, Traced):
         key: tuple[Any, ...] = ()
         flat: Sequence[Any] = args
         objects: Sequence[Any] = ()
-        is_plain = not options
+        is_plain, has_constants = not options, False
         for arg in args:
             kind = type(arg)
             if kind is np.ndarray:
@@ -119,17 +121,18 @@ class Fused(KernelCaller, Traced):
             elif kind in self._objects:
                 key += (kind,)
                 objects = (*objects, arg)
+            elif (known := self._constants.get(id(arg))) is not None and RECORDING.get() is None:
+                key += (known[1],)
+                has_constants = True
             else:
                 is_plain = False
                 break
         if not is_plain:
-            if self._repeats is not None:
-                found = self._repeated(args, options)
-                if found is not MISSED:
-                    return found
+            if self._repeats is not None and (found := self._repeated(args, options)) is not MISSED:
+                return found
             key, flat, objects = self._nested(args, options)
-        elif objects:
-            flat = [arg for arg in args if type(arg) not in self._objects]
+        elif objects or has_constants:
+            flat = [arg for arg in args if type(arg) in FLAT]
         plans = self._plans.get(key)
         if plans is None:
             return self._general(args, options)
@@ -168,7 +171,7 @@ class Fused(KernelCaller, Traced):
         """The key, arrays and numbers, and objects of a call with containers, constants or keywords; None as the key of
         one that is not plain.
         """
-        found = QuickArguments(self._objects)
+        found = QuickArguments(self._objects, self._constants)
         if RECORDING.get() is not None or not self._plans or not found.take(args, options):
             return None, (), ()
         return found.whole(self._values), found.flat, found.objects
@@ -190,6 +193,7 @@ class Fused(KernelCaller, Traced):
             return taken.call(self, args, options)
         plan, flat = self._plan(found)
         plan.used = self._time
+        self._constants.keep(found.constants)
         try:
             result = plan.run(flat, found.side)
         except UnfitNumberError as unfit:
@@ -201,7 +205,7 @@ class Fused(KernelCaller, Traced):
                 raise
             raise told from problem.__cause__
         if found.side is not None and found.side.served is not None:
-            self._repeats = self._repeats or found.side.repeats(self._told)
+            self._repeats = self._repeats or found.side.repeats(self._told, self._constants)
             served = ServedCall(plan, flat, len(found.flat), found.side.served, self._values, self._objects)
             self._repeats.add(args, options, served)
         return result
@@ -217,10 +221,6 @@ class Fused(KernelCaller, Traced):
             return users(problem)
         elif type(problem) is not MemoryError:
             return problem
-        return self._too_large(what)
-
-    def _too_large(self, what: str) -> Exception:
-        """The error for a call for which the memory does not suffice."""
         return TooLittleMemory(self.name, what).at(defined(self._function))
 
     def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:
@@ -300,7 +300,7 @@ class Fused(KernelCaller, Traced):
 
         known: the places of some that it is traced for.
         """
-        values, is_plain = self._values | known, False
+        values, is_plain = (self._values & {*range(len(found.flat))}) | known, False  # not of what is read behind
         while True:
             run = TracedRun(self.name, found, values, self._numbers, pattern)
             extents = run.trace.extents
@@ -416,6 +416,7 @@ class Fused(KernelCaller, Traced):
         with self._lock:
             self._plans.clear()
             self._count = 0
+            self._constants.clear()
             self._templates.clear()
             self._repeats = None
 

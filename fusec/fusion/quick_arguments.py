@@ -20,12 +20,14 @@ DICTS = frozenset(constants.DICTS)
 
 
 class QuickArguments:
-    """The arguments of a call. flat: arrays and numbers; objects: those whose types are among `readable`."""
+    """The arguments of a call. flat: arrays and numbers; objects: those whose types are among `readable`, and what
+    is the user's: functions, modules and classes. known: constants of earlier calls.
+    """
 
-    __slots__ = ("flat", "key", "objects", "readable")
+    __slots__ = ("flat", "key", "known", "objects", "readable")
 
-    def __init__(self, readable: Collection[type]) -> None:
-        self.readable = readable
+    def __init__(self, readable: Collection[type], known: Mapping[int, tuple[Any, Any]]) -> None:
+        self.readable, self.known = readable, known
         self.key: list[Any] = []
         self.flat: list[Any] = []
         self.objects: list[Any] = []
@@ -71,6 +73,11 @@ class QuickArguments:
             elif kind in SCALARS:
                 key.append(each.dtype)
                 flat.append(each)
+            elif (found := self.known.get(id(each))) is not None:
+                key.append(found[1])
+            elif constants.is_read(each):
+                key.append(kind)
+                self.objects.append(each)
             elif not self._take_container(each, kind):
                 return False
         return True

@@ -97,7 +97,8 @@ def fallback(name: str, module: str, origin: Any, prefix: str, own: Iterable[str
     """What a module has of that name beside the standard's functions. Raises NoSuchFunction."""
     found = _found(name, origin, prefix) if name[:1] != "_" else None
     if found is None:
-        raise NoSuchFunction(name, module, _cure(name, module, origin, {*own, *names(prefix)})).at()
+        known = set() if name[:1] == "_" else {*own, *names(prefix)}
+        raise NoSuchFunction(name, module, _cure(name, module, origin, known)).at()
     return found
 
 

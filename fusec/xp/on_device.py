@@ -223,7 +223,7 @@ def _run(planned: TapePlan, flat: Sequence[Any]) -> Any:
         raise UnfitArraysError
     found = plan.run(given, side)
     if side.served is not None:
-        planned.repeats = planned.repeats or side.repeats(lambda problem: problem)
+        planned.repeats = planned.repeats or side.repeats(lambda problem: problem, {})
         planned.repeats.add(flat, {}, ServedCall(plan, given, len(flat), side.served))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,11 +59,11 @@ class DeviceSide:
         self.arrays.append(replace(found, stream=stream) if found.stream is None else found)
         return replace(found, stream=None)
 
-    def repeats(self, told: Callable[[Exception], Exception]) -> DeviceRepeats:
-        """What repeats calls of a function. told: makes errors what users see."""
+    def repeats(self, told: Callable[[Exception], Exception], known: Mapping[int, tuple[Any, Any]]) -> DeviceRepeats:
+        """What repeats calls of a function. told: makes errors what users see. known: its constants."""
         with locks.lock:
             from fusec.fusion.devices.device_repeats import DeviceRepeats
-        return DeviceRepeats(told)
+        return DeviceRepeats(told, known)
 
 
 def is_described(value: object) -> bool:

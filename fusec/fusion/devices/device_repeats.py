@@ -23,7 +23,7 @@ from fusec.fusion.devices.device_sequences import PreparedKernels, PreparedPlan,
 from fusec.fusion.memory.calls import CallStep
 from fusec.fusion.memory.results import MISSED, Returned, ReturnedConstant, ReturnedItems, ServedCall
 from fusec.fusion.memory.slots import SlotView
-from fusec.fusion.outside.constants import DICTS, NUMBERS, exact, is_named_tuple, is_number, key_of
+from fusec.fusion.outside.constants import DICTS, NUMBERS, exact, is_named_tuple, is_number, is_read, key_of
 from fusec.fusion.trace.trace import RECORDING
 from fusec.runtime import cuda
 
@@ -41,8 +41,14 @@ class ArgumentReader:
     have in common.
     """
 
-    def __init__(self, readers: Mapping[type, Any], values: Collection[int], objects: Collection[type]) -> None:
-        self._readers, self._values, self._readable = readers, values, objects
+    def __init__(
+        self,
+        readers: Mapping[type, Any],
+        values: Collection[int],
+        objects: Collection[type],
+        known: Mapping[int, tuple[Any, Any]],
+    ) -> None:
+        self._readers, self._values, self._readable, self._known = readers, values, objects, known
         self.flat: list[Any] = []
         self.addresses: list[int] = []
         self.objects: list[Any] = []
@@ -69,7 +75,10 @@ class ArgumentReader:
             self._take_other(kind, given)
 
     def _take_other(self, kind: type, given: Any) -> None:
-        if kind in self._readable:
+        found = self._known.get(id(given))
+        if found is not None:
+            self.marks.append(found[1])
+        elif kind in self._readable or is_read(given):
             self.marks.append(kind)
             self.objects.append(given)
         elif kind in DICTS:
@@ -235,10 +244,10 @@ class RepeatedCall:
 
 
 class DeviceRepeats:
-    """The repeated calls of one function. told: makes errors of memory what users see."""
+    """The repeated calls of one function. told: makes errors of memory what users see. known: its constants."""
 
-    def __init__(self, told: Callable[[Exception], Exception]) -> None:
-        self._told = told
+    def __init__(self, told: Callable[[Exception], Exception], known: Mapping[int, tuple[Any, Any]]) -> None:
+        self._told, self._known = told, known
         self._front: Callable[..., Any] | None = None  # the first of the functions for single kinds of calls
         self._entries: set[Any] = set()
         self._readers: dict[type, Any] = {}
@@ -254,7 +263,7 @@ class DeviceRepeats:
             found = self._front(*args)
             if found is not MISSED:
                 return found
-        read = ArgumentReader(self._readers, values, objects)
+        read = ArgumentReader(self._readers, values, objects, self._known)
         try:
             key = self._key(read, args, options)
             ready = self._ready.get(key)
@@ -288,7 +297,7 @@ class DeviceRepeats:
         if ready is None:
             return
         self._readers[ready.source.kind] = ready.source.read
-        read = ArgumentReader(self._readers, served.values, served.objects)
+        read = ArgumentReader(self._readers, served.values, served.objects, self._known)
         try:
             key = self._key(read, args, options)
         except Exception:  # whatever it is, the long way takes such calls

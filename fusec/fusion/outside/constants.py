@@ -34,6 +34,7 @@ CALLABLES = (
 OPERATORS = tuple(f"__{name}__" for name in "add sub mul truediv pow array_ufunc array_function".split())
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.linspace))
 JOINING = type(np.r_).__base__ or type(np.r_)  # of np.r_ and np.c_
+READ = frozenset((types.FunctionType, types.ModuleType, type))
 KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""
@@ -41,8 +42,19 @@ INERT = frozenset("fusec logging zoneinfo".split())
 """Modules whose objects have nothing that results depend on."""
 OF_CYTHON = "_cython_"  # with which modules begin whose objects are functions of Cython
 DRAWING = ("numpy.random", "random")
+MAX_KNOWN = 256  # constants among the arguments of one function
 DICTS = (dict, OrderedDict)
 PROTOCOLS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__", "__cuda_array_interface__")
+
+
+class KnownConstants(dict[int, tuple[Any, Hashable]]):
+    """Constants and their keys by identity, which stays theirs while they are here."""
+
+    def keep(self, given: dict[int, tuple[Any, Hashable]]) -> None:
+        """Add some, in place of the others if those are many."""
+        if len(self) > MAX_KNOWN:
+            self.clear()
+        self.update(given)
 
 
 class Traced:
@@ -90,6 +102,16 @@ def exact(value: Any) -> Hashable | None:
     if isinstance(value, Hashable) and kind.__module__.partition(".")[0] in VALUES:
         return kind, value
     return Same(value) if is_fixed(value) else None
+
+
+def is_lasting(value: object, key: object) -> bool:
+    """Whether this key of a constant is right as long as it is the same object. Structured dtypes can change."""
+    return isinstance(key, Same) or type(value) in BY_VALUE or (isinstance(value, np.dtype) and value.isbuiltin == 1)
+
+
+def is_read(value: object) -> bool:
+    """Whether a function, module or class is the user's, which calls read anew."""
+    return type(value) in READ and not is_of_library(value)
 
 
 def key_of(value: Any) -> Hashable | None:
@@ -171,11 +193,11 @@ def is_number(value: object) -> bool:
 
 def refuse_random(value: object) -> None:
     """Raise DrawsNumbers for functions that draw random numbers, because they would be drawn only once."""
-    owner = getattr(value, "__self__", None)
-    owner = value if owner is None or isinstance(owner, types.ModuleType) else owner
-    names = [getattr(owner, "__module__", None), type(owner).__module__]
-    if isinstance(owner, types.ModuleType):
-        names = [owner.__name__]
+    names: list[object] = [value.__name__] if isinstance(value, types.ModuleType) else []
+    if not names:  # a module is not asked, which may search for what it lacks
+        owner = getattr(value, "__self__", None)
+        owner = value if owner is None or isinstance(owner, types.ModuleType) else owner
+        names = [getattr(owner, "__module__", None), type(owner).__module__]
     for module in DRAWING:
         if any(str(name) == module or str(name).startswith(f"{module}.") for name in names):
             shown = getattr(value, "__name__", type(value).__name__)

@@ -72,12 +72,32 @@ class Guards:
         they do not.
         """
         found: list[tuple[dict[str, Any], str, Any]] = []
-        for row in self.rows:
+        fixed = self._fixed()
+        for at, row in enumerate(self.rows):
+            if at in fixed:
+                continue
             value = row.expected[0] if row.check == EQUAL else row.expected
             if row.how != GLOBAL or row.check not in (SAME, EQUAL) or value is ABSENT:
                 return None
             found.append((row.owner, row.name, value))
         return None if self.picks or self.bases else tuple(found)
+
+    def _fixed(self) -> dict[int, Any]:
+        """The values of rows that cannot change while `functions` are as they were: defaults, which are tuples."""
+        kept = {(id(function), name): value for function, name, value in self.functions}
+        found: dict[int, Any] = {}
+        for at, (how, owner, name, check, expected) in enumerate(self.rows):
+            value = ABSENT
+            if how == GIVEN:
+                value = owner
+            elif how == ATTRIBUTE:
+                value = kept.get((id(found.get(owner)), name), ABSENT)
+            elif how == ITEM and type(found.get(owner)) is tuple:
+                value = found[owner][name]
+            is_same = check == SAME or (check == EQUAL and expected[0] is value)
+            if value is not ABSENT and (is_same or (check == SIZE and type(value) is tuple)):
+                found[at] = value
+        return found
 
     def read(
         self,
