@@ -239,6 +239,17 @@ def test_repeated_calls_export_no_arrays(tensor):  # noqa: F811
     assert (x.exports, y.exports) == (0, 0)
 
 
+def test_repeated_calls_with_constants_export_no_arrays(tensor):  # noqa: F811
+    fused = fusec.fuse(lambda xp, x, function, dtype=None: function(xp.sqrt(x)).astype(dtype or x.dtype))
+    for turn in range(4):
+        for module in (np, fusec.xp):
+            for function, dtype in ((np.square, np.float32), (lambda x: x + 1, None)):
+                x = tensor(X + turn)
+                wanted = function(np.sqrt(X + turn)).astype(dtype or X.dtype)
+                check([fused(module, x, function, dtype=dtype).own], [wanted])
+                assert x.exports == 0 or turn < 3  # the launches are prepared by then
+
+
 def test_repeated_calls_allocate_what_is_between_their_kernels_at_once():
     fused, x, y = fusec.fuse(chained), cuda.from_numpy(X), cuda.from_numpy(X)
     found = fused(x, y)
