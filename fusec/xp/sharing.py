@@ -176,7 +176,8 @@ def _is_seen(tape: Any) -> bool:
 
 def _views(tape: Any) -> Counter[int]:
     """How many arrays of a tape are views of the same one, by its id."""
-    own = {id(each): id(each.base) for each in chain(tape.slots.values(), tape.written) if type(each) is np.ndarray}
+    given = chain([*tape.slots.values()], tape.written)  # other threads may change the slots meanwhile
+    own = {id(each): id(each.base) for each in given if type(each) is np.ndarray}
     return Counter(own.values())
 
 
