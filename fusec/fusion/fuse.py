@@ -212,15 +212,16 @@ class Fused(KernelCaller, Traced):
 
     def _told(self, problem: Exception) -> Exception:
         """An error as the user sees it: of memory for a plan, with the function in place of a kernel; of libraries."""
-        what = str(problem)
-        if isinstance(problem, FusecError) and isinstance(problem.error, OutputTooLarge):
-            what = f"a new array of shape {problem.error.shape} takes {problem.error.nbytes:,} bytes"
-        elif isinstance(problem, FusecError) and isinstance(problem.error, ScalarDoesNotFit):
-            return problem.error.at(problem.span or defined(self._function))
-        elif hasattr(problem, "__notes__"):  # those of libraries
+        error: Any = problem.error if isinstance(problem, FusecError) else None
+        if isinstance(error, OutputTooLarge):
+            return self._too_large(f"a new array of shape {error.shape} takes {error.nbytes:,} bytes")
+        if isinstance(error, ScalarDoesNotFit):
+            return error.at(problem.span or defined(self._function))  # type: ignore[attr-defined]
+        if hasattr(problem, "__notes__"):  # those of libraries
             return users(problem)
-        elif type(problem) is not MemoryError:
-            return problem
+        return self._too_large(str(problem)) if type(problem) is MemoryError else problem
+
+    def _too_large(self, what: str) -> Exception:
         return TooLittleMemory(self.name, what).at(defined(self._function))
 
     def _arguments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> CallArguments:
@@ -414,11 +415,9 @@ class Fused(KernelCaller, Traced):
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""
         with self._lock:
-            self._plans.clear()
-            self._count = 0
-            self._constants.clear()
-            self._templates.clear()
-            self._repeats = None
+            for each in (self._plans, self._constants, self._templates):
+                each.clear()
+            self._count, self._repeats = 0, None
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else BoundFused(self, instance)

@@ -119,7 +119,8 @@ extern "C" void __ubsan_handle_nonnull_return_v1_abort(const void*, const Source
 static void on_signal(int number, siginfo_t* about, void*) {
     char said[1024];
     const char* what = number == SIGVTALRM ? "a launch does not end" : strsignal(number);
-    int length = snprintf(said, sizeof said, "%s: %s", what, block.running < 0 ? "host code" : here());
+    const bool is_host = block.running < 0 && !(number == SIGVTALRM && block.fibers);  // or it is between two threads
+    int length = snprintf(said, sizeof said, "%s: %s", what, is_host ? "host code" : here());
     if (number == SIGSEGV || number == SIGBUS)
         length += snprintf(said + length, sizeof said - (size_t)length, " touches memory %s",
                            describe((uintptr_t)about->si_addr));
