@@ -46,19 +46,12 @@ class _ColumnsInOnePass(OnePass, ColumnScan):
     before, many = ir.Local("_before", INT64), ir.Local("_many", INT64)
     """The chunk before, and the number of the ROWS chunks that it is one of."""
 
+    records, plain = RECORDS_DOWN, ColumnScan
+
     @property
     def slots(self) -> int:
         """Elements of a chunk that a position holds."""
         return ROWS
-
-    @property
-    def records(self) -> int:
-        """Of ROWS chunks: carries, totals, and their result."""
-        return RECORDS_DOWN
-
-    def totals_alone(self, loops: Loops) -> Body:
-        """The walk that finds the total of a chunk, and stores nothing."""
-        return tuple(ColumnScan(self.scan, loops).walk())
 
     def combine_held(self) -> Body:
         """Scan the elements that are held; `_carry0_` is the total of the chunk."""

@@ -51,6 +51,8 @@ def clear(scan: Scan) -> ir.Program:
 
 
 class _RowsInOnePass(OnePass, RowScan):
+    records, plain = RECORDS, RowScan
+
     def __init__(self, scan: Scan, loops: Loops) -> None:
         super().__init__(scan, loops)
         self.batch = 1 if loops.held else self.batch  # of the last chunk alone
@@ -58,18 +60,9 @@ class _RowsInOnePass(OnePass, RowScan):
         self.is_right = test("equal", self.member, ir.GROUP - 1)
 
     @property
-    def records(self) -> int:
-        """Of GROUP chunks: totals, their end and carry, and those of a large chunk."""
-        return RECORDS
-
-    @property
     def slots(self) -> int:
         """Elements of a chunk that a position holds."""
         return GROUPS
-
-    def totals_alone(self, loops: Loops) -> Body:
-        """The walk that finds the total of a chunk, and stores nothing."""
-        return tuple(RowScan(self.scan, loops).walk())
 
     def combine_held(self) -> Body:
         """Scan the groups that are held; `_carry0_` is the total of the chunk."""

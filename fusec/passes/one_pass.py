@@ -19,6 +19,9 @@ from fusec.passes.tagged_words import are_stored, packed, unpacked
 class OnePass(ScanLoops):
     """One kernel that scans in one pass."""
 
+    records: int  # that several chunks publish together
+    plain: type[ScanLoops]  # whose walk finds the total of a chunk
+
     def __init__(self, scan: Scan, loops: Loops) -> None:
         super().__init__(scan, loops)
         self.is_held = loops.held
@@ -28,17 +31,8 @@ class OnePass(ScanLoops):
 
     @property
     @abstractmethod
-    def records(self) -> int:
-        """What several chunks publish together."""
-
-    @property
-    @abstractmethod
     def slots(self) -> int:
         """Elements of a chunk that a position holds."""
-
-    @abstractmethod
-    def totals_alone(self, loops: Loops) -> Body:
-        """The walk that finds the total of a chunk, and stores nothing."""
 
     @abstractmethod
     def combine_held(self) -> Body:
@@ -62,7 +56,8 @@ class OnePass(ScanLoops):
         """The total of a chunk, what is before it, and the results; a chunk that is not whole has no total."""
         run, is_whole = self.run, self.is_whole
         size = apply("where", is_whole, int64(self.elements), minus(self.extent, self.start))
-        first: Body = self._hold() if self.is_held else renamed(self.totals_alone(self.summing), "_total")[0]
+        alone = self.plain(self.scan, self.summing)
+        first: Body = self._hold() if self.is_held else renamed(tuple(alone.walk()), "_total")[0]
         arrays = (ir.DeclareArray(f"_held{at}", dtype, self.slots) for at, dtype in enumerate(self.dtypes))
         found = [
             ir.Declare(START, INT64, times(self.chunk, self.elements)),

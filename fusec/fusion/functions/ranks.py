@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from inspect import signature
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
-from numpy.lib._function_base_impl import _quantile_unchecked  # type: ignore[attr-defined]
 
 from fusec.fusion.functions.known import known
 from fusec.fusion.functions.numpy_source import on_traced
@@ -92,7 +91,7 @@ def _any(test: Any) -> Any:
 
 _INSTEAD = {"_lerp": _lerp, "any": _any}
 _OF_NUMPY = {name: on_traced(getattr(np, name), _INSTEAD) for name in ("quantile", "percentile")}
-_HAS_WEAK = "weak_q" in signature(_quantile_unchecked).parameters  # older releases round parts to the array's dtype
+_HAS_WEAK = "weak_q" in unwrap(np.quantile).__code__.co_varnames  # older releases round parts to the array's dtype
 
 
 def quantiles(name: str, leaves_nan_out: bool = False) -> Any:
