@@ -214,6 +214,20 @@ def test_what_kernels_do_not_compute_is_cupys():
     assert found.device == THERE
 
 
+@pytest.mark.parametrize("key", [np.s_[1:], np.s_[::2], np.s_[:, 1], np.s_[2]], ids=str)
+def test_writes_through_views_that_are_gone_are_seen(key):
+    def program(x):
+        x, other = (x + 0).compute(), x[0] * 2
+        part = x[key]
+        part[...] = 7
+        del part
+        for number in range(4):
+            (other + number).compute()
+        return x
+
+    both(program, normal(4, 5))
+
+
 def test_what_needs_cupy_is_refused_where_it_stands(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     x = xp.asarray([3.0, 1.0, 2.0], device=THERE)
